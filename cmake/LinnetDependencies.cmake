@@ -1,0 +1,25 @@
+# Libraries outside our field. The core needs jansson and threads; CBLAS is optional.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.9)
+
+set(LINNET_HAVE_CBLAS OFF)
+if(LINNET_BLAS)
+  pkg_search_module(CBLAS IMPORTED_TARGET cblas openblas blas-openblas blis)
+  if(CBLAS_FOUND)
+    set(LINNET_HAVE_CBLAS ON)
+  else()
+    message(STATUS "No CBLAS found: products use the kernels of Linnet alone")
+  endif()
+endif()
+
+if(LINNET_FRONTEND)
+  # Any library with FFTW3's single-precision interface will do: -DLINNET_FFT_PKG=NAME, or FFTW_CFLAGS/FFTW_LDFLAGS.
+  set(LINNET_FFT_PKG "fftw3f" CACHE STRING "pkg-config name of the FFT library")
+  pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET ${LINNET_FFT_PKG})
+  pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1)
+  pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
+  if(LINNET_TOOLS)
+    pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
+  endif()
+endif()

@@ -1,0 +1,24 @@
+# Build options, and the flags that every target shares.
+include(CMakeDependentOption)
+
+option(LINNET_FRONTEND "Build the front end (needs FFTW, libsndfile, soxr)" ON)
+option(LINNET_TOOLS "Build the linnet command (needs the front end and popt)" ON)
+option(LINNET_TESTS "Build the tests" ON)
+option(LINNET_BLAS "Use a CBLAS library for products where no kernel of our own fits the processor" ON)
+option(LINNET_WERROR "Treat warnings as errors" OFF)
+set(LINNET_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")
+
+add_library(linnet_flags INTERFACE)
+target_compile_options(linnet_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wpointer-arith -Wno-unknown-pragmas -ffp-contract=off)
+target_compile_definitions(linnet_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
+  LINNET_VERSION="${PROJECT_VERSION}")
+target_include_directories(linnet_flags INTERFACE
+  "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/lib" "${PROJECT_SOURCE_DIR}")
+if(LINNET_WERROR)
+  target_compile_options(linnet_flags INTERFACE -Werror)
+endif()
+if(LINNET_SANITIZE)
+  add_compile_options(-fsanitize=${LINNET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LINNET_SANITIZE})
+endif()

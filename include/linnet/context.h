@@ -1,0 +1,62 @@
+/* A context carries what every object needs: allocator, log callback, threads, and the text of the last error.
+ *
+ * The library never exits, prints, spawns a shell or keeps global state. A failing function returns a status and
+ * leaves a sentence in the context it was given (linnet_context_error).
+ *
+ * Threads: a context is used from one thread at a time. linnet_context_share makes a second handle on the same
+ * allocator, log and thread pool, with an error text of its own, for use from another thread. */
+#ifndef LINNET_CONTEXT_H
+#define LINNET_CONTEXT_H
+
+#include <stddef.h>
+
+#include <linnet/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct linnet_context;
+
+enum linnet_log_level { LINNET_LOG_DEBUG = 0, LINNET_LOG_INFO = 1, LINNET_LOG_WARNING = 2, LINNET_LOG_ERROR = 3 };
+
+/* `message` is one line without a newline and lives only during the call. May be called from any thread. */
+typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const char *message);
+
+/* One hook shaped like realloc: `pointer` NULL allocates, `bytes` 0 frees and returns NULL. Must be callable from
+ * every thread. Failing returns NULL and leaves `pointer` valid. */
+typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
+
+struct linnet_context_settings {
+  size_t size;                     /* sizeof(struct linnet_context_settings), set by ..._default */
+  unsigned threads;                /* worker threads, the caller's included; 0: one per online processor (default) */
+  const char *kernels;             /* CPU kernels: "auto" (default, NULL), "reference", "generic", "avx2", "avx512" */
+  linnet_reallocate_fn reallocate; /* NULL: realloc and free */
+  void *reallocate_user;
+  linnet_log_fn log; /* NULL: silent */
+  void *log_user;
+};
+
+LINNET_API void linnet_context_settings_default(struct linnet_context_settings *settings);
+
+/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL and only the status tells why. */
+LINNET_API enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
+                                                    struct linnet_context **context);
+
+/* A second handle for another thread. Handles may be destroyed in any order. */
+LINNET_API enum linnet_status linnet_context_share(struct linnet_context *context, struct linnet_context **shared);
+
+/* Destroys the handle; NULL is allowed. Objects made from it must be destroyed first. */
+LINNET_API void linnet_context_destroy(struct linnet_context *context);
+
+/* The sentence left by the last failing call on this handle, "" if none. Valid until the next call on the handle. */
+LINNET_API const char *linnet_context_error(const struct linnet_context *context);
+
+/* The number of threads, and the name of the CPU kernels that run ("avx512", ...). */
+LINNET_API unsigned linnet_context_threads(const struct linnet_context *context);
+LINNET_API const char *linnet_context_kernels(const struct linnet_context *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

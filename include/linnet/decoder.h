@@ -1,0 +1,54 @@
+/* Decoding of CTC log-posteriors (frames, symbols), and scoring of what was decoded. The posteriors may come from any
+ * system; nothing here knows of audio. Symbol 0 is the blank. */
+#ifndef LINNET_DECODER_H
+#define LINNET_DECODER_H
+
+#include <linnet/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One decoded symbol with the frames it spans. */
+struct linnet_segment {
+  int symbol;
+  size_t start, end; /* frames, [start, end): from its first to after its last non-blank frame */
+  float confidence;  /* mean posterior of the symbol over these frames, 0 to 1 */
+};
+
+/* Greedy decoding, fed in blocks: the best symbol of each frame, repeats merged, blanks dropped (Graves 2006, best
+ * path). One object, one thread at a time. */
+struct linnet_greedy;
+
+LINNET_API enum linnet_status linnet_greedy_create(struct linnet_context *context, int symbols,
+                                                   struct linnet_greedy **greedy);
+
+/* Takes log_posteriors (frames, symbols), row-major. May be used as a linnet_posterior_fn's body. */
+LINNET_API enum linnet_status linnet_greedy_accept(struct linnet_greedy *greedy, const float *log_posteriors,
+                                                   size_t frames);
+
+/* What was decoded so far; the last segment may still grow. The array is valid until the next call on the object. */
+LINNET_API const struct linnet_segment *linnet_greedy_segments(const struct linnet_greedy *greedy, size_t *count);
+
+LINNET_API void linnet_greedy_reset(struct linnet_greedy *greedy);
+LINNET_API void linnet_greedy_destroy(struct linnet_greedy *greedy);
+
+/* Counts of an alignment of least errors (Levenshtein) between a reference and a hypothesis. */
+struct linnet_score {
+  size_t reference; /* tokens in the reference */
+  size_t substitutions, insertions, deletions;
+};
+
+/* Aligns two token sequences and adds the counts to *score. Among alignments of equal cost the choice is that of NIST
+ * sclite (costs: substitution 4, insertion 3, deletion 3). */
+LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference,
+                                               size_t reference_count, const int *hypothesis, size_t hypothesis_count,
+                                               struct linnet_score *score);
+
+/* Errors over reference tokens, in percent; 0 for an empty reference without errors, infinity with errors. */
+LINNET_API double linnet_score_percent(const struct linnet_score *score);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* The encoder: features in, log-posteriors over the symbols out, in time and memory linear in the length
+ * (Katharopoulos et al. 2020, eq. 5-7).
+ *
+ * Threads: an encoder is used from one thread at a time and runs on the context's thread pool; results do not depend
+ * on the number of threads. */
+#ifndef LINNET_ENCODER_H
+#define LINNET_ENCODER_H
+
+#include <linnet/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct linnet_encoder;
+
+/* Makes an encoder over `model`, which must outlive it. The context gives threads and memory. */
+LINNET_API enum linnet_status linnet_encoder_create(struct linnet_context *context, const struct linnet_model *model,
+                                                    struct linnet_encoder **encoder);
+
+/* Receives log-posteriors (frames, num_symbols), row-major, in order, in the caller's thread; `first` is the index of
+ * the first row. Returning non-zero stops the run with LINNET_ERROR_CANCELLED. */
+typedef int (*linnet_posterior_fn)(void *user, const float *log_posteriors, size_t first, size_t frames);
+
+/* Runs one utterance: features (frames, num_mel), row-major, normalised as the model expects. Memory grows by about
+ * width * 4 bytes per output frame; the posteriors are handed over in blocks and never held at once. */
+LINNET_API enum linnet_status linnet_encoder_run(struct linnet_encoder *encoder, const float *features, size_t frames,
+                                                 linnet_posterior_fn sink, void *user);
+
+/* The same into a matrix (linnet_model_output_frames, num_symbols) of the caller. */
+LINNET_API enum linnet_status linnet_encoder_compute(struct linnet_encoder *encoder, const float *features,
+                                                     size_t frames, float *log_posteriors);
+
+/* Destroys the encoder; NULL is allowed. */
+LINNET_API void linnet_encoder_destroy(struct linnet_encoder *encoder);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,15 @@
+/* Linnet: speech to phonemes by linear-attention transformers. This header includes all that recognition needs;
+ * training has its own, <linnet/train.h>. Start reading at <linnet/stream.h>. */
+#ifndef LINNET_LINNET_H
+#define LINNET_LINNET_H
+
+#include <linnet/audio.h>
+#include <linnet/context.h>
+#include <linnet/decoder.h>
+#include <linnet/encoder.h>
+#include <linnet/features.h>
+#include <linnet/model.h>
+#include <linnet/status.h>
+#include <linnet/stream.h>
+
+#endif

@@ -1,0 +1,66 @@
+/* A model: one safetensors file with tensors (float32 or float16) and metadata: configuration, symbols, features,
+ * provenance, licence. See docs/model-file.md.
+ *
+ * Threads: a model is immutable; any number of encoders and streams may use it at once. */
+#ifndef LINNET_MODEL_H
+#define LINNET_MODEL_H
+
+#include <linnet/context.h>
+#include <linnet/features.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct linnet_model;
+
+/* Loads a model; everything is validated before anything of the model's size is allocated. The context must outlive
+ * the model. */
+LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, const char *path,
+                                                struct linnet_model **model);
+
+/* The same from memory, which may be released afterwards; `name` is for messages. */
+LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
+                                                       const char *name, struct linnet_model **model);
+
+/* Destroys the model; NULL is allowed. Encoders and streams over it must be destroyed first. */
+LINNET_API void linnet_model_destroy(struct linnet_model *model);
+
+/* How features are normalised before the encoder sees them. */
+enum linnet_cmvn_kind {
+  LINNET_CMVN_NONE = 0,
+  LINNET_CMVN_UTTERANCE = 1,
+  LINNET_CMVN_SPEAKER = 2,
+  LINNET_CMVN_GLOBAL = 3
+};
+
+struct linnet_feature_config {
+  struct linnet_fbank_settings fbank;
+  enum linnet_cmvn_kind cmvn;
+  int cmvn_variance; /* also divide by the standard deviation */
+};
+
+/* What the model expects as input. */
+LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
+
+/* Statistics for LINNET_CMVN_GLOBAL, else NULL. */
+LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);
+
+/* Output symbols; index 0 is the CTC blank. Strings live as long as the model. */
+LINNET_API int linnet_model_num_symbols(const struct linnet_model *model);
+LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int index);
+
+/* Input frames per output frame (the stacking factor, 1 to 4), and the number of output frames of `frames`. */
+LINNET_API int linnet_model_stride(const struct linnet_model *model);
+LINNET_API size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames);
+
+/* Number of trained parameters. */
+LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);
+
+/* A metadata entry by key ("config", "licence", "provenance", ...), NULL if absent. */
+LINNET_API const char *linnet_model_metadata(const struct linnet_model *model, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

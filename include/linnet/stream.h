@@ -1,0 +1,55 @@
+/* A stream recognises one utterance at a time: samples in, symbols with times out.
+ *
+ *   struct linnet_context *context;
+ *   struct linnet_model *model;
+ *   struct linnet_stream *stream;
+ *   linnet_context_create(NULL, &context);
+ *   linnet_model_load(context, "model.safetensors", &model);
+ *   linnet_stream_create(context, model, &stream);
+ *   while (have_audio) linnet_stream_accept(stream, samples, n);   // 16 kHz mono, int16 scale
+ *   linnet_stream_finish(stream);
+ *   const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
+ *   for (size_t i = 0; i < count; i++) puts(linnet_model_symbol(model, segments[i].symbol));
+ *   linnet_stream_reset(stream);                                   // ready for the next utterance
+ *
+ * The encoders of this version are non-causal: segments come only after linnet_stream_finish.
+ *
+ * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
+ * its own context handle (linnet_context_share). */
+#ifndef LINNET_STREAM_H
+#define LINNET_STREAM_H
+
+#include <linnet/decoder.h>
+#include <linnet/encoder.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct linnet_stream;
+
+LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
+                                                   struct linnet_stream **stream);
+
+/* Takes samples at the model's rate (linnet_model_features()->fbank.sample_rate), mono, int16 scale. */
+LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
+
+/* Says that the utterance is complete and decodes it. */
+LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
+
+/* The decoded segments, in output frames; valid until the next call on the stream. */
+LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
+
+/* Seconds per output frame: segment times are start * this to end * this. */
+LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream);
+
+/* Seconds of audio accepted since the last reset. */
+LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
+
+LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
+LINNET_API void linnet_stream_destroy(struct linnet_stream *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

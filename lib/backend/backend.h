@@ -1,0 +1,163 @@
+/* The ops of a device behind one table. Layers are written once against it; cpu.c fills it with the C reference,
+ * which instruction sets override slot by slot (cpu_vec.c).
+ *
+ * Conventions
+ * - Matrices are row-major and dense unless a leading dimension (elements from row to row) is given.
+ * - A batch is packed: the frames of all its sequences one after the other, T rows in all, and offsets[0..sequences]
+ *   (offsets[0] = 0, offsets[sequences] = T). No padding exists.
+ * - `real` is float (double in the gradient checks).
+ * - Ops neither allocate nor fail; what they need beyond their arguments comes as `work`, whose size in elements the
+ *   `..._work` functions tell. Outputs never alias inputs unless the op says so.
+ * - An op runs on one thread. Callers run ops on different data from different threads.
+ * - Backward ops whose name ends in `_add` outputs (gradients of parameters) accumulate; others overwrite.
+ * - Results are the same from run to run and do not depend on how callers distribute work over threads. */
+#ifndef LINNET_BACKEND_H
+#define LINNET_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/real.h"
+
+/* A packed batch, or a part of one. */
+struct linnet_pack {
+  size_t sequences;
+  const size_t *offsets; /* (sequences + 1) */
+};
+
+enum linnet_activation { LINNET_IDENTITY, LINNET_RELU, LINNET_GELU, LINNET_SILU };
+
+/* Where a dropout mask lies in the run: bits depend on (seed, step, site, row, column) alone. */
+struct linnet_dropout {
+  double rate;       /* 0: nothing is dropped; at most 0.9 */
+  uint64_t seed;
+  uint32_t step;     /* of the optimiser */
+  uint32_t site;     /* which dropout of the network */
+  uint64_t row;      /* index of the first row in the whole batch */
+};
+
+/* A matrix product C = op(A) op(B) [+ C | + bias], then the activation.
+ * op(A) is (m, k), op(B) is (k, n), C is (m, n). */
+struct linnet_gemm {
+  bool transpose_a, transpose_b; /* A is stored (k, m), B is stored (n, k) */
+  size_t m, n, k;
+  const real *a;
+  size_t lda;
+  const real *b; /* NULL: `packed` is used instead */
+  size_t ldb;
+  real *c;
+  size_t ldc;
+  bool accumulate;                   /* add to C */
+  const real *bias;                  /* (n) or NULL; not with accumulate */
+  enum linnet_activation activation; /* not with accumulate */
+  const real *packed;                /* op(B) as pack_b wrote it */
+};
+
+/* A convolution over time of each channel by itself, zero outside the sequence; `kernel` is odd:
+ * y[t][c] = bias[c] + sum_j w[j][c] x[t + j - kernel/2][c]. */
+struct linnet_conv {
+  size_t channels, kernel;
+};
+
+/* Linear attention on packed sequences (Katharopoulos et al. 2020, eq. 5), heads side by side:
+ * q, k, v, out are (T, heads * width) with leading dimension ld (q, k, v) and heads * width (out). */
+struct linnet_attention_shape {
+  size_t heads, width;
+  size_t ld;
+};
+
+/* The terms of one Adam or RAdam update; see ops/optimizer.h. */
+struct linnet_update {
+  double gradient_scale; /* gradients are multiplied by this first (clipping, averaging) */
+  double beta1, beta2;
+  double step;    /* learning rate with the bias correction of the first moment */
+  double rescale; /* m / (sqrt(v) * rescale + epsilon): bias correction of the second moment and rectification */
+  double epsilon;
+  bool adaptive;  /* false: step * m without the second moment (RAdam's first steps) */
+};
+
+/* CTC on one sequence; see ops/ctc.h. */
+struct linnet_ctc {
+  size_t frames, symbols, labels;
+  const real *logits; /* (frames, symbols), not normalised */
+  const int *label;   /* (labels), 1 .. symbols-1 */
+  real scale;         /* the gradient is multiplied by this */
+  real *gradient;     /* (frames, symbols) with respect to the logits; may be `logits`; NULL: loss only */
+};
+
+struct linnet_ops {
+  const char *name; /* "reference", "generic", "avx2", "avx512" */
+
+  /* --- ops/gemm.h */
+  void (*gemm)(const struct linnet_gemm *g, real *work);
+  size_t gemm_work; /* elements of work that any product needs */
+  /* Lays op(B) (k, n) out as the kernels read it, for products that use it often. NULL slot: not offered. */
+  size_t (*pack_b_size)(size_t k, size_t n);
+  void (*pack_b)(bool transpose_b, size_t k, size_t n, const real *b, size_t ldb, real *packed);
+
+  /* --- ops/layernorm.h: y = (x - mean) * rstd * gain + bias, per row; x, y (rows, width); mean, rstd (rows) or NULL
+   * in forward. forward: y may be x. backward: dx may be dy. */
+  void (*layernorm_forward)(size_t rows, size_t width, const real *x, const real *gain, const real *bias, real *y,
+                            real *mean, real *rstd);
+  void (*layernorm_backward)(size_t rows, size_t width, const real *x, const real *gain, const real *mean,
+                             const real *rstd, const real *dy, real *dx, real *dgain_add, real *dbias_add);
+
+  /* --- ops/dropout.h: y = residual + mask * x / (1 - rate); residual NULL: 0; y may be x or residual. */
+  void (*dropout)(const struct linnet_dropout *d, size_t rows, size_t width, const real *x, const real *residual,
+                  real *y);
+
+  /* --- ops/activation.h: n elements; backward: dx = dy * f'(x), dx may be dy. LINNET_RELU takes y for x too. */
+  void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
+  void (*activation_backward)(enum linnet_activation f, size_t n, const real *x, const real *dy, real *dx);
+  /* Gated linear unit: x (rows, 2 * width), y = x[:, :width] * sigmoid(x[:, width:]) (rows, width). */
+  void (*glu_forward)(size_t rows, size_t width, const real *x, real *y);
+  void (*glu_backward)(size_t rows, size_t width, const real *x, const real *dy, real *dx);
+
+  /* --- ops/depthwise_conv.h: x, y (T, channels); w (kernel, channels). */
+  void (*conv_forward)(const struct linnet_conv *c, const struct linnet_pack *p, const real *x, const real *w,
+                       const real *bias, real *y);
+  void (*conv_backward)(const struct linnet_conv *c, const struct linnet_pack *p, const real *x, const real *w,
+                        const real *dy, real *dx, real *dw_add, real *dbias_add);
+
+  /* --- ops/linear_attention.h. `state` of a sequence: per head S (width, width) then z (width).
+   * accumulate adds rows of keys and values to the state; apply reads queries against it. */
+  void (*attention_accumulate)(const struct linnet_attention_shape *s, size_t rows, const real *k, const real *v,
+                               real *state_add);
+  void (*attention_apply)(const struct linnet_attention_shape *s, size_t rows, const real *q, const real *state,
+                          real *out);
+  /* Forward over a packed batch: both of the above per sequence; `state` (sequences, state size) is kept for backward,
+   * which takes dout (T, heads * width) and writes dq, dk, dv with leading dimension ld. */
+  void (*attention_forward)(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
+                            const real *k, const real *v, real *state, real *out);
+  void (*attention_backward)(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
+                             const real *k, const real *v, const real *state, const real *out, const real *dout,
+                             real *dq, real *dk, real *dv, real *work);
+
+  /* --- ops/log_softmax.h: rows of `width`; y may be x. */
+  void (*log_softmax)(size_t rows, size_t width, const real *x, real *y);
+
+  /* --- ops/ctc.h: returns the negative log likelihood, +infinity if infeasible (then the gradient is zero). */
+  double (*ctc)(const struct linnet_ctc *c, void *work);
+
+  /* --- ops/optimizer.h: m, v (n) are the moments. */
+  void (*update)(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m, real *v);
+
+  /* --- ops/vector.h */
+  double (*sum_of_squares)(size_t n, const real *x);
+  void (*add)(size_t n, const real *x, real *y_add);                                  /* y += x */
+  void (*column_sum)(size_t rows, size_t width, const real *x, real *sums_add); /* sums += sum of rows */
+};
+
+/* Elements of `work` and of state. */
+static inline size_t linnet_attention_state_size(const struct linnet_attention_shape *s) {
+  return s->heads * s->width * (s->width + 1);
+}
+size_t linnet_attention_backward_work(const struct linnet_attention_shape *s);
+size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels);
+
+/* The CPU table by name: "auto" picks the best that this processor runs. NULL: unknown name, or not runnable here.
+ * Tables are constant and live for ever. */
+const struct linnet_ops *linnet_cpu_ops(const char *name);
+
+#endif

@@ -1,0 +1,61 @@
+/* What every source file of the library uses: failing with a sentence, memory, logging, parallel loops. */
+#ifndef LINNET_BASE_H
+#define LINNET_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linnet/context.h>
+
+/* Leaves a sentence in the context and returns `status`: return linnet_fail(context, LINNET_ERROR_IO, "...").
+ * `context` may be NULL. */
+enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Forwards a failure: LINNET_TRY(f(...)); in a function that returns enum linnet_status and has nothing to undo. */
+#define LINNET_TRY(call)                                                                                               \
+  do {                                                                                                                 \
+    enum linnet_status linnet_try_status_ = (call);                                                                    \
+    if (linnet_try_status_ != LINNET_OK)                                                                               \
+      return linnet_try_status_;                                                                                       \
+  } while (0)
+
+/* Copies the sentence of one handle to another (worker to caller). */
+void linnet_copy_error(struct linnet_context *to, const struct linnet_context *from);
+
+void linnet_log(struct linnet_context *context, enum linnet_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Memory from the context's hook, aligned to 64 bytes. NULL when there is none, when count * bytes overflows, and
+ * never for zero bytes (which gives a valid block). linnet_free takes NULL. Blocks are not cleared by linnet_alloc. */
+void *linnet_alloc(struct linnet_context *context, size_t count, size_t bytes);
+void *linnet_calloc(struct linnet_context *context, size_t count, size_t bytes);
+void linnet_free(struct linnet_context *context, void *block);
+
+/* Grows `block`, which holds *capacity elements, to at least `needed` (doubling), keeping its contents. On failure
+ * returns NULL and the old block stays valid. */
+void *linnet_grow(struct linnet_context *context, void *block, size_t *capacity, size_t needed, size_t bytes);
+
+char *linnet_strdup(struct linnet_context *context, const char *text);
+
+/* Calls body(user, task, worker) for task = 0 ... tasks-1 on the context's pool, the caller included, and returns when
+ * all are done. `worker` is in [0, threads) and no two run at once with the same value. Tasks start in order. From
+ * inside a body, or while another handle uses the pool, everything runs in the caller with worker 0. */
+typedef void (*linnet_task_fn)(void *user, size_t task, unsigned worker);
+void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_fn body, void *user);
+
+/* The table of CPU ops that the context chose; see backend/backend.h. */
+struct linnet_ops;
+const struct linnet_ops *linnet_context_ops(const struct linnet_context *context);
+
+/* a * b and a + b, false on overflow. */
+static inline bool linnet_mul_size(size_t a, size_t b, size_t *result) {
+  return !__builtin_mul_overflow(a, b, result);
+}
+static inline bool linnet_add_size(size_t a, size_t b, size_t *result) {
+  return !__builtin_add_overflow(a, b, result);
+}
+
+#endif

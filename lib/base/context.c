@@ -1,0 +1,225 @@
+/* Contexts: handles on a shared core of allocator, log callback and thread pool. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "base/pool.h"
+
+#define MAX_THREADS 256
+
+/* Shared by all handles; freed with the last. */
+struct core {
+  linnet_reallocate_fn reallocate;
+  void *reallocate_user;
+  linnet_log_fn log;
+  void *log_user;
+  const struct linnet_ops *ops;
+  struct linnet_pool *pool;
+  unsigned handles; /* atomic */
+};
+
+struct linnet_context {
+  struct core *core;
+  char error[512];
+};
+
+static void *default_reallocate(void *user, void *pointer, size_t bytes) {
+  (void)user;
+  if (bytes == 0) {
+    free(pointer);
+    return NULL;
+  }
+  return realloc(pointer, bytes);
+}
+
+static unsigned online_processors(void) {
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (unsigned)n;
+}
+
+void linnet_context_settings_default(struct linnet_context_settings *settings) {
+  memset(settings, 0, sizeof *settings);
+  settings->size = sizeof *settings;
+}
+
+static enum linnet_status core_create(const struct linnet_context_settings *settings, struct core **result) {
+  linnet_reallocate_fn reallocate = settings->reallocate ? settings->reallocate : default_reallocate;
+  const struct linnet_ops *ops = linnet_cpu_ops(settings->kernels ? settings->kernels : "auto");
+  if (!ops)
+    return LINNET_ERROR_UNSUPPORTED;
+  struct core *core = reallocate(settings->reallocate_user, NULL, sizeof *core);
+  if (!core)
+    return LINNET_ERROR_MEMORY;
+  *core = (struct core){.reallocate = reallocate,
+                        .reallocate_user = settings->reallocate_user,
+                        .log = settings->log,
+                        .log_user = settings->log_user,
+                        .ops = ops,
+                        .handles = 0};
+  *result = core;
+  return LINNET_OK;
+}
+
+static void core_release(struct core *core) {
+  if (__atomic_sub_fetch(&core->handles, 1, __ATOMIC_ACQ_REL) > 0)
+    return;
+  linnet_pool_destroy(core->pool);
+  core->reallocate(core->reallocate_user, core, 0);
+}
+
+static enum linnet_status handle_create(struct core *core, struct linnet_context **result) {
+  struct linnet_context *context = core->reallocate(core->reallocate_user, NULL, sizeof *context);
+  *result = context;
+  if (!context)
+    return LINNET_ERROR_MEMORY;
+  memset(context, 0, sizeof *context);
+  context->core = core;
+  __atomic_add_fetch(&core->handles, 1, __ATOMIC_ACQ_REL);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
+                                         struct linnet_context **context) {
+  if (!context)
+    return LINNET_ERROR_ARGUMENT;
+  *context = NULL;
+  struct linnet_context_settings defaults;
+  linnet_context_settings_default(&defaults);
+  if (!settings)
+    settings = &defaults;
+  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS)
+    return LINNET_ERROR_ARGUMENT;
+  struct core *core = NULL;
+  LINNET_TRY(core_create(settings, &core));
+  enum linnet_status status = handle_create(core, context);
+  if (status != LINNET_OK) {
+    core->reallocate(core->reallocate_user, core, 0);
+    return status;
+  }
+  status = linnet_pool_create(*context, settings->threads ? settings->threads : online_processors(), &core->pool);
+  if (status != LINNET_OK) {
+    linnet_context_destroy(*context);
+    *context = NULL;
+  }
+  return status;
+}
+
+enum linnet_status linnet_context_share(struct linnet_context *context, struct linnet_context **shared) {
+  if (!context || !shared)
+    return LINNET_ERROR_ARGUMENT;
+  enum linnet_status status = handle_create(context->core, shared);
+  return status == LINNET_OK ? status : linnet_fail(context, status, "out of memory for a context handle");
+}
+
+void linnet_context_destroy(struct linnet_context *context) {
+  if (!context)
+    return;
+  struct core *core = context->core;
+  core->reallocate(core->reallocate_user, context, 0);
+  core_release(core);
+}
+
+const char *linnet_context_error(const struct linnet_context *context) { return context ? context->error : ""; }
+
+unsigned linnet_context_threads(const struct linnet_context *context) {
+  return linnet_pool_threads(context->core->pool);
+}
+
+const char *linnet_context_kernels(const struct linnet_context *context) { return context->core->ops->name; }
+
+const struct linnet_ops *linnet_context_ops(const struct linnet_context *context) { return context->core->ops; }
+
+enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
+  if (!context)
+    return status;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(context->error, sizeof context->error, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+void linnet_copy_error(struct linnet_context *to, const struct linnet_context *from) {
+  memcpy(to->error, from->error, sizeof to->error);
+}
+
+void linnet_log(struct linnet_context *context, enum linnet_log_level level, const char *format, ...) {
+  if (!context->core->log)
+    return;
+  char line[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  context->core->log(context->core->log_user, level, line);
+}
+
+void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_fn body, void *user) {
+  linnet_pool_run(context->core->pool, tasks, body, user);
+}
+
+/* --- memory --------------------------------------------------------------------------------------------------- */
+
+enum { ALIGNMENT = 64 };
+
+/* A block as the hook gave it, and what is handed out:
+ *
+ *   raw                                 block (aligned to 64)
+ *   |  0 to 63 bytes  |  struct header  |  bytes ...
+ */
+struct header {
+  void *raw;
+};
+
+void *linnet_alloc(struct linnet_context *context, size_t count, size_t bytes) {
+  size_t size, padded;
+  if (!linnet_mul_size(count, bytes, &size) || !linnet_add_size(size, ALIGNMENT + sizeof(struct header), &padded))
+    return NULL;
+  struct core *core = context->core;
+  char *raw = core->reallocate(core->reallocate_user, NULL, padded);
+  if (!raw)
+    return NULL;
+  uintptr_t start = (uintptr_t)raw + sizeof(struct header);
+  char *block = raw + sizeof(struct header) + (ALIGNMENT - start % ALIGNMENT) % ALIGNMENT;
+  ((struct header *)(void *)block)[-1].raw = raw;
+  return block;
+}
+
+void *linnet_calloc(struct linnet_context *context, size_t count, size_t bytes) {
+  void *block = linnet_alloc(context, count, bytes);
+  return block ? memset(block, 0, count * bytes) : NULL;
+}
+
+void linnet_free(struct linnet_context *context, void *block) {
+  if (!block)
+    return;
+  struct core *core = context->core;
+  core->reallocate(core->reallocate_user, ((struct header *)block)[-1].raw, 0);
+}
+
+void *linnet_grow(struct linnet_context *context, void *block, size_t *capacity, size_t needed, size_t bytes) {
+  if (needed <= *capacity && block)
+    return block;
+  size_t larger = *capacity < 16 ? 16 : *capacity + *capacity / 2;
+  if (larger < needed)
+    larger = needed;
+  void *grown = linnet_alloc(context, larger, bytes);
+  if (!grown)
+    return NULL;
+  if (block)
+    memcpy(grown, block, *capacity * bytes);
+  linnet_free(context, block);
+  *capacity = larger;
+  return grown;
+}
+
+char *linnet_strdup(struct linnet_context *context, const char *text) {
+  size_t bytes = strlen(text) + 1;
+  char *copy = linnet_alloc(context, bytes, 1);
+  return copy ? memcpy(copy, text, bytes) : NULL;
+}

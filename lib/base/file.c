@@ -1,0 +1,77 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Reads to the end, growing; works on pipes too. */
+static enum linnet_status read_stream(struct linnet_context *context, const char *path, FILE *stream, size_t max_bytes,
+                                      char **data, size_t *bytes) {
+  size_t capacity = 0, size = 0;
+  for (;;) {
+    char *grown = linnet_grow(context, *data, &capacity, size + 65536, 1);
+    if (!grown)
+      return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory after %zu bytes", path, size);
+    *data = grown;
+    size_t got = fread(*data + size, 1, capacity - size, stream);
+    size += got;
+    if (size > max_bytes)
+      return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
+    if (got == 0)
+      break;
+  }
+  if (ferror(stream))
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+  *bytes = size;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_file_read(struct linnet_context *context, const char *path, size_t max_bytes, void **data,
+                                    size_t *bytes) {
+  *data = NULL;
+  FILE *stream = fopen(path, "rb");
+  if (!stream)
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+  char *contents = NULL;
+  enum linnet_status status = read_stream(context, path, stream, max_bytes, &contents, bytes);
+  fclose(stream);
+  if (status != LINNET_OK) {
+    linnet_free(context, contents);
+    return status;
+  }
+  *data = contents;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_output_open(struct linnet_context *context, const char *path, struct linnet_output *output) {
+  *output = (struct linnet_output){.context = context};
+  if (strlen(path) >= sizeof output->path)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%.60s...: path longer than %zu bytes", path,
+                       sizeof output->path - 1);
+  strcpy(output->path, path);
+  snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", path, (long)getpid());
+  output->stream = fopen(output->temporary, "wb");
+  if (!output->stream)
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", output->temporary, strerror(errno));
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_output_commit(struct linnet_output *output) {
+  FILE *stream = output->stream;
+  output->stream = NULL;
+  bool good = !ferror(stream) && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
+  good = fclose(stream) == 0 && good;
+  if (good && rename(output->temporary, output->path) == 0)
+    return LINNET_OK;
+  int error = errno;
+  remove(output->temporary);
+  return linnet_fail(output->context, LINNET_ERROR_IO, "%s: cannot write: %s", output->path, strerror(error));
+}
+
+void linnet_output_abandon(struct linnet_output *output) {
+  if (!output->stream)
+    return;
+  fclose(output->stream);
+  output->stream = NULL;
+  remove(output->temporary);
+}

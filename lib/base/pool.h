@@ -1,0 +1,15 @@
+/* The thread pool behind linnet_parallel. */
+#ifndef LINNET_POOL_H
+#define LINNET_POOL_H
+
+#include "base/base.h"
+
+struct linnet_pool;
+
+/* `threads` counts the caller: 1 starts none. The pool's memory comes from `context`'s hook. */
+enum linnet_status linnet_pool_create(struct linnet_context *context, unsigned threads, struct linnet_pool **pool);
+unsigned linnet_pool_threads(const struct linnet_pool *pool);
+void linnet_pool_run(struct linnet_pool *pool, size_t tasks, linnet_task_fn body, void *user);
+void linnet_pool_destroy(struct linnet_pool *pool);
+
+#endif

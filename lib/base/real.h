@@ -1,0 +1,28 @@
+/* The element type of the engine: float in the library. The gradient checks compile the same sources with
+ * LINNET_REAL_DOUBLE, so that what they prove by central differences is the code that runs. */
+#ifndef LINNET_REAL_H
+#define LINNET_REAL_H
+
+#include <math.h>
+
+#ifdef LINNET_REAL_DOUBLE
+typedef double real;
+#define real_exp exp
+#define real_log log
+#define real_log1p log1p
+#define real_expm1 expm1
+#define real_sqrt sqrt
+#define real_erf erf
+#define real_fabs fabs
+#else
+typedef float real;
+#define real_exp expf
+#define real_log logf
+#define real_log1p log1pf
+#define real_expm1 expm1f
+#define real_sqrt sqrtf
+#define real_erf erff
+#define real_fabs fabsf
+#endif
+
+#endif

@@ -1,0 +1,258 @@
+"""Linnet's encoder written a second time, in PyTorch: the oracle for the C code.
+
+Nothing here is shared with the C implementation except the definition. A batch is packed: frames of all
+utterances stand below each other in one (T, D) matrix, and `offsets`, a list of B + 1 integers, says that
+utterance b owns rows offsets[b] .. offsets[b + 1] - 1.
+
+Shapes: T frames of the batch after stacking, D width, H heads, C = D / H, F feed-forward width, V outputs.
+Parameter names are those of the model file, because the attribute names below are.
+"""
+
+import json
+import math
+from itertools import accumulate
+
+import torch
+import torch.nn.functional as nnf
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+
+BLANK = 0
+ATTENTION_EPSILON = 1e-6
+NORM_EPSILON = 1e-5
+ACTIVATIONS = {"relu": nnf.relu, "gelu": nnf.gelu}  # nnf.gelu is the exact erf form
+
+
+# ---- packed sequences ------------------------------------------------------------------------------------
+
+def lengths_to_offsets(lengths):
+    return [0, *accumulate(lengths)]
+
+
+def offsets_to_lengths(offsets):
+    return [end - start for start, end in zip(offsets, offsets[1:])]
+
+
+def stack_frames(features, offsets, stack):
+    """(sum T_i, input_dim) -> (sum ceil(T_i / stack), input_dim * stack) and the new offsets.
+
+    Frames past the end of an utterance repeat its last frame.
+    """
+    lengths = offsets_to_lengths(offsets)
+    stacked = [-(-length // stack) for length in lengths]
+    rows = [start + torch.arange(count * stack).clamp(max=length - 1)
+            for start, length, count in zip(offsets, lengths, stacked)]
+    return features[torch.cat(rows)].reshape(sum(stacked), -1), lengths_to_offsets(stacked)
+
+
+def sinusoidal_positions(length, width, dtype):
+    """(length, width): sin in the even columns, cos in the odd ones, computed in double."""
+    time = torch.arange(length, dtype=torch.float64).unsqueeze(1)
+    angle = time / 10000.0 ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
+    return torch.stack([angle.sin(), angle.cos()], dim=2).reshape(length, width).to(dtype)
+
+
+# ---- attention -------------------------------------------------------------------------------------------
+
+def feature_map(x):
+    return nnf.elu(x) + 1
+
+
+def linear_attention(query, key, value):
+    """One utterance: query, key, value and the result are (T, H, C)."""
+    query, key = feature_map(query), feature_map(key)
+    state = torch.einsum("thc,thm->hcm", key, value)                        # (H, C, C)
+    normaliser = torch.einsum("thc,hc->th", query, key.sum(0)) + ATTENTION_EPSILON
+    return torch.einsum("thc,hcm->thm", query, state) / normaliser.unsqueeze(2)
+
+
+def packed_linear_attention(query, key, value, offsets, heads):
+    """The same for a packed batch of (T, H * C) matrices; the sums stay inside each utterance."""
+    lengths = offsets_to_lengths(offsets)
+    parts = [x.unflatten(1, (heads, -1)).split(lengths) for x in (query, key, value)]
+    return torch.cat([linear_attention(q, k, v) for q, k, v in zip(*parts)]).flatten(1)
+
+
+class LinearAttention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
+
+    def forward(self, x, offsets):
+        projected = self.query(x), self.key(x), self.value(x)
+        return self.output(packed_linear_attention(*projected, offsets, self.heads))
+
+
+# ---- convolution module ----------------------------------------------------------------------------------
+
+class Depthwise(nn.Module):
+    """Convolution over time, one filter per channel, zero padded inside each utterance.
+
+    weight is (kernel, D), time-major: tap j multiplies frame t + j - kernel / 2.
+    """
+
+    def __init__(self, width, kernel):
+        super().__init__()
+        assert kernel % 2 == 1, "the kernel must have a middle"
+        bound = 1 / math.sqrt(kernel)  # nn.Conv1d's default: fan-in is the kernel
+        self.weight = nn.Parameter(torch.empty(kernel, width).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
+
+    def one(self, x):
+        """(T, D) -> (T, D)"""
+        kernel, width = self.weight.shape
+        weight = self.weight.t().unsqueeze(1)  # (D, 1, kernel)
+        return nnf.conv1d(x.t().unsqueeze(0), weight, self.bias, padding=kernel // 2,
+                          groups=width).squeeze(0).t()
+
+    def forward(self, x, offsets):
+        return torch.cat([self.one(part) for part in x.split(offsets_to_lengths(offsets))])
+
+
+class Convolution(nn.Module):
+    def __init__(self, width, kernel):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width, eps=NORM_EPSILON)
+        self.pointwise1 = nn.Linear(width, 2 * width)
+        self.depthwise = Depthwise(width, kernel)
+        self.norm2 = nn.LayerNorm(width, eps=NORM_EPSILON)
+        self.pointwise2 = nn.Linear(width, width)
+
+    def forward(self, x, offsets):
+        x = nnf.glu(self.pointwise1(self.norm1(x)), dim=1)  # first half * sigmoid(second half)
+        return self.pointwise2(nnf.silu(self.norm2(self.depthwise(x, offsets))))
+
+
+# ---- encoder ---------------------------------------------------------------------------------------------
+
+class FeedForward(nn.Module):
+    def __init__(self, width, inner, activation, dropout):
+        super().__init__()
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = nn.Dropout(dropout)
+        self.linear1 = nn.Linear(width, inner)
+        self.linear2 = nn.Linear(inner, width)
+
+    def forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+class Layer(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        width, dropout = config["width"], config["dropout"]
+        self.pre_norm = config["norm"] == "pre"
+        self.dropout = nn.Dropout(dropout)
+        self.attention = LinearAttention(width, config["heads"])
+        self.norm1 = nn.LayerNorm(width, eps=NORM_EPSILON)
+        self.convolution = Convolution(width, config["convolution"]) if config["convolution"] else None
+        self.feed_forward = FeedForward(width, config["feed_forward"], config["activation"], dropout)
+        self.norm2 = nn.LayerNorm(width, eps=NORM_EPSILON)
+
+    def residual(self, norm, branch, x):
+        if self.pre_norm:
+            return x + self.dropout(branch(norm(x)))
+        return norm(x + self.dropout(branch(x)))
+
+    def forward(self, x, offsets):
+        """(T, D) -> (T, D)"""
+        x = self.residual(self.norm1, lambda y: self.attention(y, offsets), x)
+        if self.convolution is not None:  # brings its own norms, so it stands alike in both orders
+            x = x + self.dropout(self.convolution(x, offsets))
+        return self.residual(self.norm2, self.feed_forward, x)
+
+
+def check_config(config):
+    fixed = {"encoder": ("transformer",), "attention": ("linear",), "norm": ("post", "pre"),
+             "position": ("sinusoidal", "none"), "activation": tuple(ACTIVATIONS)}
+    for key, allowed in fixed.items():
+        if config[key] not in allowed:
+            raise ValueError(f"config: {key} is {config[key]!r}, known are {allowed}")
+    if config["width"] % config["heads"] or config["width"] % 2:
+        raise ValueError("config: width must be even and a multiple of heads")
+
+
+class Encoder(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        check_config(config)
+        self.config = config
+        width = config["width"]
+        self.input = nn.Linear(config["input_dim"] * config["stack"], width)
+        self.dropout = nn.Dropout(config["dropout"])
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config["layers"]))
+        self.norm = nn.LayerNorm(width, eps=NORM_EPSILON) if config["norm"] == "pre" else None
+        self.output = nn.Linear(width, config["outputs"])
+
+    def positions(self, x, offsets):
+        """(T, D), counted from 0 in each utterance"""
+        lengths = offsets_to_lengths(offsets)
+        table = sinusoidal_positions(max(lengths), x.shape[1], x.dtype)
+        return torch.cat([table[:length] for length in lengths])
+
+    def forward(self, features, offsets):
+        """(sum T_i, input_dim) -> log-probabilities (T, V) and their offsets"""
+        x, offsets = stack_frames(features, offsets, self.config["stack"])
+        x = self.input(x)
+        if self.config["position"] == "sinusoidal":
+            x = x + self.positions(x, offsets)
+        x = self.dropout(x)
+        for layer in self.layers:
+            x = layer(x, offsets)
+        if self.norm is not None:
+            x = self.norm(x)
+        return nnf.log_softmax(self.output(x), dim=1), offsets
+
+
+# ---- loss ------------------------------------------------------------------------------------------------
+
+def is_feasible(labels, frames):
+    """A path needs one frame per label and a blank between equal neighbours."""
+    repeats = sum(a == b for a, b in zip(labels, labels[1:]))
+    return len(labels) + repeats <= frames
+
+
+def ctc_nll(log_probs, offsets, labels):
+    """(T, V) and B lists of integers -> (B,) negative log-likelihoods, +inf (without gradient) where infeasible"""
+    lengths = offsets_to_lengths(offsets)
+    targets = torch.tensor([label for utterance in labels for label in utterance], dtype=torch.long)
+    nll = nnf.ctc_loss(pad_sequence(log_probs.split(lengths)), targets, torch.tensor(lengths),
+                       torch.tensor([len(utterance) for utterance in labels]),
+                       blank=BLANK, reduction="none", zero_infinity=True)
+    feasible = torch.tensor([is_feasible(*pair) for pair in zip(labels, lengths)])
+    return torch.where(feasible, nll, math.inf)
+
+
+def batch_loss(nll, labels):
+    """Feasible utterances only: summed nll, summed label count and their quotient, which is the loss."""
+    feasible = nll.detach().isfinite()
+    total = nll[feasible].sum()
+    count = sum(len(utterance) for utterance, ok in zip(labels, feasible.tolist()) if ok)
+    return total, count, total / max(count, 1)
+
+
+# ---- model file ------------------------------------------------------------------------------------------
+
+def save_model(path, encoder, symbols, features):
+    """`symbols`: V strings, the first is the blank. `features`: the feature configuration, a JSON string."""
+    assert len(symbols) == encoder.config["outputs"]
+    metadata = {"format": "linnet-1", "config": json.dumps(encoder.config), "symbols": json.dumps(symbols),
+                "features": features}
+    tensors = {name: x.to(torch.float32).contiguous() for name, x in encoder.state_dict().items()}
+    save_file(tensors, path, metadata)
+
+
+def load_model(path):
+    """-> the encoder (float32), and the metadata as a dict of strings"""
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    encoder = Encoder(json.loads(metadata["config"]))
+    encoder.load_state_dict(tensors)
+    return encoder, metadata
