@@ -1,0 +1,112 @@
+/* The little that tests share: checks that count, seeds and bounds in messages, skipping. A test is one program; it
+ * fails by exit code. */
+#ifndef LINNET_TEST_H
+#define LINNET_TEST_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linnet/context.h>
+
+enum { TEST_SKIPPED = 77 };
+
+static int test_checks, test_failures;
+
+/* CHECK(condition, "format", ...): on failure prints the place and the message, and goes on. */
+#define CHECK(condition, ...)                                                                                          \
+  do {                                                                                                                 \
+    test_checks++;                                                                                                     \
+    if (!(condition)) {                                                                                                \
+      test_failures++;                                                                                                 \
+      fprintf(stderr, "%s:%d: FAILED %s: ", __FILE__, __LINE__, #condition);                                           \
+      fprintf(stderr, __VA_ARGS__);                                                                                    \
+      fputc('\n', stderr);                                                                                             \
+    }                                                                                                                  \
+  } while (0)
+
+/* REQUIRE: like CHECK, but what follows makes no sense without it. */
+#define REQUIRE(condition, ...)                                                                                        \
+  do {                                                                                                                 \
+    CHECK(condition, __VA_ARGS__);                                                                                     \
+    if (!(condition))                                                                                                  \
+      exit(1);                                                                                                         \
+  } while (0)
+
+/* Ends main: prints the counts; a test that checked nothing has failed. */
+static inline int test_result(void) {
+  printf("%d checks, %d failures\n", test_checks, test_failures);
+  return test_failures > 0 || test_checks == 0;
+}
+
+static inline int test_skip(const char *why) {
+  printf("SKIPPED: %s\n", why);
+  return TEST_SKIPPED;
+}
+
+/* The largest |a - b| / max(1, largest |b|). NaN anywhere gives infinity. */
+static inline double test_error(const float *a, const float *b, size_t n) {
+  double difference = 0, scale = 1;
+  for (size_t i = 0; i < n; i++) {
+    double d = fabs((double)a[i] - b[i]);
+    if (isnan(d))
+      return INFINITY;
+    difference = fmax(difference, d);
+    scale = fmax(scale, fabs(b[i]));
+  }
+  return difference / scale;
+}
+
+/* A small generator for test inputs: splitmix64. */
+struct test_random {
+  uint64_t state;
+};
+
+static inline uint64_t test_next(struct test_random *r) {
+  uint64_t z = (r->state += 0x9E3779B97F4A7C15u);
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+/* Uniform in [-1, 1), and an integer in [0, n). */
+static inline double test_uniform(struct test_random *r) { return (double)(test_next(r) >> 11) * 0x1p-52 - 1; }
+static inline size_t test_below(struct test_random *r, size_t n) { return (size_t)(test_next(r) % n); }
+
+static inline void test_fill(struct test_random *r, float *x, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    x[i] = (float)test_uniform(r);
+}
+
+static inline struct linnet_context *test_context(void) {
+  struct linnet_context *context = NULL;
+  if (linnet_context_create(NULL, &context) != LINNET_OK) {
+    fprintf(stderr, "cannot create a context\n");
+    exit(1);
+  }
+  return context;
+}
+
+/* A path in the folder of real speech (environment LINNET_DATA), NULL if it is not there. Static storage. */
+static inline const char *test_data(const char *name) {
+  static char path[4096];
+  const char *folder = getenv("LINNET_DATA");
+  snprintf(path, sizeof path, "%s/%s", folder ? folder : TEST_DATA_DIR, name);
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    return NULL;
+  fclose(file);
+  return path;
+}
+
+/* A path in the source tree. Static storage. */
+static inline const char *test_source(const char *name) {
+  static char path[4096];
+  snprintf(path, sizeof path, "%s/%s", TEST_SOURCE_DIR, name);
+  return path;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* What the subcommands of `linnet` share. A subcommand is one file with one function and one row in main.c; it sees
+ * the public headers alone. */
+#ifndef LINNET_TOOL_H
+#define LINNET_TOOL_H
+
+#include <popt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <linnet/context.h>
+
+/* Exit codes of the command. */
+enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
+
+/* One subcommand: argv[0] is "linnet NAME". Returns the exit code. */
+typedef int (*tool_fn)(int argc, const char **argv);
+
+int tool_align(int argc, const char **argv);
+int tool_average(int argc, const char **argv);
+int tool_features(int argc, const char **argv);
+int tool_info(int argc, const char **argv);
+int tool_score(int argc, const char **argv);
+int tool_train(int argc, const char **argv);
+int tool_transcribe(int argc, const char **argv);
+
+/* Options that every subcommand has: --threads, --kernels, --verbose. Include as
+ * {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL}. */
+extern struct poptOption tool_common_options[];
+
+/* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
+ * handed to `handle` with their argument. Returns a context for the positional arguments (poptGetArgs), or NULL: then
+ * return TOOL_USAGE. Release with poptFreeContext. */
+typedef bool (*tool_option_fn)(void *user, int val, const char *argument);
+poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
+                       tool_option_fn handle, void *user);
+
+/* A context with the common options applied, warnings and errors going to stderr; NULL after printing why not. */
+struct linnet_context *tool_context(void);
+
+/* Prints "linnet NAME: MESSAGE" to stderr and returns TOOL_FAILURE. */
+int tool_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the context's error and returns TOOL_FAILURE. */
+int tool_fail_context(const struct linnet_context *context);
+
+/* True after SIGINT or SIGTERM, once tool_catch_interrupt was called. A second signal ends the process. */
+void tool_catch_interrupt(void);
+bool tool_interrupted(void);
+
+/* Seconds of a clock that never goes back. */
+double tool_clock(void);
+
+/* A line on stderr that is rewritten at most ten times a second, only if stderr is a terminal:
+ * "LABEL  42/100  [rate unit/s]  00:12 left". */
+struct tool_progress {
+  const char *label, *unit;
+  double total, done, started, shown;
+  bool terminal;
+};
+void tool_progress_start(struct tool_progress *progress, const char *label, const char *unit, double total);
+void tool_progress_add(struct tool_progress *progress, double done);
+void tool_progress_finish(struct tool_progress *progress); /* clears the line */
+
+/* Writes a JSON string with its quotes, escaped, to a stdio stream. */
+void tool_write_json_string(FILE *stream, const char *text);
+
+#endif
