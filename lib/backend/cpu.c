@@ -1,0 +1,79 @@
+/* The CPU's op tables: the C reference, and the choice among the instruction sets that were compiled in. */
+#include <string.h>
+
+#include "backend/backend.h"
+#include "ops/activation.h"
+#include "ops/ctc.h"
+#include "ops/depthwise_conv.h"
+#include "ops/dropout.h"
+#include "ops/gemm.h"
+#include "ops/layernorm.h"
+#include "ops/linear_attention.h"
+#include "ops/log_softmax.h"
+#include "ops/optimizer.h"
+#include "ops/vector.h"
+
+static const struct linnet_ops reference = {
+    .name = "reference",
+    .gemm = linnet_gemm_reference,
+    .layernorm_forward = linnet_layernorm_forward_reference,
+    .layernorm_backward = linnet_layernorm_backward_reference,
+    .dropout = linnet_dropout_reference,
+    .activation_forward = linnet_activation_forward_reference,
+    .activation_backward = linnet_activation_backward_reference,
+    .glu_forward = linnet_glu_forward_reference,
+    .glu_backward = linnet_glu_backward_reference,
+    .conv_forward = linnet_conv_forward_reference,
+    .conv_backward = linnet_conv_backward_reference,
+    .attention_accumulate = linnet_attention_accumulate_reference,
+    .attention_apply = linnet_attention_apply_reference,
+    .attention_forward = linnet_attention_forward_reference,
+    .attention_backward = linnet_attention_backward_reference,
+    .log_softmax = linnet_log_softmax_reference,
+    .ctc = linnet_ctc_reference,
+    .update = linnet_update_reference,
+    .sum_of_squares = linnet_sum_of_squares_reference,
+    .add = linnet_add_reference,
+    .column_sum = linnet_column_sum_reference,
+};
+
+#ifdef LINNET_HAVE_KERNELS_GENERIC
+extern const struct linnet_ops linnet_ops_generic;
+static bool always(void) { return true; }
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVX2
+extern const struct linnet_ops linnet_ops_avx2;
+static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVX512
+extern const struct linnet_ops linnet_ops_avx512;
+static bool has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
+}
+#endif
+
+/* Best first. __builtin_cpu_supports asks CPUID and, for the vector registers, XGETBV. */
+static const struct {
+  const struct linnet_ops *ops;
+  bool (*runnable)(void);
+} sets[] = {
+#ifdef LINNET_HAVE_KERNELS_AVX512
+    {&linnet_ops_avx512, has_avx512},
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVX2
+    {&linnet_ops_avx2, has_avx2},
+#endif
+#ifdef LINNET_HAVE_KERNELS_GENERIC
+    {&linnet_ops_generic, always},
+#endif
+    {&reference, NULL},
+};
+
+const struct linnet_ops *linnet_cpu_ops(const char *name) {
+  bool best = strcmp(name, "auto") == 0;
+  for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    if ((best || strcmp(name, sets[i].ops->name) == 0) && (!sets[i].runnable || sets[i].runnable()))
+      return sets[i].ops;
+  return NULL;
+}

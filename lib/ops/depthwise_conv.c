@@ -1,0 +1,55 @@
+#include "ops/depthwise_conv.h"
+
+/* Calls that walk pairs (output frame t, input frame t + j - half) inside one sequence of `frames`. */
+static bool tap(size_t frames, size_t t, size_t j, size_t half, size_t *input) {
+  if (t + j < half || t + j - half >= frames)
+    return false;
+  *input = t + j - half;
+  return true;
+}
+
+static void forward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w,
+                             const real *bias, real *y) {
+  size_t width = c->channels, input;
+  for (size_t t = 0; t < frames; t++) {
+    for (size_t i = 0; i < width; i++)
+      y[t * width + i] = bias[i];
+    for (size_t j = 0; j < c->kernel; j++)
+      if (tap(frames, t, j, c->kernel / 2, &input))
+        for (size_t i = 0; i < width; i++)
+          y[t * width + i] += w[j * width + i] * x[input * width + i];
+  }
+}
+
+static void backward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w,
+                              const real *dy, real *dx, real *dw_add, real *dbias_add) {
+  size_t width = c->channels, input;
+  for (size_t i = 0; i < frames * width; i++)
+    dx[i] = 0;
+  for (size_t t = 0; t < frames; t++) {
+    for (size_t i = 0; i < width; i++)
+      dbias_add[i] += dy[t * width + i];
+    for (size_t j = 0; j < c->kernel; j++)
+      if (tap(frames, t, j, c->kernel / 2, &input))
+        for (size_t i = 0; i < width; i++) {
+          dx[input * width + i] += w[j * width + i] * dy[t * width + i];
+          dw_add[j * width + i] += x[input * width + i] * dy[t * width + i];
+        }
+  }
+}
+
+void linnet_conv_forward_reference(const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
+                                   const real *w, const real *bias, real *y) {
+  for (size_t s = 0; s < p->sequences; s++) {
+    size_t start = p->offsets[s] * c->channels;
+    forward_sequence(c, p->offsets[s + 1] - p->offsets[s], x + start, w, bias, y + start);
+  }
+}
+
+void linnet_conv_backward_reference(const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
+                                    const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add) {
+  for (size_t s = 0; s < p->sequences; s++) {
+    size_t start = p->offsets[s] * c->channels;
+    backward_sequence(c, p->offsets[s + 1] - p->offsets[s], x + start, w, dy + start, dx + start, dw_add, dbias_add);
+  }
+}

@@ -1,0 +1,12 @@
+/* Depthwise convolution over time on packed sequences: the C reference. */
+#ifndef LINNET_DEPTHWISE_CONV_H
+#define LINNET_DEPTHWISE_CONV_H
+
+#include "backend/backend.h"
+
+void linnet_conv_forward_reference(const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
+                                   const real *w, const real *bias, real *y);
+void linnet_conv_backward_reference(const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
+                                    const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add);
+
+#endif

@@ -1,0 +1,23 @@
+/* The mask: element e = (row in the whole batch) * width + column draws 16 bits of Philox(key = seed,
+ * counter = (step << 32 | site, e / 8)): word (e % 8) / 2, its low half for even e. Dropped if the draw is below
+ * rate * 2^16. So the mask depends on where an element lies in the run, not on thread, device or order. */
+#include "ops/dropout.h"
+
+#include "base/philox.h"
+
+static bool kept(const struct linnet_dropout *d, uint64_t element, uint32_t threshold) {
+  struct linnet_philox random = linnet_philox(d->seed, (uint64_t)d->step << 32 | d->site, element / 8);
+  uint32_t word = random.word[element % 8 / 2];
+  return (element % 2 ? word >> 16 : word & 0xFFFF) >= threshold;
+}
+
+void linnet_dropout_reference(const struct linnet_dropout *d, size_t rows, size_t width, const real *x,
+                              const real *residual, real *y) {
+  uint32_t threshold = linnet_dropout_threshold(d->rate);
+  real scale = threshold ? (real)(1 / (1 - threshold * 0x1p-16)) : 1;
+  uint64_t first = d->row * width;
+  for (size_t i = 0; i < rows * width; i++) {
+    real value = threshold == 0 || kept(d, first + i, threshold) ? x[i] * scale : 0;
+    y[i] = residual ? residual[i] + value : value;
+  }
+}

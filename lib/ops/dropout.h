@@ -1,0 +1,13 @@
+/* Dropout by counter (Philox): the C reference. */
+#ifndef LINNET_DROPOUT_H
+#define LINNET_DROPOUT_H
+
+#include "backend/backend.h"
+
+void linnet_dropout_reference(const struct linnet_dropout *d, size_t rows, size_t width, const real *x,
+                              const real *residual, real *y);
+
+/* An element is dropped where its 16-bit draw is below this. */
+static inline uint32_t linnet_dropout_threshold(double rate) { return (uint32_t)(rate * 65536 + 0.5); }
+
+#endif

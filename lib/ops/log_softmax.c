@@ -1,0 +1,14 @@
+#include "ops/log_softmax.h"
+
+void linnet_log_softmax_reference(size_t rows, size_t width, const real *x, real *y) {
+  for (size_t t = 0; t < rows; t++, x += width, y += width) {
+    real largest = x[0], sum = 0;
+    for (size_t c = 1; c < width; c++)
+      largest = x[c] > largest ? x[c] : largest;
+    for (size_t c = 0; c < width; c++)
+      sum += real_exp(x[c] - largest);
+    real shift = largest + real_log(sum);
+    for (size_t c = 0; c < width; c++)
+      y[c] = x[c] - shift;
+  }
+}

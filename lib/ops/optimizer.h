@@ -1,0 +1,15 @@
+/* Adam (Kingma, Ba 2014) and RAdam (Liu et al. 2019): the terms of a step, and the C reference of the update. */
+#ifndef LINNET_OPTIMIZER_H
+#define LINNET_OPTIMIZER_H
+
+#include "backend/backend.h"
+
+enum linnet_optimizer { LINNET_ADAM, LINNET_RADAM };
+
+/* Fills *u for optimiser step `step` (1, 2, ...), with beta 0.9 and 0.999 and epsilon 1e-8; gradient_scale is 1. */
+void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint64_t step, struct linnet_update *u);
+
+void linnet_update_reference(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,
+                             real *v);
+
+#endif

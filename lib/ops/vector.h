@@ -1,0 +1,11 @@
+/* Sums over vectors: the C reference. */
+#ifndef LINNET_VECTOR_H
+#define LINNET_VECTOR_H
+
+#include "backend/backend.h"
+
+double linnet_sum_of_squares_reference(size_t n, const real *x);
+void linnet_add_reference(size_t n, const real *x, real *y_add);
+void linnet_column_sum_reference(size_t rows, size_t width, const real *x, real *sums_add);
+
+#endif
