@@ -71,8 +71,8 @@ struct linnet_attention_shape {
 struct linnet_update {
   double gradient_scale; /* gradients are multiplied by this first (clipping, averaging) */
   double beta1, beta2;
-  double step;    /* learning rate with the bias correction of the first moment */
-  double rescale; /* m / (sqrt(v) * rescale + epsilon): bias correction of the second moment and rectification */
+  double step;    /* learning rate with bias correction and rectification: p -= step * m / ... */
+  double rescale; /* ... (sqrt(v) * rescale + epsilon) */
   double epsilon;
   bool adaptive;  /* false: step * m without the second moment (RAdam's first steps) */
 };

@@ -18,10 +18,17 @@ static double rectification(double beta2, uint64_t step) {
 
 void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint64_t step, struct linnet_update *u) {
   *u = (struct linnet_update){.gradient_scale = 1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .adaptive = true};
-  double factor = kind == LINNET_RADAM ? rectification(u->beta2, step) : 1;
+  double first = learning_rate / (1 - pow(u->beta1, (double)step)); /* bias corrections of the two moments */
+  double second = sqrt(1 - pow(u->beta2, (double)step));
+  if (kind == LINNET_ADAM) {
+    u->step = first;
+    u->rescale = 1 / second;
+    return;
+  }
+  double factor = rectification(u->beta2, step);
   u->adaptive = factor > 0;
-  u->step = learning_rate * (u->adaptive ? factor : 1) / (1 - pow(u->beta1, (double)step));
-  u->rescale = 1 / sqrt(1 - pow(u->beta2, (double)step));
+  u->step = u->adaptive ? first * factor * second : first;
+  u->rescale = 1;
 }
 
 void linnet_update_reference(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,

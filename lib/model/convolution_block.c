@@ -1,0 +1,67 @@
+/* The convolution module of the Conformer (Gulati et al. 2020): gated pointwise map, depthwise convolution over time,
+ * norm, SiLU, pointwise map. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
+ * frame's output depends on its own sequence alone. */
+#include "model/block.h"
+
+static struct linnet_linear first_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
+  return (struct linnet_linear){pass->width, 2 * pass->width, o->conv_pointwise1, o->conv_pointwise1_bias};
+}
+
+static struct linnet_linear second_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
+  return (struct linnet_linear){pass->width, pass->width, o->conv_pointwise2, o->conv_pointwise2_bias};
+}
+
+static struct linnet_conv conv_of(const struct linnet_pass *pass) {
+  return (struct linnet_conv){pass->width, pass->network->config->convolution};
+}
+
+static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
+  size_t rows = pass->frames, width = pass->width;
+  struct linnet_conv_saved *saved = &s->saved.conv;
+  saved->pointwise = linnet_take_reals(arena, rows, 2 * width);
+  saved->gated = linnet_take_reals(arena, rows, width);
+  saved->depthwise = linnet_take_reals(arena, rows, width);
+  saved->mean = linnet_take_reals(arena, rows, 1);
+  saved->rstd = linnet_take_reals(arena, rows, 1);
+  saved->normed = linnet_take_reals(arena, rows, width);
+  saved->silu = linnet_take_reals(arena, rows, width);
+}
+
+static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
+  const struct linnet_ops *ops = pass->network->ops;
+  const struct linnet_layer_offsets *o = s->offsets;
+  const real *w = pass->weights;
+  size_t rows = pass->frames, width = pass->width;
+  struct linnet_conv conv = conv_of(pass);
+  struct linnet_conv_saved *saved = &s->saved.conv;
+  struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
+  linnet_linear_forward(pass, &first, x, LINNET_IDENTITY, saved->pointwise);
+  ops->glu_forward(rows, width, saved->pointwise, saved->gated);
+  ops->conv_forward(&conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, w + o->conv_depthwise_bias,
+                    saved->depthwise);
+  ops->layernorm_forward(rows, width, saved->depthwise, w + o->conv_norm2_gain, w + o->conv_norm2_bias, saved->normed,
+                         saved->mean, saved->rstd);
+  ops->activation_forward(LINNET_SILU, rows * width, saved->normed, saved->silu);
+  linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
+}
+
+static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
+  const struct linnet_ops *ops = pass->network->ops;
+  const struct linnet_layer_offsets *o = s->offsets;
+  const real *w = pass->weights;
+  real *g = pass->gradients, *a = pass->narrow2;
+  size_t rows = pass->frames, width = pass->width;
+  struct linnet_conv conv = conv_of(pass);
+  struct linnet_conv_saved *saved = &s->saved.conv;
+  struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
+  linnet_linear_backward(pass, &second, saved->silu, dy, a);
+  ops->activation_backward(LINNET_SILU, rows * width, saved->normed, a, a);
+  ops->layernorm_backward(rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean, saved->rstd, a, a,
+                          g + o->conv_norm2_gain, g + o->conv_norm2_bias);
+  ops->conv_backward(&conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx, g + o->conv_depthwise,
+                     g + o->conv_depthwise_bias);
+  ops->glu_backward(rows, width, saved->pointwise, dx, pass->wide);
+  linnet_linear_backward(pass, &first, x, pass->wide, dx);
+}
+
+const struct linnet_block linnet_convolution_block = {plan, forward, backward};

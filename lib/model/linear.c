@@ -1,0 +1,63 @@
+/* Linear maps and dropout inside a pass. */
+#include "model/block.h"
+
+void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
+                           enum linnet_activation activation, real *y) {
+  struct linnet_gemm g = {.transpose_b = true,
+                          .m = pass->frames,
+                          .n = l->out,
+                          .k = l->in,
+                          .a = x,
+                          .lda = l->in,
+                          .b = pass->weights + l->weight,
+                          .ldb = l->in,
+                          .c = y,
+                          .ldc = l->out,
+                          .bias = pass->weights + l->bias,
+                          .activation = activation};
+  pass->network->ops->gemm(&g, pass->work);
+}
+
+/* dW (out, in) += dy^T x. */
+static void weight_gradient(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
+                            const real *dy) {
+  struct linnet_gemm g = {.transpose_a = true,
+                          .m = l->out,
+                          .n = l->in,
+                          .k = pass->frames,
+                          .a = dy,
+                          .lda = l->out,
+                          .b = x,
+                          .ldb = l->in,
+                          .c = pass->gradients + l->weight,
+                          .ldc = l->in,
+                          .accumulate = true};
+  pass->network->ops->gemm(&g, pass->work);
+}
+
+void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
+                            const real *dy, real *dx) {
+  weight_gradient(pass, l, x, dy);
+  pass->network->ops->column_sum(pass->frames, l->out, dy, pass->gradients + l->bias);
+  if (!dx)
+    return;
+  struct linnet_gemm g = {.m = pass->frames,
+                          .n = l->in,
+                          .k = l->out,
+                          .a = dy,
+                          .lda = l->out,
+                          .b = pass->weights + l->weight,
+                          .ldb = l->in,
+                          .c = dx,
+                          .ldc = l->in};
+  pass->network->ops->gemm(&g, pass->work);
+}
+
+void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
+                         const real *residual, real *y) {
+  const struct linnet_shard *shard = pass->shard;
+  struct linnet_dropout d = {
+      .rate = shard->dropout, .seed = shard->seed, .step = shard->step, .site = site, .row = shard->first_row};
+  if (d.rate > 0 || residual || x != y)
+    pass->network->ops->dropout(&d, pass->frames, width, x, residual, y);
+}
