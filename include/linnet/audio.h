@@ -1,7 +1,20 @@
-/* Audio reading: any format libsndfile reads, or raw PCM, from a path, from memory or from a descriptor, resampled to
- * one rate and mixed to (or picked as) one channel. Samples are float on the int16 scale: full scale is +-32768.
+/* Audio reading: any format libsndfile reads (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, SPHERE without
+ * shorten, ...), or raw PCM, from a path, from memory or from a descriptor, resampled to one rate and mixed to (or
+ * picked as) one channel. Samples are float on the int16 scale: full scale is +-32768.
  *
- * Threads: one object, one thread at a time. */
+ *   struct linnet_audio *audio;
+ *   float *samples;
+ *   size_t n;
+ *   if (linnet_audio_open(context, "speech.flac", NULL, &audio) == LINNET_OK &&
+ *       linnet_audio_read_all(audio, &samples, &n) == LINNET_OK)
+ *     ...
+ *   linnet_audio_destroy(audio);
+ *   linnet_audio_release(context, samples);
+ *
+ * A file that is cut short is read as far as it goes; what a decoder stumbled over is logged as a warning. Files are
+ * decoded in blocks, so memory does not grow with their length.
+ *
+ * Threads: one object, one thread at a time; different objects are independent. */
 #ifndef LINNET_AUDIO_H
 #define LINNET_AUDIO_H
 
@@ -29,6 +42,14 @@ enum linnet_sample_format {
 
 enum { LINNET_CHANNEL_MIX = -1 };
 
+/* Hard limits: rates of input and output in Hz, samples that linnet_audio_read_all returns (18 hours at 16 kHz), bytes
+ * of a pipe that must be read to its end, channels of raw input. */
+#define LINNET_AUDIO_MIN_RATE 1000.0
+#define LINNET_AUDIO_MAX_RATE 384000.0
+#define LINNET_AUDIO_MAX_SAMPLES ((size_t)1 << 30)
+#define LINNET_AUDIO_MAX_PIPE_BYTES ((size_t)1 << 30)
+#define LINNET_AUDIO_MAX_RAW_CHANNELS 64
+
 struct linnet_audio_settings {
   size_t size;                          /* set by ..._default */
   double sample_rate;                   /* of what is read out, in Hz; default 16000 */
@@ -40,12 +61,14 @@ struct linnet_audio_settings {
 
 LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *settings);
 
-/* Opens a file; "-" is standard input. A pipe is read to its end first, unless it is raw. `settings` may be NULL. */
+/* Opens a file; "-" is standard input. A pipe is read to its end first, unless it is raw. `settings` may be NULL. The
+ * context must outlive the object. */
 LINNET_API enum linnet_status linnet_audio_open(struct linnet_context *context, const char *path,
                                                 const struct linnet_audio_settings *settings,
                                                 struct linnet_audio **audio);
 
-/* Reads from a descriptor, which stays the caller's; `name` is for messages. */
+/* Reads from a descriptor, which stays the caller's and must stay open; `name` is for messages. A file is read from
+ * where the descriptor stands, without moving it. */
 LINNET_API enum linnet_status linnet_audio_open_fd(struct linnet_context *context, int fd, const char *name,
                                                    const struct linnet_audio_settings *settings,
                                                    struct linnet_audio **audio);
@@ -55,11 +78,17 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
                                                        const struct linnet_audio_settings *settings,
                                                        struct linnet_audio **audio);
 
-/* Reads up to `capacity` samples, blocking on pipes; *count is 0 only at the end (then the status is LINNET_END). */
+/* Restricts reading to the time from `start` to `end` seconds; `end` negative is the end of the input. Before the first
+ * read only; LINNET_ERROR_ARGUMENT if it begins after the end of an input of known length. */
+LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
+
+/* Reads up to `capacity` samples, blocking on pipes until there is at least one; *count is 0 only at the end (then the
+ * status is LINNET_END). Samples that are not finite are an error (LINNET_ERROR_FORMAT). */
 LINNET_API enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples, size_t capacity,
                                                 size_t *count);
 
-/* Reads all that is left into a buffer made by the context's allocator: release it with linnet_audio_release. */
+/* Reads all that is left into a buffer made by the context's allocator: release it with linnet_audio_release. An input
+ * without samples gives LINNET_OK and *count 0. On failure *samples is NULL. */
 LINNET_API enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, float **samples, size_t *count);
 LINNET_API void linnet_audio_release(struct linnet_context *context, float *samples);
 

@@ -17,30 +17,40 @@ struct linnet_segment {
 };
 
 /* Greedy decoding, fed in blocks: the best symbol of each frame, repeats merged, blanks dropped (Graves 2006, best
- * path). One object, one thread at a time. */
+ * path). Of equal values the lowest symbol wins. NaN is never best; a row of nothing but NaN and -infinity is a blank.
+ * Memory is allocated only when more segments come than ever before, so a warm object allocates nothing.
+ *
+ * Threads: one object, one thread at a time. */
 struct linnet_greedy;
 
+/* `symbols` is the row length, blank included: 1 to 2^24. */
 LINNET_API enum linnet_status linnet_greedy_create(struct linnet_context *context, int symbols,
                                                    struct linnet_greedy **greedy);
 
-/* Takes log_posteriors (frames, symbols), row-major. May be used as a linnet_posterior_fn's body. */
+/* Takes log_posteriors (frames, symbols), row-major, natural logarithm. Any chunking gives the same segments. May be
+ * used as a linnet_posterior_fn's body. On LINNET_ERROR_MEMORY reset the object: some rows may have been taken. */
 LINNET_API enum linnet_status linnet_greedy_accept(struct linnet_greedy *greedy, const float *log_posteriors,
                                                    size_t frames);
 
 /* What was decoded so far; the last segment may still grow. The array is valid until the next call on the object. */
 LINNET_API const struct linnet_segment *linnet_greedy_segments(const struct linnet_greedy *greedy, size_t *count);
 
+/* Starts over at frame 0, keeping the memory. */
 LINNET_API void linnet_greedy_reset(struct linnet_greedy *greedy);
+
+/* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_greedy_destroy(struct linnet_greedy *greedy);
 
 /* Counts of an alignment of least errors (Levenshtein) between a reference and a hypothesis. */
 struct linnet_score {
-  size_t reference; /* tokens in the reference */
+  size_t reference; /* tokens in the reference; reference - substitutions - deletions are correct */
   size_t substitutions, insertions, deletions;
 };
 
-/* Aligns two token sequences and adds the counts to *score. Among alignments of equal cost the choice is that of NIST
- * sclite (costs: substitution 4, insertion 3, deletion 3). */
+/* Aligns two token sequences, compared as numbers, and adds the counts to *score. Among alignments of equal cost the
+ * choice is that of NIST sclite (costs: substitution 4, insertion 3, deletion 3). Memory grows with the square root of
+ * the reference's length times the hypothesis's; LINNET_ERROR_LIMIT beyond 2^18 tokens or a product of 2^33. A
+ * corpus is scored more comfortably by a linnet_scorer (score.h). */
 LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference,
                                                size_t reference_count, const int *hypothesis, size_t hypothesis_count,
                                                struct linnet_score *score);

@@ -57,8 +57,15 @@ LINNET_API size_t linnet_model_output_frames(const struct linnet_model *model, s
 /* Number of trained parameters. */
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);
 
-/* A metadata entry by key ("config", "licence", "provenance", ...), NULL if absent. */
+/* Bytes of memory that the model holds. */
+LINNET_API size_t linnet_model_memory(const struct linnet_model *model);
+
+/* A metadata entry by key ("config", "licence", "provenance", ...), NULL if absent. UTF-8 text from the file: escape
+ * it before it reaches a terminal. */
 LINNET_API const char *linnet_model_metadata(const struct linnet_model *model, const char *key);
+
+/* The keys of all entries, in the order of the file; NULL from `index` = their number on. */
+LINNET_API const char *linnet_model_metadata_key(const struct linnet_model *model, size_t index);
 
 #ifdef __cplusplus
 }

@@ -30,11 +30,11 @@ enum linnet_activation { LINNET_IDENTITY, LINNET_RELU, LINNET_GELU, LINNET_SILU 
 
 /* Where a dropout mask lies in the run: bits depend on (seed, step, site, row, column) alone. */
 struct linnet_dropout {
-  double rate;       /* 0: nothing is dropped; at most 0.9 */
+  double rate; /* 0: nothing is dropped; at most 0.9 */
   uint64_t seed;
-  uint32_t step;     /* of the optimiser */
-  uint32_t site;     /* which dropout of the network */
-  uint64_t row;      /* index of the first row in the whole batch */
+  uint32_t step; /* of the optimiser */
+  uint32_t site; /* which dropout of the network */
+  uint64_t row;  /* index of the first row in the whole batch */
 };
 
 /* A matrix product C = op(A) op(B) [+ C | + bias], then the activation.
@@ -74,7 +74,7 @@ struct linnet_update {
   double step;    /* learning rate with bias correction and rectification: p -= step * m / ... */
   double rescale; /* ... (sqrt(v) * rescale + epsilon) */
   double epsilon;
-  bool adaptive;  /* false: step * m without the second moment (RAdam's first steps) */
+  bool adaptive; /* false: step * m without the second moment (RAdam's first steps) */
 };
 
 /* CTC on one sequence; see ops/ctc.h. */
@@ -145,7 +145,7 @@ struct linnet_ops {
 
   /* --- ops/vector.h */
   double (*sum_of_squares)(size_t n, const real *x);
-  void (*add)(size_t n, const real *x, real *y_add);                                  /* y += x */
+  void (*add)(size_t n, const real *x, real *y_add);                            /* y += x */
   void (*column_sum)(size_t rows, size_t width, const real *x, real *sums_add); /* sums += sum of rows */
 };
 

@@ -39,11 +39,15 @@ static const struct linnet_ops reference = {
 
 #ifdef LINNET_HAVE_KERNELS_GENERIC
 extern const struct linnet_ops linnet_ops_generic;
-static bool always(void) { return true; }
+static bool always(void) {
+  return true;
+}
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX2
 extern const struct linnet_ops linnet_ops_avx2;
-static bool has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+static bool has_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
 #endif
 #ifdef LINNET_HAVE_KERNELS_AVX512
 extern const struct linnet_ops linnet_ops_avx512;

@@ -124,15 +124,21 @@ void linnet_context_destroy(struct linnet_context *context) {
   core_release(core);
 }
 
-const char *linnet_context_error(const struct linnet_context *context) { return context ? context->error : ""; }
+const char *linnet_context_error(const struct linnet_context *context) {
+  return context ? context->error : "";
+}
 
 unsigned linnet_context_threads(const struct linnet_context *context) {
   return linnet_pool_threads(context->core->pool);
 }
 
-const char *linnet_context_kernels(const struct linnet_context *context) { return context->core->ops->name; }
+const char *linnet_context_kernels(const struct linnet_context *context) {
+  return context->core->ops->name;
+}
 
-const struct linnet_ops *linnet_context_ops(const struct linnet_context *context) { return context->core->ops; }
+const struct linnet_ops *linnet_context_ops(const struct linnet_context *context) {
+  return context->core->ops;
+}
 
 enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
   if (!context)

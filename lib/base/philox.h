@@ -25,6 +25,8 @@ static inline struct linnet_philox linnet_philox(uint64_t key, uint64_t high, ui
 }
 
 /* A uniform number in [0, 1) with 32 bits. */
-static inline double linnet_philox_uniform(uint32_t word) { return word * 0x1p-32; }
+static inline double linnet_philox_uniform(uint32_t word) {
+  return word * 0x1p-32;
+}
 
 #endif

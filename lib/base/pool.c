@@ -77,7 +77,9 @@ enum linnet_status linnet_pool_create(struct linnet_context *context, unsigned t
   return LINNET_OK;
 }
 
-unsigned linnet_pool_threads(const struct linnet_pool *pool) { return pool->threads; }
+unsigned linnet_pool_threads(const struct linnet_pool *pool) {
+  return pool->threads;
+}
 
 static void run_inline(size_t tasks, linnet_task_fn body, void *user) {
   for (size_t task = 0; task < tasks; task++)

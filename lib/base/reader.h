@@ -11,7 +11,9 @@ struct linnet_reader {
   size_t size, position; /* position <= size always */
 };
 
-static inline size_t linnet_reader_left(const struct linnet_reader *reader) { return reader->size - reader->position; }
+static inline size_t linnet_reader_left(const struct linnet_reader *reader) {
+  return reader->size - reader->position;
+}
 
 /* The next `bytes` bytes, NULL (and no move) if there are not that many. */
 static inline const void *linnet_reader_take(struct linnet_reader *reader, size_t bytes) {

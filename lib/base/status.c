@@ -19,4 +19,6 @@ const char *linnet_status_string(enum linnet_status status) {
   return index < sizeof names / sizeof *names ? names[index] : "unknown status";
 }
 
-const char *linnet_version(void) { return LINNET_VERSION; }
+const char *linnet_version(void) {
+  return LINNET_VERSION;
+}

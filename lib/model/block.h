@@ -22,9 +22,9 @@ struct linnet_pass {
   real *input;               /* (T, D): the first sublayer's input */
   real *final, *mean, *rstd; /* final norm (pre-norm): output (T, D) and statistics */
   real *work;                /* for ops */
-  real *running;           /* (T, D): in backward, the gradient of the current sublayer's output */
-  real *wide;              /* scratch of blocks (T, widest row inside a block) */
-  real *narrow, *narrow2;  /* scratch (T, D): the gradient of a block's output, and free inside blocks */
+  real *running;             /* (T, D): in backward, the gradient of the current sublayer's output */
+  real *wide;                /* scratch of blocks (T, widest row inside a block) */
+  real *narrow, *narrow2;    /* scratch (T, D): the gradient of a block's output, and free inside blocks */
 };
 
 struct linnet_attention_saved {

@@ -65,8 +65,7 @@ static size_t widest_row(const struct linnet_config *config) {
 
 static size_t work_size(const struct linnet_network *network) {
   const struct linnet_config *config = network->config;
-  struct linnet_attention_shape shape = {.heads = config->heads,
-                                         .width = config->width / config->heads};
+  struct linnet_attention_shape shape = {.heads = config->heads, .width = config->width / config->heads};
   size_t attention = linnet_attention_backward_work(&shape), gemm = network->ops->gemm_work;
   return attention > gemm ? attention : gemm;
 }
@@ -100,8 +99,7 @@ static void plan_pass(struct linnet_pass *pass, struct linnet_arena *arena) {
 
 size_t linnet_network_bytes(const struct linnet_network *network, size_t frames, size_t sequences) {
   struct linnet_shard shard = {.pack = {.sequences = sequences}};
-  struct linnet_pass pass = {
-      .network = network, .shard = &shard, .frames = frames, .width = network->config->width};
+  struct linnet_pass pass = {.network = network, .shard = &shard, .frames = frames, .width = network->config->width};
   struct linnet_arena arena = {0};
   linnet_arena_take(&arena, 1, sizeof pass);
   plan_pass(&pass, &arena);
@@ -123,13 +121,13 @@ static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s
 
 static struct linnet_linear input_map(const struct linnet_network *network) {
   const struct linnet_config *config = network->config;
-  return (struct linnet_linear){config->input_dim * config->stack, config->width,
-                                network->parameters->input, network->parameters->input_bias};
+  return (struct linnet_linear){config->input_dim * config->stack, config->width, network->parameters->input,
+                                network->parameters->input_bias};
 }
 
 static struct linnet_linear output_map(const struct linnet_network *network) {
-  return (struct linnet_linear){network->config->width, network->config->outputs,
-                                network->parameters->output, network->parameters->output_bias};
+  return (struct linnet_linear){network->config->width, network->config->outputs, network->parameters->output,
+                                network->parameters->output_bias};
 }
 
 static void forward_input(struct linnet_pass *pass) {
@@ -145,8 +143,7 @@ static void forward_input(struct linnet_pass *pass) {
 }
 
 struct linnet_pass *linnet_network_forward(const struct linnet_network *network, const real *weights,
-                                           const struct linnet_shard *shard, void *memory, size_t bytes,
-                                           real *logits) {
+                                           const struct linnet_shard *shard, void *memory, size_t bytes, real *logits) {
   struct linnet_arena arena = {.base = memory, .size = bytes};
   struct linnet_pass *pass = linnet_arena_take(&arena, 1, sizeof *pass);
   *pass = (struct linnet_pass){.network = network,

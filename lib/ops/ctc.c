@@ -21,7 +21,7 @@ struct lattice {
 };
 
 size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels) {
-  return (frames * (2 * labels + 1) + 8 * (2 * labels + 64) + 4 * symbols + 1024) * sizeof(double);
+  return (frames * (2 * labels + 32) + 8 * (2 * labels + 64) + 4 * symbols + 1024) * sizeof(double);
 }
 
 size_t linnet_ctc_min_frames(const int *label, size_t labels) {

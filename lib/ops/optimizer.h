@@ -6,7 +6,8 @@
 
 enum linnet_optimizer { LINNET_ADAM, LINNET_RADAM };
 
-/* Fills *u for optimiser step `step` (1, 2, ...), with beta 0.9 and 0.999 and epsilon 1e-8; gradient_scale is 1. */
+/* Fills *u for optimiser step `step` (1, 2, ...), with beta 0.9 and 0.999 and epsilon 1e-8; gradient_scale is 1.
+ * Epsilon is added to the corrected root of the second moment in Adam, to the plain one in RAdam, as PyTorch does. */
 void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint64_t step, struct linnet_update *u);
 
 void linnet_update_reference(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,

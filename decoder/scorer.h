@@ -1,0 +1,39 @@
+/* The insides of a scorer, shared by what fills it (score.c) and what evaluates it (score_statistics.c). */
+#ifndef LINNET_SCORER_H
+#define LINNET_SCORER_H
+
+#include <linnet/score.h>
+
+#include "decoder/edit_distance.h"
+#include "decoder/names.h"
+
+/* An utterance: where its tokens and its alignment lie. The hypothesis follows the reference. */
+struct linnet_scored {
+  size_t speaker; /* index, or LINNET_NOT_FOUND */
+  size_t token, reference_count, hypothesis_count;
+  size_t edit, edit_count;
+  struct linnet_score score;
+  bool lost;
+};
+
+struct linnet_scorer {
+  struct linnet_context *context;
+  struct linnet_scorer_settings settings;
+  struct linnet_names vocabulary; /* tokens, as they are compared */
+  struct linnet_names map_from, ignored;
+  size_t *map_to; /* (map_from.count): index in the vocabulary, LINNET_NOT_FOUND drops the token */
+  size_t map_capacity;
+  struct linnet_names ids, speakers;
+  struct linnet_scored *utterances; /* (ids.count) */
+  size_t utterance_capacity;
+  struct linnet_score_sum *sums; /* (speakers.count) */
+  size_t sum_capacity;
+  struct linnet_score_sum total;
+  int *tokens; /* of all utterances: indices in the vocabulary */
+  size_t token_count, token_capacity;
+  uint8_t *edits; /* alignments of all utterances: enum linnet_edit */
+  size_t edit_count, edit_capacity;
+  struct linnet_confusion *confusions; /* what linnet_scorer_confusions gave last */
+};
+
+#endif

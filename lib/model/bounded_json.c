@@ -1,0 +1,267 @@
+#include "model/bounded_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- messages ------------------------------------------------------------------------------------------------- */
+
+/* The length of a prefix of at most `most` bytes that does not cut a UTF-8 character. */
+static size_t prefix_length(const char *text, size_t most) {
+  size_t n = strnlen(text, most + 1);
+  if (n <= most)
+    return n;
+  n = most;
+  while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
+    n--;
+  return n;
+}
+
+struct linnet_excerpt linnet_excerpt(const char *text) {
+  struct linnet_excerpt excerpt = {""};
+  size_t n = prefix_length(text, sizeof excerpt.text - 4);
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)text[i];
+    excerpt.text[i] = c < 0x20 || c == 0x7F ? '?' : (char)c;
+  }
+  if (text[n] != '\0')
+    strcpy(excerpt.text + n, "...");
+  return excerpt;
+}
+
+/* Joins names with ", " into a message; what does not fit is left out. */
+static void join_names(char *text, size_t capacity, const char *const *names, size_t count) {
+  size_t length = 0;
+  text[0] = '\0';
+  for (size_t i = 0; i < count && length < capacity; i++)
+    if (names[i])
+      length += (size_t)snprintf(text + length, capacity - length, "%s%s", length > 0 ? ", " : "", names[i]);
+}
+
+static size_t count_keys(const char *const *keys) {
+  size_t count = 0;
+  while (keys[count])
+    count++;
+  return count;
+}
+
+/* --- parsing -------------------------------------------------------------------------------------------------- */
+
+/* Where a string that starts after `position` ends: the index of its closing quote, or `bytes`. */
+static size_t skip_string(const char *text, size_t bytes, size_t position) {
+  while (position < bytes && text[position] != '"')
+    position += text[position] == '\\' ? 2 : 1;
+  return position < bytes ? position : bytes;
+}
+
+/* Counts without parsing: `depth` the deepest nesting, `values` an upper bound on the values. */
+static void measure(const char *text, size_t bytes, size_t *depth, size_t *values) {
+  size_t level = 0;
+  *depth = 0;
+  *values = 1;
+  for (size_t i = 0; i < bytes; i++) {
+    char c = text[i];
+    if (c == '"') {
+      i = skip_string(text, bytes, i + 1);
+    } else if (c == '{' || c == '[') {
+      level++;
+      *values += 1; /* the first value inside; each comma announces another */
+      *depth = level > *depth ? level : *depth;
+    } else if ((c == '}' || c == ']') && level > 0) {
+      level--;
+    } else if (c == ',') {
+      *values += 1;
+    }
+  }
+}
+
+static enum linnet_status check_limits(struct linnet_context *context, const char *text, size_t bytes, const char *name,
+                                       struct linnet_json_limits limits) {
+  if (bytes > limits.bytes)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu bytes; at most %zu are read", name, bytes,
+                       limits.bytes);
+  size_t depth, values;
+  measure(text, bytes, &depth, &values);
+  if (depth > limits.depth)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON nested %zu deep; at most %zu levels are read", name,
+                       depth, limits.depth);
+  if (values > limits.values)
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu values; at most %zu are read", name, values,
+                       limits.values);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_json_parse(struct linnet_context *context, const char *text, size_t bytes, const char *name,
+                                     struct linnet_json_limits limits, json_t **root) {
+  *root = NULL;
+  LINNET_TRY(check_limits(context, text, bytes, name, limits));
+  json_error_t error;
+  *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+  if (*root)
+    return LINNET_OK;
+  if (json_error_code(&error) == json_error_out_of_memory)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory while parsing JSON", name);
+  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: malformed JSON at byte %d: %s", name, error.position,
+                     linnet_excerpt(error.text).text);
+}
+
+/* --- objects -------------------------------------------------------------------------------------------------- */
+
+static bool is_known(const char *key, const char *const *keys) {
+  for (; *keys; keys++)
+    if (strcmp(key, *keys) == 0)
+      return true;
+  return false;
+}
+
+static enum linnet_status check_unknown_keys(const struct linnet_json_object *object, const char *const *keys) {
+  const char *key;
+  json_t *value;
+  char known[256];
+  json_object_foreach((json_t *)object->value, key, value) {
+    if (is_known(key, keys))
+      continue;
+    join_names(known, sizeof known, keys, count_keys(keys));
+    return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: unknown key \"%s\"; known are: %s", object->name,
+                       object->what, linnet_excerpt(key).text, known);
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status check_missing_keys(const struct linnet_json_object *object, const char *const *keys) {
+  for (; *keys; keys++)
+    if (!json_object_get(object->value, *keys))
+      return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: key \"%s\" is missing", object->name,
+                         object->what, *keys);
+  return LINNET_OK;
+}
+
+struct linnet_json_object linnet_json_object(struct linnet_context *context, const char *name, const char *what,
+                                             const json_t *value, const char *const *keys, bool complete) {
+  struct linnet_json_object object = {context, name, what, value, LINNET_OK};
+  if (!json_is_object(value))
+    object.status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: %s is not a JSON object", name, what);
+  else
+    object.status = check_unknown_keys(&object, keys);
+  if (object.status == LINNET_OK && complete)
+    object.status = check_missing_keys(&object, keys);
+  return object;
+}
+
+/* The value of a key, NULL if it is absent or something failed before. */
+static const json_t *lookup(const struct linnet_json_object *object, const char *key) {
+  return object->status == LINNET_OK ? json_object_get(object->value, key) : NULL;
+}
+
+static void fail_type(struct linnet_json_object *object, const char *key, const char *wanted) {
+  object->status = linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"%s\" is not %s", object->name,
+                               object->what, key, wanted);
+}
+
+void linnet_json_read_size(struct linnet_json_object *object, const char *key, size_t *value) {
+  const json_t *found = lookup(object, key);
+  if (!found)
+    return;
+  json_int_t number = json_integer_value(found);
+  if (!json_is_integer(found) || number < 0 || (unsigned long long)number > SIZE_MAX)
+    fail_type(object, key, "a whole number of 0 or more");
+  else
+    *value = (size_t)number;
+}
+
+void linnet_json_read_double(struct linnet_json_object *object, const char *key, double *value) {
+  const json_t *found = lookup(object, key);
+  if (found && !json_is_number(found))
+    fail_type(object, key, "a number");
+  else if (found)
+    *value = json_number_value(found);
+}
+
+void linnet_json_read_bool(struct linnet_json_object *object, const char *key, bool *value) {
+  const json_t *found = lookup(object, key);
+  if (found && !json_is_boolean(found))
+    fail_type(object, key, "true or false");
+  else if (found)
+    *value = json_is_true(found);
+}
+
+enum linnet_status linnet_json_name_index(const struct linnet_json_object *object, const char *key, const json_t *value,
+                                          struct linnet_names names, unsigned *index) {
+  char known[256];
+  join_names(known, sizeof known, names.names, names.count);
+  const char *text = json_string_value(value);
+  if (!text)
+    return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"%s\" is not a string; known are: %s",
+                       object->name, object->what, key, known);
+  for (size_t i = 0; i < names.count; i++)
+    if (names.names[i] && strcmp(text, names.names[i]) == 0) {
+      *index = (unsigned)i;
+      return LINNET_OK;
+    }
+  return linnet_fail(object->context, LINNET_ERROR_UNSUPPORTED,
+                     "%s: %s: \"%s\" is \"%s\", which this version does not know; known are: %s", object->name,
+                     object->what, key, linnet_excerpt(text).text, known);
+}
+
+void linnet_json_read_name(struct linnet_json_object *object, const char *key, struct linnet_names names,
+                           unsigned *value) {
+  const json_t *found = lookup(object, key);
+  if (found)
+    object->status = linnet_json_name_index(object, key, found, names, value);
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------- */
+
+json_t *linnet_json_number(double value) {
+  bool whole = value == floor(value) && fabs(value) < 0x1p53;
+  return whole ? json_integer((json_int_t)value) : json_real(value);
+}
+
+struct sink {
+  struct linnet_context *context;
+  char *text;
+  size_t length, capacity;
+};
+
+static int append(const char *piece, size_t bytes, void *user) {
+  struct sink *sink = user;
+  char *grown = linnet_grow(sink->context, sink->text, &sink->capacity, sink->length + bytes + 1, 1);
+  if (!grown)
+    return -1;
+  sink->text = grown;
+  memcpy(grown + sink->length, piece, bytes);
+  sink->length += bytes;
+  grown[sink->length] = '\0';
+  return 0;
+}
+
+/* Whether a text reads back as the same values. */
+static bool reads_back(const struct sink *sink, const json_t *root) {
+  json_t *again = json_loadb(sink->text, sink->length, 0, NULL);
+  bool same = again && json_equal(again, root);
+  json_decref(again);
+  return same;
+}
+
+enum linnet_status linnet_json_format(struct linnet_context *context, const json_t *root, bool compact, char **text,
+                                      size_t *bytes) {
+  struct sink sink = {.context = context};
+  *text = NULL;
+  if (!root)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory while building JSON");
+  /* 15 digits write 0.1 as 0.1; a few doubles need 17. */
+  for (size_t digits = 15; digits <= 17; digits++) {
+    sink.length = 0;
+    size_t flags = JSON_REAL_PRECISION(digits) | (compact ? JSON_COMPACT : 0);
+    if (json_dump_callback(root, append, &sink, flags) != 0) {
+      linnet_free(context, sink.text);
+      return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory while writing JSON");
+    }
+    if (digits == 17 || reads_back(&sink, root))
+      break;
+  }
+  *text = sink.text;
+  if (bytes)
+    *bytes = sink.length;
+  return LINNET_OK;
+}

@@ -1,0 +1,65 @@
+/* JSON from files that nobody vouches for, by jansson: bounded before it is parsed, read key by key with messages that
+ * name the place, and written. */
+#ifndef LINNET_BOUNDED_JSON_H
+#define LINNET_BOUNDED_JSON_H
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+/* What a text may cost: jansson recurses per level and allocates per value, so both are counted first. */
+struct linnet_json_limits {
+  size_t bytes, depth, values;
+};
+
+/* Parses `bytes` bytes of UTF-8. Duplicate keys and NUL characters are errors. `name` says where the text is from, for
+ * messages. The caller releases *root with json_decref; NULL on failure. */
+enum linnet_status linnet_json_parse(struct linnet_context *context, const char *text, size_t bytes, const char *name,
+                                     struct linnet_json_limits limits, json_t **root);
+
+/* The text of `root` in memory of the context, NUL-terminated; *bytes (or NULL) is its length. `root` NULL stands for
+ * a value that could not be built. Doubles read back exactly. `compact` leaves out blanks. */
+enum linnet_status linnet_json_format(struct linnet_context *context, const json_t *root, bool compact, char **text,
+                                      size_t *bytes);
+
+/* A JSON integer where the value is one, else a real. */
+json_t *linnet_json_number(double value);
+
+/* At most 60 bytes of a text from a file, made fit for a message: control characters become '?', a cut shows as
+ * "...". */
+struct linnet_excerpt {
+  char text[64];
+};
+struct linnet_excerpt linnet_excerpt(const char *text);
+
+/* An object being read: keys present replace values, keys absent leave them, the first failure stays in `status` and
+ * makes the rest do nothing. */
+struct linnet_json_object {
+  struct linnet_context *context;
+  const char *name; /* the file */
+  const char *what; /* the part of it, such as "config" */
+  const json_t *value;
+  enum linnet_status status;
+};
+
+/* Checks that `value` is an object without keys other than `keys` (NULL at the end), with all of them if `complete`. */
+struct linnet_json_object linnet_json_object(struct linnet_context *context, const char *name, const char *what,
+                                             const json_t *value, const char *const *keys, bool complete);
+
+void linnet_json_read_size(struct linnet_json_object *object, const char *key, size_t *value);
+void linnet_json_read_double(struct linnet_json_object *object, const char *key, double *value);
+void linnet_json_read_bool(struct linnet_json_object *object, const char *key, bool *value);
+
+/* Names of an enum, indexed by value; NULL for values that have no name. */
+struct linnet_names {
+  const char *const *names;
+  size_t count;
+};
+void linnet_json_read_name(struct linnet_json_object *object, const char *key, struct linnet_names names,
+                           unsigned *value);
+
+/* The index of a JSON string among the names; fails naming `key` and the known names. */
+enum linnet_status linnet_json_name_index(const struct linnet_json_object *object, const char *key, const json_t *value,
+                                          struct linnet_names names, unsigned *index);
+
+#endif

@@ -1,0 +1,285 @@
+#include "model/config.h"
+
+#include <string.h>
+
+#include "model/bounded_json.h"
+
+static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 3, .values = 256};
+
+static const char *const keys[] = {"encoder",  "input_dim",    "stack",       "width",   "heads",
+                                   "layers",   "feed_forward", "activation",  "norm",    "dropout",
+                                   "position", "attention",    "convolution", "outputs", NULL};
+
+/* --- names in JSON -------------------------------------------------------------------------------------------- */
+
+static const char *const encoder_names[] = {[LINNET_ENCODER_TRANSFORMER] = "transformer"};
+static const char *const activation_names[] = {[LINNET_RELU] = "relu", [LINNET_GELU] = "gelu"};
+static const char *const norm_names[] = {[LINNET_NORM_POST] = "post", [LINNET_NORM_PRE] = "pre"};
+static const char *const position_names[] = {
+    [LINNET_POSITION_NONE] = "none", [LINNET_POSITION_SINUSOIDAL] = "sinusoidal"};
+static const char *const attention_names[] = {[LINNET_ATTENTION_LINEAR] = "linear"};
+
+#define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
+
+static bool has_name(struct linnet_names names, unsigned value) {
+  return value < names.count && names.names[value];
+}
+
+const char *linnet_attention_name(unsigned kind) {
+  return has_name(NAMES(attention_names), kind) ? attention_names[kind] : NULL;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+void linnet_config_default(struct linnet_config *config) {
+  *config = (struct linnet_config){.encoder = LINNET_ENCODER_TRANSFORMER,
+                                   .input_dim = 40,
+                                   .stack = 1,
+                                   .width = 192,
+                                   .heads = 6,
+                                   .layers = 9,
+                                   .feed_forward = 768,
+                                   .activation = LINNET_RELU,
+                                   .norm = LINNET_NORM_POST,
+                                   .dropout = 0.1,
+                                   .position = LINNET_POSITION_SINUSOIDAL,
+                                   .convolution = 0,
+                                   .outputs = 0};
+}
+
+static void read_sizes(struct linnet_json_object *object, struct linnet_config *config) {
+  linnet_json_read_size(object, "input_dim", &config->input_dim);
+  linnet_json_read_size(object, "stack", &config->stack);
+  linnet_json_read_size(object, "width", &config->width);
+  linnet_json_read_size(object, "heads", &config->heads);
+  linnet_json_read_size(object, "layers", &config->layers);
+  linnet_json_read_size(object, "feed_forward", &config->feed_forward);
+  linnet_json_read_size(object, "convolution", &config->convolution);
+  linnet_json_read_size(object, "outputs", &config->outputs);
+}
+
+static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
+  unsigned encoder = config->encoder, activation = config->activation, norm = config->norm, position = config->position;
+  linnet_json_read_name(object, "encoder", NAMES(encoder_names), &encoder);
+  linnet_json_read_name(object, "activation", NAMES(activation_names), &activation);
+  linnet_json_read_name(object, "norm", NAMES(norm_names), &norm);
+  linnet_json_read_name(object, "position", NAMES(position_names), &position);
+  config->encoder = (enum linnet_encoder_kind)encoder;
+  config->activation = (enum linnet_activation)activation;
+  config->norm = (enum linnet_norm_order)norm;
+  config->position = (enum linnet_position)position;
+}
+
+/* One name per layer; `layers` was read before and is at most LINNET_MAX_LAYERS. */
+static enum linnet_status read_attention_list(struct linnet_json_object *object, const json_t *list,
+                                              struct linnet_config *config) {
+  if (json_array_size(list) != config->layers)
+    return linnet_fail(object->context, LINNET_ERROR_FORMAT,
+                       "%s: %s: \"attention\" names %zu layers, but \"layers\" is %zu", object->name, object->what,
+                       json_array_size(list), config->layers);
+  for (size_t i = 0; i < config->layers; i++) {
+    unsigned kind = 0;
+    LINNET_TRY(linnet_json_name_index(object, "attention", json_array_get(list, i), NAMES(attention_names), &kind));
+    config->attention[i] = (unsigned char)kind;
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status check_layers(struct linnet_context *context, const char *name, size_t layers) {
+  if (layers >= 1 && layers <= LINNET_MAX_LAYERS)
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"layers\" is %zu; it must be 1 to %d", name, layers,
+                     LINNET_MAX_LAYERS);
+}
+
+/* Without the key layers keep their kind; layers that came new take that of the first. */
+static void keep_attention(size_t layers_before, struct linnet_config *config) {
+  for (size_t i = layers_before; i < config->layers; i++)
+    config->attention[i] = config->attention[0];
+}
+
+/* A name for all layers, or a list. */
+static enum linnet_status read_attention(struct linnet_json_object *object, size_t layers_before,
+                                         struct linnet_config *config) {
+  LINNET_TRY(object->status);
+  LINNET_TRY(check_layers(object->context, object->name, config->layers));
+  const json_t *value = json_object_get(object->value, "attention");
+  if (json_is_array(value)) {
+    LINNET_TRY(read_attention_list(object, value, config));
+  } else if (value) {
+    unsigned kind = 0;
+    LINNET_TRY(linnet_json_name_index(object, "attention", value, NAMES(attention_names), &kind));
+    memset(config->attention, (int)kind, config->layers);
+  } else {
+    keep_attention(layers_before, config);
+  }
+  memset(config->attention + config->layers, 0, LINNET_MAX_LAYERS - config->layers);
+  return LINNET_OK;
+}
+
+static enum linnet_status read_object(struct linnet_context *context, const json_t *root, const char *name,
+                                      bool complete, struct linnet_config *config) {
+  struct linnet_json_object object = linnet_json_object(context, name, "config", root, keys, complete);
+  struct linnet_config read = *config;
+  read_sizes(&object, &read);
+  read_names(&object, &read);
+  linnet_json_read_double(&object, "dropout", &read.dropout);
+  LINNET_TRY(read_attention(&object, config->layers, &read));
+  *config = read;
+  return LINNET_OK;
+}
+
+static enum linnet_status parse(struct linnet_context *context, const char *text, const char *name, bool complete,
+                                struct linnet_config *config) {
+  json_t *root = NULL;
+  LINNET_TRY(linnet_json_parse(context, text, strlen(text), name, limits, &root));
+  enum linnet_status status = read_object(context, root, name, complete, config);
+  json_decref(root);
+  return status;
+}
+
+enum linnet_status linnet_config_parse(struct linnet_context *context, const char *text, const char *name,
+                                       struct linnet_config *config) {
+  return parse(context, text, name, false, config);
+}
+
+enum linnet_status linnet_config_parse_complete(struct linnet_context *context, const char *text, const char *name,
+                                                struct linnet_config *config) {
+  struct linnet_config read;
+  linnet_config_default(&read);
+  LINNET_TRY(parse(context, text, name, true, &read));
+  LINNET_TRY(linnet_config_validate(context, name, &read));
+  *config = read;
+  return LINNET_OK;
+}
+
+/* --- checks --------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status check_ranges(struct linnet_context *context, const char *name,
+                                       const struct linnet_config *config) {
+  const struct {
+    const char *key;
+    size_t value, low, high;
+  } ranges[] = {
+      {"input_dim", config->input_dim, 1, LINNET_MAX_INPUT_DIM},
+      {"stack", config->stack, 1, LINNET_MAX_STACK},
+      {"width", config->width, 1, LINNET_MAX_WIDTH},
+      {"heads", config->heads, 1, LINNET_MAX_WIDTH},
+      {"layers", config->layers, 1, LINNET_MAX_LAYERS},
+      {"feed_forward", config->feed_forward, 1, LINNET_MAX_FEED_FORWARD},
+      {"convolution", config->convolution, 0, LINNET_MAX_KERNEL},
+      {"outputs", config->outputs, 2, LINNET_MAX_OUTPUTS},
+  };
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+    if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
+      return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"%s\" is %zu; it must be %zu to %zu", name,
+                         ranges[i].key, ranges[i].value, ranges[i].low, ranges[i].high);
+  if (!(config->dropout >= 0 && config->dropout <= 0.9))
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"dropout\" is %g; it must be 0 to 0.9", name,
+                       config->dropout);
+  return LINNET_OK;
+}
+
+/* Values outside their enums can only come from a program, never from JSON. */
+static enum linnet_status check_names(struct linnet_context *context, const char *name,
+                                      const struct linnet_config *config) {
+  const char *key = NULL;
+  if (!has_name(NAMES(encoder_names), config->encoder))
+    key = "encoder";
+  if (!has_name(NAMES(activation_names), config->activation))
+    key = "activation";
+  if (!has_name(NAMES(norm_names), config->norm))
+    key = "norm";
+  if (!has_name(NAMES(position_names), config->position))
+    key = "position";
+  for (size_t i = 0; i < config->layers; i++)
+    if (!linnet_attention_name(config->attention[i]))
+      key = "attention";
+  if (key)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: \"%s\" is none of the known values", name, key);
+  return LINNET_OK;
+}
+
+static enum linnet_status check_relations(struct linnet_context *context, const char *name,
+                                          const struct linnet_config *config) {
+  if (config->width % config->heads != 0)
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: config: \"width\" %zu is not a multiple of \"heads\" %zu",
+                       name, config->width, config->heads);
+  if (config->position == LINNET_POSITION_SINUSOIDAL && config->width % 2 != 0)
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"width\" %zu must be even with \"position\" sinusoidal", name, config->width);
+  if (config->convolution > 0 && (config->convolution < 3 || config->convolution % 2 == 0))
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"convolution\" is %zu; it must be 0 or an odd kernel of 3 to %d", name,
+                       config->convolution, LINNET_MAX_KERNEL);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
+                                          const struct linnet_config *config) {
+  LINNET_TRY(check_ranges(context, name, config));
+  LINNET_TRY(check_names(context, name, config));
+  LINNET_TRY(check_relations(context, name, config));
+  size_t count = 0;
+  if (!linnet_config_count_parameters(config, &count) || count > LINNET_MAX_PARAMETERS)
+    return linnet_fail(context, LINNET_ERROR_LIMIT,
+                       "%s: config: the network would have more than %d parameters; lower \"width\", \"layers\" or "
+                       "\"feed_forward\"",
+                       name, LINNET_MAX_PARAMETERS);
+  return LINNET_OK;
+}
+
+/* *total += rows * (columns + 1): a linear map and its bias. */
+static bool add_linear(size_t *total, size_t rows, size_t columns) {
+  size_t product;
+  return linnet_mul_size(rows, columns + 1, &product) && linnet_add_size(*total, product, total);
+}
+
+bool linnet_config_count_parameters(const struct linnet_config *config, size_t *count) {
+  const size_t width = config->width, norm = 2 * width;
+  size_t layer = 2 * norm, total = config->norm == LINNET_NORM_PRE ? norm : 0;
+  bool good = add_linear(&layer, 4 * width, width) && add_linear(&layer, config->feed_forward, width) &&
+              add_linear(&layer, width, config->feed_forward);
+  if (config->convolution > 0) {
+    layer += 2 * norm;
+    good = good && add_linear(&layer, 3 * width, width) && add_linear(&layer, width, config->convolution);
+  }
+  good = good && linnet_mul_size(layer, config->layers, &layer) && linnet_add_size(total, layer, &total) &&
+         add_linear(&total, width, config->input_dim * config->stack) && add_linear(&total, config->outputs, width);
+  *count = good ? total : 0;
+  return good;
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------- */
+
+/* One name if all layers agree, else a list. */
+static json_t *attention_value(const struct linnet_config *config) {
+  bool same = true;
+  for (size_t i = 1; i < config->layers; i++)
+    same = same && config->attention[i] == config->attention[0];
+  if (same)
+    return json_string(attention_names[config->attention[0]]);
+  json_t *list = json_array();
+  for (size_t i = 0; list && i < config->layers; i++)
+    if (json_array_append_new(list, json_string(attention_names[config->attention[i]])) != 0) {
+      json_decref(list);
+      return NULL;
+    }
+  return list;
+}
+
+enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
+                                        char **text) {
+  *text = NULL;
+  LINNET_TRY(linnet_config_validate(context, "configuration to write", config));
+  json_t *root = json_pack(
+      "{ss sI sI sI sI sI sI ss ss so ss so sI sI}", "encoder", encoder_names[config->encoder], "input_dim",
+      (json_int_t)config->input_dim, "stack", (json_int_t)config->stack, "width", (json_int_t)config->width, "heads",
+      (json_int_t)config->heads, "layers", (json_int_t)config->layers, "feed_forward", (json_int_t)config->feed_forward,
+      "activation", activation_names[config->activation], "norm", norm_names[config->norm], "dropout",
+      linnet_json_number(config->dropout), "position", position_names[config->position], "attention",
+      attention_value(config), "convolution", (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs);
+  enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
+  json_decref(root);
+  return status;
+}

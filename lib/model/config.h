@@ -1,0 +1,85 @@
+/* What a network looks like: the "config" entry of a model file, and the configuration that training starts from.
+ *
+ * As JSON, with the defaults (the paper's model; `outputs` has none):
+ *
+ *   {"encoder": "transformer", "input_dim": 40, "stack": 1, "width": 192, "heads": 6, "layers": 9,
+ *    "feed_forward": 768, "activation": "relu", "norm": "post", "dropout": 0.1, "position": "sinusoidal",
+ *    "attention": "linear", "convolution": 0, "outputs": 42}
+ *
+ * "attention" is one name for all layers, or an array with one name per layer. Plain structs: copy and compare them at
+ * will. */
+#ifndef LINNET_CONFIG_H
+#define LINNET_CONFIG_H
+
+#include "backend/backend.h"
+#include "base/base.h"
+
+/* Hard caps: every size is checked against them before anything is computed from it. */
+enum {
+  LINNET_MAX_INPUT_DIM = 512,
+  LINNET_MAX_STACK = 4,
+  LINNET_MAX_WIDTH = 4096,
+  LINNET_MAX_LAYERS = 64,
+  LINNET_MAX_FEED_FORWARD = 65536,
+  LINNET_MAX_KERNEL = 63,
+  LINNET_MAX_OUTPUTS = 65536,
+  LINNET_MAX_PARAMETERS = 1 << 30
+};
+
+enum linnet_encoder_kind { LINNET_ENCODER_TRANSFORMER };
+
+/* Where a layer normalises: x = norm(x + f(x)), or x = x + f(norm(x)) with one more norm before the output. */
+enum linnet_norm_order { LINNET_NORM_POST, LINNET_NORM_PRE };
+
+enum linnet_position { LINNET_POSITION_NONE, LINNET_POSITION_SINUSOIDAL };
+
+/* Kinds of attention; a new one is a row here and a name in config.c. */
+enum linnet_attention_kind { LINNET_ATTENTION_LINEAR };
+
+struct linnet_config {
+  enum linnet_encoder_kind encoder;
+  size_t input_dim;                  /* features per frame, 1 to 512 */
+  size_t stack;                      /* frames joined into one, 1 to 4 */
+  size_t width;                      /* D, 1 to 4096; even with sinusoidal positions */
+  size_t heads;                      /* divides width */
+  size_t layers;                     /* 1 to 64 */
+  size_t feed_forward;               /* F, 1 to 65536 */
+  enum linnet_activation activation; /* LINNET_RELU or LINNET_GELU */
+  enum linnet_norm_order norm;
+  double dropout; /* 0 to 0.9 */
+  enum linnet_position position;
+  unsigned char attention[LINNET_MAX_LAYERS]; /* enum linnet_attention_kind of each layer; 0 from `layers` on */
+  size_t convolution;                         /* kernel of the convolution module, odd, 3 to 63; 0: no module */
+  size_t outputs;                             /* V, 2 to 65536; the blank is index 0. 0: not known yet */
+};
+
+/* The paper's model; outputs is 0. */
+void linnet_config_default(struct linnet_config *config);
+
+/* Reads JSON text over *config: keys that are absent keep the value they have, keys that are unknown are errors. Types
+ * and names are checked; ranges are left to linnet_config_validate, to be called when the configuration is complete.
+ * `name` is for messages: the file, or where else the text is from. On failure *config is unchanged. */
+enum linnet_status linnet_config_parse(struct linnet_context *context, const char *text, const char *name,
+                                       struct linnet_config *config);
+
+/* The strict form for model files: all keys must be there, and the result is valid. */
+enum linnet_status linnet_config_parse_complete(struct linnet_context *context, const char *text, const char *name,
+                                                struct linnet_config *config);
+
+/* Checks every value, those that depend on each other, and the number of parameters. LINNET_ERROR_FORMAT for values
+ * that contradict each other, LINNET_ERROR_LIMIT for values out of their range. */
+enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
+                                          const struct linnet_config *config);
+
+/* The JSON text of `config` on one line, all keys in the order above; doubles read back exactly. *text is of the
+ * context's memory: release it with linnet_free. */
+enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
+                                        char **text);
+
+/* The name of an attention kind, such as "linear"; NULL: no such kind. */
+const char *linnet_attention_name(unsigned kind);
+
+/* Number of trained parameters of a configuration whose values are in range; false if it exceeds size_t. */
+bool linnet_config_count_parameters(const struct linnet_config *config, size_t *count);
+
+#endif

@@ -1,0 +1,31 @@
+/* The "features" entry of a model file: struct linnet_feature_config as JSON, with the defaults:
+ *
+ *   {"kind": "fbank", "sample_rate": 16000, "frame_length": 25, "frame_shift": 10, "num_mel": 40,
+ *    "low_frequency": 20, "high_frequency": 0, "preemphasis": 0.97, "cmvn": "utterance", "cmvn_variance": true}
+ *
+ * Dither is no part of a model: it is always off here. */
+#ifndef LINNET_FEATURE_CONFIG_H
+#define LINNET_FEATURE_CONFIG_H
+
+#include <linnet/model.h>
+
+#include "base/base.h"
+
+/* The values above; the filterbank's are those of linnet_fbank_settings_default, which the core cannot call. */
+void linnet_feature_config_default(struct linnet_feature_config *features);
+
+/* Reads JSON text over *features as linnet_config_parse does; the result is validated. On failure *features is
+ * unchanged. The _complete form wants every key. */
+enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text, const char *name,
+                                               struct linnet_feature_config *features);
+enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *context, const char *text,
+                                                        const char *name, struct linnet_feature_config *features);
+
+enum linnet_status linnet_feature_config_validate(struct linnet_context *context, const char *name,
+                                                  const struct linnet_feature_config *features);
+
+/* JSON on one line; release *text with linnet_free. */
+enum linnet_status linnet_feature_config_format(struct linnet_context *context,
+                                                const struct linnet_feature_config *features, char **text);
+
+#endif

@@ -1,0 +1,170 @@
+#include "model/parameters.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/philox.h"
+
+/* At most 26 tensors per layer and 6 outside. */
+enum { TENSORS_PER_LAYER = 26, OTHER_TENSORS = 6 };
+
+/* --- the table ------------------------------------------------------------------------------------------------ */
+
+/* Appends tensors to the list; names are `prefix` and a suffix. */
+struct builder {
+  struct linnet_parameters *parameters;
+  char prefix[32];
+};
+
+static void align(struct linnet_parameters *parameters) {
+  size_t rest = parameters->size % LINNET_PARAMETER_ALIGN;
+  if (rest > 0)
+    parameters->size += LINNET_PARAMETER_ALIGN - rest;
+}
+
+/* Puts a tensor right behind the last one and returns its offset. Sizes cannot overflow: the configuration was
+ * validated, so all tensors together have at most LINNET_MAX_PARAMETERS elements. */
+static size_t put(struct builder *b, const char *suffix, size_t rows, size_t cols, size_t fan_in, double initial) {
+  struct linnet_parameters *parameters = b->parameters;
+  struct linnet_parameter *p = &parameters->list[parameters->count++];
+  *p = (struct linnet_parameter){.offset = parameters->size,
+                                 .rows = rows,
+                                 .cols = cols,
+                                 .count = cols > 0 ? rows * cols : rows,
+                                 .fan_in = fan_in,
+                                 .initial = initial};
+  snprintf(p->name, sizeof p->name, "%s%s", b->prefix, suffix);
+  parameters->size += p->count;
+  parameters->trained += p->count;
+  return p->offset;
+}
+
+/* The same at the next aligned offset. */
+static size_t put_aligned(struct builder *b, const char *suffix, size_t rows, size_t cols, size_t fan_in,
+                          double initial) {
+  align(b->parameters);
+  return put(b, suffix, rows, cols, fan_in, initial);
+}
+
+/* NAME.weight (rows, cols) and NAME.bias (bias_count), both uniform by fan_in. */
+static void put_weights(struct builder *b, const char *name, size_t rows, size_t cols, size_t bias_count, size_t fan_in,
+                        size_t *weight, size_t *bias) {
+  char suffix[64];
+  snprintf(suffix, sizeof suffix, "%s.weight", name);
+  *weight = put_aligned(b, suffix, rows, cols, fan_in, 0);
+  snprintf(suffix, sizeof suffix, "%s.bias", name);
+  *bias = put_aligned(b, suffix, bias_count, 0, fan_in, 0);
+}
+
+static void put_linear(struct builder *b, const char *name, size_t outputs, size_t inputs, size_t *weight,
+                       size_t *bias) {
+  put_weights(b, name, outputs, inputs, outputs, inputs, weight, bias);
+}
+
+static void put_norm(struct builder *b, const char *name, size_t width, size_t *gain, size_t *bias) {
+  char suffix[64];
+  snprintf(suffix, sizeof suffix, "%s.weight", name);
+  *gain = put_aligned(b, suffix, width, 0, 0, 1);
+  snprintf(suffix, sizeof suffix, "%s.bias", name);
+  *bias = put_aligned(b, suffix, width, 0, 0, 0);
+}
+
+static void put_attention(struct builder *b, size_t width, struct linnet_layer_offsets *layer) {
+  layer->qkv = put_aligned(b, "attention.query.weight", width, width, width, 0);
+  put(b, "attention.key.weight", width, width, width, 0);
+  put(b, "attention.value.weight", width, width, width, 0);
+  layer->qkv_bias = put_aligned(b, "attention.query.bias", width, 0, width, 0);
+  put(b, "attention.key.bias", width, 0, width, 0);
+  put(b, "attention.value.bias", width, 0, width, 0);
+  put_linear(b, "attention.output", width, width, &layer->attention_output, &layer->attention_output_bias);
+  put_norm(b, "norm1", width, &layer->norm1_gain, &layer->norm1_bias);
+}
+
+static void put_convolution(struct builder *b, size_t width, size_t kernel, struct linnet_layer_offsets *layer) {
+  put_norm(b, "convolution.norm1", width, &layer->conv_norm1_gain, &layer->conv_norm1_bias);
+  put_linear(b, "convolution.pointwise1", 2 * width, width, &layer->conv_pointwise1, &layer->conv_pointwise1_bias);
+  put_weights(b, "convolution.depthwise", kernel, width, width, kernel, &layer->conv_depthwise,
+              &layer->conv_depthwise_bias);
+  put_norm(b, "convolution.norm2", width, &layer->conv_norm2_gain, &layer->conv_norm2_bias);
+  put_linear(b, "convolution.pointwise2", width, width, &layer->conv_pointwise2, &layer->conv_pointwise2_bias);
+}
+
+static void put_layer(struct builder *b, const struct linnet_config *config, size_t index,
+                      struct linnet_layer_offsets *layer) {
+  snprintf(b->prefix, sizeof b->prefix, "layers.%zu.", index);
+  put_attention(b, config->width, layer);
+  if (config->convolution > 0)
+    put_convolution(b, config->width, config->convolution, layer);
+  put_linear(b, "feed_forward.linear1", config->feed_forward, config->width, &layer->linear1, &layer->linear1_bias);
+  put_linear(b, "feed_forward.linear2", config->width, config->feed_forward, &layer->linear2, &layer->linear2_bias);
+  put_norm(b, "norm2", config->width, &layer->norm2_gain, &layer->norm2_bias);
+  b->prefix[0] = '\0';
+}
+
+static void put_all(struct linnet_parameters *p, const struct linnet_config *config) {
+  struct builder b = {.parameters = p};
+  put_linear(&b, "input", config->width, config->input_dim * config->stack, &p->input, &p->input_bias);
+  for (size_t i = 0; i < config->layers; i++)
+    put_layer(&b, config, i, &p->layers[i]);
+  if (config->norm == LINNET_NORM_PRE)
+    put_norm(&b, "norm", config->width, &p->norm_gain, &p->norm_bias);
+  put_linear(&b, "output", config->outputs, config->width, &p->output, &p->output_bias);
+  align(p);
+}
+
+enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
+                                            struct linnet_parameters **parameters) {
+  *parameters = NULL;
+  LINNET_TRY(linnet_config_validate(context, "parameters", config));
+  struct linnet_parameters *p = linnet_calloc(context, 1, sizeof *p);
+  if (!p)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the table of parameters");
+  p->context = context;
+  p->num_layers = config->layers;
+  p->list = linnet_alloc(context, config->layers * TENSORS_PER_LAYER + OTHER_TENSORS, sizeof *p->list);
+  p->layers = linnet_calloc(context, config->layers, sizeof *p->layers);
+  if (!p->list || !p->layers) {
+    linnet_parameters_destroy(p);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the table of parameters");
+  }
+  put_all(p, config);
+  *parameters = p;
+  return LINNET_OK;
+}
+
+void linnet_parameters_destroy(struct linnet_parameters *parameters) {
+  if (!parameters)
+    return;
+  linnet_free(parameters->context, parameters->list);
+  linnet_free(parameters->context, parameters->layers);
+  linnet_free(parameters->context, parameters);
+}
+
+const struct linnet_parameter *linnet_parameters_find(const struct linnet_parameters *parameters, const char *name) {
+  for (size_t i = 0; i < parameters->count; i++)
+    if (strcmp(parameters->list[i].name, name) == 0)
+      return &parameters->list[i];
+  return NULL;
+}
+
+/* --- initial values ------------------------------------------------------------------------------------------- */
+
+/* Keeps these draws apart from those of dropout and shuffling under the same seed. */
+static const uint64_t init_stream = (uint64_t)0x696E6974 << 32; /* "init" */
+
+static void initialise_one(const struct linnet_parameter *p, uint64_t seed, size_t index, real *values) {
+  double bound = p->fan_in > 0 ? 1 / sqrt((double)p->fan_in) : 0;
+  struct linnet_philox draw = {{0}};
+  for (size_t i = 0; i < p->count; i++) {
+    if (i % 4 == 0)
+      draw = linnet_philox(seed, init_stream | index, i / 4);
+    double u = 2 * linnet_philox_uniform(draw.word[i % 4]) - 1;
+    values[i] = p->fan_in > 0 ? (real)(bound * u) : (real)p->initial;
+  }
+}
+
+void linnet_parameters_initialise(const struct linnet_parameters *parameters, uint64_t seed, real *buffer) {
+  memset(buffer, 0, parameters->size * sizeof *buffer);
+  for (size_t i = 0; i < parameters->count; i++)
+    initialise_one(&parameters->list[i], seed, i, buffer + parameters->list[i].offset);
+}

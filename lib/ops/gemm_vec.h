@@ -1,0 +1,299 @@
+/* The matrix product, packed and blocked (Goto and van de Geijn 2008; BLIS).
+ *
+ * op(B) is copied into panels of GEMM_COLUMNS columns, in blocks of at most GEMM_DEPTH of its rows:
+ *
+ *   packed = for each block of depth d: for each panel: (d, GEMM_COLUMNS), columns beyond n zero
+ *
+ * A tile of GEMM_ROWS x GEMM_COLUMNS of C lives in registers while it runs down a block; op(A) is read where it lies
+ * (strides: a_row from row to row, a_depth along k), or from strips of GEMM_ROWS rows when A is transposed.
+ *
+ * An element of C is a chain of multiply-adds along k per block, blocks added in order. Neither the tile's height nor
+ * the way C is divided changes it: rows are the same bits whatever m, packed or not. */
+
+#if VW == 16
+enum { GEMM_ROWS = 12 };
+#elif VW == 8
+enum { GEMM_ROWS = 6 };
+#elif defined(__aarch64__)
+enum { GEMM_ROWS = 12 };
+#else
+enum { GEMM_ROWS = 4 };
+#endif
+enum {
+  GEMM_COLUMNS = 2 * VW,
+  GEMM_DEPTH = 256,         /* rows of B in a block: a panel of them stays in L1 while GEMM_HEIGHT rows of A pass */
+  GEMM_HEIGHT = 96,         /* multiple of GEMM_ROWS */
+  GEMM_WIDTH = 768,         /* columns of B packed at a time, multiple of GEMM_COLUMNS */
+  GEMM_STRIPS = 192,        /* rows of A packed at a time, multiple of GEMM_HEIGHT */
+  GEMM_WORK = GEMM_DEPTH * (GEMM_WIDTH + GEMM_STRIPS) + 16
+};
+
+/* k cut into equal blocks of at most `largest`, multiples of `step` but the last. */
+static inline size_t gemm_block_size(size_t k, size_t largest, size_t step) {
+  size_t blocks = (k + largest - 1) / largest;
+  size_t size = blocks ? (k + blocks - 1) / blocks : 0;
+  return (size + step - 1) / step * step;
+}
+
+static inline size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
+
+/* --- Packing */
+
+/* A (4, 4) block transposed. */
+VEC_INLINE void gemm_transpose4(const float *from, size_t from_ld, float *to, size_t to_ld) {
+  typedef float loose __attribute__((vector_size(16), aligned(4), may_alias));
+  vf4 r0 = *(const loose *)from, r1 = *(const loose *)(from + from_ld);
+  vf4 r2 = *(const loose *)(from + 2 * from_ld), r3 = *(const loose *)(from + 3 * from_ld);
+  vf4 t0 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5), t1 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+  vf4 t2 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7), t3 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+  *(loose *)to = __builtin_shufflevector(t0, t1, 0, 1, 4, 5);
+  *(loose *)(to + to_ld) = __builtin_shufflevector(t0, t1, 2, 3, 6, 7);
+  *(loose *)(to + 2 * to_ld) = __builtin_shufflevector(t2, t3, 0, 1, 4, 5);
+  *(loose *)(to + 3 * to_ld) = __builtin_shufflevector(t2, t3, 2, 3, 6, 7);
+}
+
+/* to (depth, panel) = from (columns, depth) transposed, columns <= panel; the rest is zero. */
+static void gemm_pack_transposed(size_t depth, size_t columns, size_t panel, const float *from, size_t ld, float *to) {
+  size_t c = 0;
+  for (; c + 4 <= columns; c += 4) {
+    size_t d = 0;
+    for (; d + 4 <= depth; d += 4)
+      gemm_transpose4(from + c * ld + d, ld, to + d * panel + c, panel);
+    for (; d < depth; d++)
+      for (size_t i = 0; i < 4; i++)
+        to[d * panel + c + i] = from[(c + i) * ld + d];
+  }
+  for (; c < columns; c++)
+    for (size_t d = 0; d < depth; d++)
+      to[d * panel + c] = from[c * ld + d];
+  for (; c < panel; c++)
+    for (size_t d = 0; d < depth; d++)
+      to[d * panel + c] = 0;
+}
+
+/* Panels of `panel` columns from (depth, n) at `from`; row by row, so that what is read is contiguous. */
+VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, const float *from, size_t ld, float *to) {
+  size_t full = n / panel * panel;
+  for (size_t d = 0; d < depth; d++, from += ld, to += panel) {
+    for (size_t j = 0; j < full; j += panel)
+      memcpy(to + j * depth, from + j, panel * sizeof(float));
+    for (size_t j = full; j < n; j++)
+      to[full * depth + j - full] = from[j];
+    if (n > full)
+      memset(to + full * depth + n - full, 0, (full + panel - n) * sizeof(float));
+  }
+}
+
+/* Panels of the (depth, n) part of op(B) that starts at `b`. */
+static void gemm_pack_panels(bool transposed, size_t depth, size_t n, const float *b, size_t ldb, float *packed) {
+  if (!transposed)
+    gemm_pack_straight(depth, n, GEMM_COLUMNS, b, ldb, packed);
+  else
+    for (size_t j = 0; j < n; j += GEMM_COLUMNS)
+      gemm_pack_transposed(depth, gemm_min(GEMM_COLUMNS, n - j), GEMM_COLUMNS, b + j * ldb, ldb, packed + j * depth);
+}
+
+static inline size_t gemm_padded(size_t n) { return (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS; }
+
+static size_t pack_b_size_vec(size_t k, size_t n) { return k * gemm_padded(n); }
+
+static void pack_b_vec(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
+  size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
+  for (size_t p = 0; p < k; p += block)
+    gemm_pack_panels(transpose_b, gemm_min(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb, packed + p * padded);
+}
+
+/* --- One tile */
+
+/* op(A) as tiles read it: where it lies, or in strips (row is 1). Inside a tile, element (i, p) is at
+ * i * row + p * depth. */
+struct gemm_left {
+  const float *a;
+  size_t row, depth;
+};
+
+/* Where row i starts. Strips lie GEMM_ROWS * `block` apart, shorter tiles inside them. */
+static inline const float *gemm_row(const struct gemm_left *left, size_t i, size_t block) {
+  return left->a + (left->depth == 1 ? i * left->row : i / GEMM_ROWS * GEMM_ROWS * block + i % GEMM_ROWS);
+}
+
+/* What is written: C, and what happens after the last block of k. */
+struct gemm_right {
+  float *c;
+  size_t ldc;
+  bool add, last;
+  const float *bias; /* of the first column, or NULL */
+  enum linnet_activation activation;
+};
+
+VEC_INLINE void gemm_finish_vector(const struct gemm_right *to, size_t n, float *c, const float *bias) {
+  vf x = n == VW ? vf_load(c) : vf_load_n(c, n);
+  if (bias)
+    x += n == VW ? vf_load(bias) : vf_load_n(bias, n);
+  x = activation_value(to->activation, x);
+  if (n == VW)
+    vf_store(c, x);
+  else
+    vf_store_n(c, x, n);
+}
+
+/* Bias and activation of (rows, columns) at `c`. */
+static void gemm_finish(const struct gemm_right *to, size_t rows, size_t columns, float *c, const float *bias) {
+  for (size_t i = 0; i < rows; i++, c += to->ldc) {
+    size_t j = 0;
+    for (; j + VW <= columns; j += VW)
+      gemm_finish_vector(to, VW, c + j, bias ? bias + j : NULL);
+    if (j < columns)
+      gemm_finish_vector(to, columns - j, c + j, bias ? bias + j : NULL);
+  }
+}
+
+/* C (rows, columns) at `c` from `depth` steps along a and the panel b. rows and vectors are constants where this is
+ * inlined, so that `sum` is registers. */
+VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, size_t depth, const struct gemm_left *left,
+                          const float *a, const float *b, size_t columns, float *c, size_t ldc, bool add) {
+  vf sum[GEMM_ROWS][2];
+  const size_t a_row = left->row, a_depth = left->depth;
+  VEC_UNROLL
+  for (size_t i = 0; i < rows; i++) {
+    __builtin_prefetch(c + i * ldc, 1);
+    __builtin_prefetch(c + i * ldc + GEMM_COLUMNS - 1, 1);
+    VEC_UNROLL
+    for (size_t j = 0; j < vectors; j++)
+      sum[i][j] = (vf){0};
+  }
+  for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS, a += a_depth) {
+    vf column[2];
+    VEC_UNROLL
+    for (size_t j = 0; j < vectors; j++)
+      column[j] = vf_load(b + j * VW);
+    VEC_UNROLL
+    for (size_t i = 0; i < rows; i++) {
+      vf x = vf_set(a[i * a_row]);
+      VEC_UNROLL
+      for (size_t j = 0; j < vectors; j++)
+        sum[i][j] += x * column[j];
+    }
+  }
+  VEC_UNROLL
+  for (size_t i = 0; i < rows; i++)
+    VEC_UNROLL
+    for (size_t j = 0; j < vectors; j++) {
+      float *to = c + i * ldc + j * VW;
+      size_t n = gemm_min(columns - j * VW, VW);
+      if (n == VW)
+        vf_store(to, add ? vf_load(to) + sum[i][j] : sum[i][j]);
+      else
+        vf_store_n(to, add ? vf_load_n(to, n) + sum[i][j] : sum[i][j], n);
+    }
+}
+
+#define GEMM_TILE(height)                                                                                              \
+  static void gemm_tile_##height(size_t depth, const struct gemm_left *left, const float *a, const float *b,           \
+                                 size_t columns, float *c, size_t ldc, bool add) {                                     \
+    if (columns > VW)                                                                                                  \
+      gemm_tile(height, 2, depth, left, a, b, columns, c, ldc, add);                                                   \
+    else                                                                                                               \
+      gemm_tile(height, 1, depth, left, a, b, columns, c, ldc, add);                                                   \
+  }
+
+typedef void gemm_tile_fn(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
+                          float *c, size_t ldc, bool add);
+
+#if VW == 16 || defined(__aarch64__)
+GEMM_TILE(12)
+GEMM_TILE(8)
+#elif VW == 8
+GEMM_TILE(6)
+#endif
+GEMM_TILE(4)
+GEMM_TILE(2)
+GEMM_TILE(1)
+
+/* The tallest tile that fits into `rows`. */
+static size_t gemm_tile_for(size_t rows, gemm_tile_fn **tile) {
+#if VW == 16 || defined(__aarch64__)
+  if (rows >= 12)
+    return *tile = gemm_tile_12, 12;
+  if (rows >= 8)
+    return *tile = gemm_tile_8, 8;
+#elif VW == 8
+  if (rows >= 6)
+    return *tile = gemm_tile_6, 6;
+#endif
+  if (rows >= 4)
+    return *tile = gemm_tile_4, 4;
+  if (rows >= 2)
+    return *tile = gemm_tile_2, 2;
+  return *tile = gemm_tile_1, 1;
+}
+
+/* --- Blocks */
+
+/* m <= GEMM_HEIGHT rows of C, n columns, from one block of k. `left` at the first row. */
+static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
+                       const struct gemm_right *to) {
+  bool finish = to->last && (to->bias || to->activation != LINNET_IDENTITY);
+  for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
+    size_t columns = gemm_min(GEMM_COLUMNS, n - j), rows = 0;
+    for (size_t i = 0; i < m; i += rows) {
+      gemm_tile_fn *tile;
+      rows = gemm_tile_for(m - i, &tile);
+      float *c = to->c + i * to->ldc + j;
+      tile(depth, left, gemm_row(left, i, depth), panels + j * depth, columns, c, to->ldc, to->add);
+      if (finish)
+        gemm_finish(to, rows, columns, c, to->bias ? to->bias + j : NULL);
+    }
+  }
+}
+
+/* m rows of C likewise. */
+static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
+                        const struct gemm_right *to) {
+  for (size_t i = 0; i < m; i += GEMM_HEIGHT) {
+    struct gemm_left part_left = {gemm_row(left, i, depth), left->row, left->depth};
+    struct gemm_right part_to = *to;
+    part_to.c += i * to->ldc;
+    gemm_block(gemm_min(GEMM_HEIGHT, m - i), n, depth, &part_left, panels, &part_to);
+  }
+}
+
+/* All rows of C, n of its columns, from rows p ... p + depth of op(B). `strips` is room for packed A. */
+static void gemm_rows(const struct linnet_gemm *g, size_t n, size_t p, size_t depth, const float *panels,
+                      const struct gemm_right *to, float *strips) {
+  if (!g->transpose_a) {
+    struct gemm_left left = {g->a + p, g->lda, 1};
+    gemm_blocks(g->m, n, depth, &left, panels, to);
+    return;
+  }
+  for (size_t i = 0; i < g->m; i += GEMM_STRIPS) {
+    size_t m = gemm_min(GEMM_STRIPS, g->m - i);
+    struct gemm_left left = {strips, 1, GEMM_ROWS};
+    struct gemm_right part = *to;
+    part.c += i * to->ldc;
+    gemm_pack_straight(depth, m, GEMM_ROWS, g->a + p * g->lda + i, g->lda, strips);
+    gemm_blocks(m, n, depth, &left, panels, &part);
+  }
+}
+
+static float *gemm_align(float *work) { return (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63); }
+
+static void gemm_vec(const struct linnet_gemm *g, float *work) {
+  float *panels = gemm_align(work), *strips = panels + GEMM_DEPTH * GEMM_WIDTH;
+  size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n;
+  size_t block = gemm_block_size(g->k, GEMM_DEPTH, 4), padded = gemm_padded(g->n);
+  for (size_t j = 0; j < g->n; j += width) {
+    size_t n = gemm_min(width, g->n - j), p = 0;
+    do {
+      size_t depth = gemm_min(block, g->k - p);
+      const float *b = g->b ? panels : g->packed + p * padded + j * depth;
+      if (g->b)
+        gemm_pack_panels(g->transpose_b, depth, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
+                         panels);
+      struct gemm_right to = {g->c + j, g->ldc, g->accumulate || p > 0, p + depth == g->k, g->bias ? g->bias + j : NULL,
+                              g->activation};
+      gemm_rows(g, n, p, depth, b, &to, strips);
+      p += depth;
+    } while (p < g->k);
+  }
+}

@@ -1,0 +1,61 @@
+/* The mean of several models' weights. */
+#include <string.h>
+
+#include <linnet/train.h>
+
+#include "model/model.h"
+
+/* Adds a model's weights to the sums, in double. */
+static enum linnet_status add_model(struct linnet_context *context, const struct linnet_model *first, const char *path,
+                                    double *sums) {
+  struct linnet_model *model = NULL;
+  LINNET_TRY(linnet_model_load(context, path, &model));
+  enum linnet_status status = LINNET_OK;
+  if (memcmp(&model->config, &first->config, sizeof model->config) != 0)
+    status = linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: its config differs from that of the first model", path);
+  else
+    for (size_t i = 0; i < model->parameters->size; i++)
+      sums[i] += model->weights[i];
+  linnet_model_destroy(model);
+  return status;
+}
+
+static enum linnet_status save_mean(struct linnet_context *context, const struct linnet_model *first, double *sums,
+                                    size_t count, int half, const char *output) {
+  size_t size = first->parameters->size;
+  real *mean = linnet_alloc(context, size, sizeof *mean);
+  if (!mean)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the mean of models");
+  for (size_t i = 0; i < size; i++)
+    mean[i] = (real)(sums[i] / (double)count);
+  struct linnet_model_contents contents = {.config = &first->config,
+                                           .parameters = first->parameters,
+                                           .weights = mean,
+                                           .symbols = (const char *const *)first->symbols,
+                                           .features = &first->features,
+                                           .cmvn = first->cmvn,
+                                           .metadata = first->metadata,
+                                           .num_metadata = first->num_metadata,
+                                           .dtype = half ? LINNET_F16 : LINNET_F32};
+  enum linnet_status status = linnet_model_save(context, output, &contents);
+  linnet_free(context, mean);
+  return status;
+}
+
+enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths, size_t count,
+                                        int half, const char *output) {
+  if (!context || !paths || count == 0 || !output)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_average: no models or NULL argument");
+  struct linnet_model *first = NULL;
+  LINNET_TRY(linnet_model_load(context, paths[0], &first));
+  double *sums = linnet_calloc(context, first->parameters->size, sizeof *sums);
+  enum linnet_status status =
+      sums ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the mean of models");
+  for (size_t i = 0; i < count && status == LINNET_OK; i++)
+    status = add_model(context, first, paths[i], sums);
+  if (status == LINNET_OK)
+    status = save_mean(context, first, sums, count, half, output);
+  linnet_free(context, sums);
+  linnet_model_destroy(first);
+  return status;
+}

@@ -1,0 +1,41 @@
+/* A batch in memory: stacked features of several utterances, packed. One object is reused from batch to batch. */
+#ifndef LINNET_BATCH_H
+#define LINNET_BATCH_H
+
+#include <linnet/train.h>
+
+#include "backend/backend.h"
+#include "base/base.h"
+#include "model/config.h"
+
+struct linnet_batch {
+  struct linnet_context *context;
+  const struct linnet_config *config;
+  size_t count;             /* utterances */
+  const size_t *utterances; /* (count), indices into the corpus; the caller's */
+  size_t *offsets;          /* (count + 1), in output frames */
+  real *features;           /* (offsets[count], stack * input_dim) */
+  const int **labels;       /* (count) */
+  size_t *num_labels;       /* (count) */
+  double *loss;             /* (count): negative log likelihoods, filled by who computes them */
+
+  float *raw; /* features as the corpus gives them, utterance i from frame slots[i] on */
+  size_t *slots, *frames;
+  enum linnet_status *status;            /* of each utterance's features */
+  size_t utterance_capacity;             /* utterances */
+  size_t raw_capacity, feature_capacity; /* elements */
+};
+
+void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config);
+void linnet_batch_release(struct linnet_batch *batch);
+
+/* Loads `count` utterances of `nominal[u]` frames each. With `contexts`, one for each worker, the batch's context runs
+ * the corpus on all threads; with contexts NULL everything happens in this thread. */
+enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
+                                     const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
+                                     struct linnet_context *const *contexts);
+
+/* True if the labels of utterance i fit into its frames. */
+bool linnet_batch_feasible(const struct linnet_batch *batch, size_t i);
+
+#endif

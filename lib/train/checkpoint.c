@@ -1,0 +1,138 @@
+#include "train/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/safetensors.h"
+
+#define CHECKPOINT_FORMAT "linnet-checkpoint-1"
+
+enum { VECTORS = 3, STATE_BYTES = 8192 };
+
+static const char *const vector_names[VECTORS] = {"weights", "moment1", "moment2"};
+
+/* The state as text: one line of numbers, then one line for each kept model. %a writes doubles exactly. */
+static void format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
+  int n = snprintf(
+      text, STATE_BYTES, "%" PRIu64 " %u %" PRIu64 " %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
+      s->step, s->epoch, s->epoch_step, s->schedule.rate, s->schedule.best, s->schedule.waiting, s->schedule.stagnant,
+      s->sums.loss, s->sums.seconds, s->sums.labels, s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
+  for (unsigned i = 0; i < s->num_kept; i++)
+    n += snprintf(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
+}
+
+static bool parse_kept(const char *text, struct linnet_train_state *s) {
+  for (unsigned i = 0; i < s->num_kept; i++) {
+    text = strchr(text, '\n');
+    if (!text || sscanf(++text, "%u %la", &s->kept[i].epoch, &s->kept[i].result) != 2)
+      return false;
+  }
+  return true;
+}
+
+static bool parse_state(const char *text, struct linnet_train_state *s) {
+  int fields =
+      sscanf(text, "%" SCNu64 " %u %" SCNu64 " %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u",
+             &s->step, &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.waiting,
+             &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames,
+             &s->sums.infeasible, &s->total_seconds, &s->num_kept);
+  return fields == 14 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
+}
+
+static enum linnet_status write_file(struct linnet_context *context, struct linnet_output *output,
+                                     const struct linnet_checkpoint *c) {
+  char state[STATE_BYTES];
+  format_state(c->state, state);
+  struct linnet_metadata metadata[] = {
+      {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}};
+  const real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
+  struct linnet_tensor_entry entries[VECTORS];
+  for (size_t i = 0; i < VECTORS; i++)
+    entries[i] = (struct linnet_tensor_entry){vector_names[i], LINNET_F32, 1, {c->size}};
+  struct linnet_writer writer;
+  LINNET_TRY(linnet_writer_begin(context, output, entries, VECTORS, metadata, sizeof metadata / sizeof *metadata, true,
+                                 &writer));
+  for (size_t i = 0; i < VECTORS; i++)
+#ifdef LINNET_REAL_DOUBLE
+    LINNET_TRY(linnet_writer_doubles(&writer, vectors[i], c->size));
+#else
+    LINNET_TRY(linnet_writer_floats(&writer, vectors[i], c->size));
+#endif
+  return linnet_writer_end(&writer);
+}
+
+enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path,
+                                          const struct linnet_checkpoint *checkpoint) {
+  struct linnet_output output;
+  LINNET_TRY(linnet_output_open(context, path, &output));
+  enum linnet_status status = write_file(context, &output, checkpoint);
+  if (status == LINNET_OK)
+    return linnet_output_commit(&output);
+  linnet_output_abandon(&output);
+  return status;
+}
+
+/* Compares line by line. */
+static enum linnet_status check_fingerprint(struct linnet_context *context, const char *path, const char *ours,
+                                            const char *theirs) {
+  while (*ours || *theirs) {
+    int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
+    if (a != b || strncmp(ours, theirs, (size_t)a) != 0)
+      return linnet_fail(
+          context, LINNET_ERROR_STATE,
+          "%s: was made with %.*s, not with %.*s: use the same settings and data to continue, or another "
+          "folder to start anew",
+          path, b < 100 ? b : 100, theirs, a < 100 ? a : 100, ours);
+    ours += a + (ours[a] == '\n');
+    theirs += b + (theirs[b] == '\n');
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status read_vectors(const struct linnet_safetensors *file, const char *path,
+                                       const struct linnet_checkpoint *c) {
+  real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
+  for (size_t i = 0; i < VECTORS; i++) {
+    const struct linnet_tensor *tensor = linnet_safetensors_find(file, vector_names[i]);
+    if (!tensor || tensor->dtype != LINNET_F32 || tensor->count != c->size || !linnet_tensor_finite(tensor))
+      return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: %s is not a vector of %zu finite F32 values", path,
+                         vector_names[i], c->size);
+  }
+  for (size_t i = 0; i < VECTORS; i++)
+#ifdef LINNET_REAL_DOUBLE
+    linnet_tensor_doubles(linnet_safetensors_find(file, vector_names[i]), 0, c->size, vectors[i]);
+#else
+    linnet_tensor_floats(linnet_safetensors_find(file, vector_names[i]), 0, c->size, vectors[i]);
+#endif
+  return LINNET_OK;
+}
+
+static enum linnet_status read_file(const struct linnet_safetensors *file, const char *path,
+                                    const struct linnet_checkpoint *c) {
+  const char *format = linnet_safetensors_metadata(file, "format"), *state = linnet_safetensors_metadata(file, "state");
+  const char *fingerprint = linnet_safetensors_metadata(file, "fingerprint");
+  struct linnet_train_state parsed = {0};
+  if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0 || !state || !fingerprint || !parse_state(state, &parsed))
+    return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: not a checkpoint of format " CHECKPOINT_FORMAT, path);
+  LINNET_TRY(check_fingerprint(file->context, path, c->fingerprint, fingerprint));
+  LINNET_TRY(read_vectors(file, path, c));
+  *c->state = parsed;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
+                                          const struct linnet_checkpoint *checkpoint) {
+  void *data = NULL;
+  size_t bytes = 0, header = (size_t)16 << 20;
+  LINNET_TRY(linnet_file_read(context, path, checkpoint->size * VECTORS * sizeof(float) + header, &data, &bytes));
+  struct linnet_safetensors file;
+  enum linnet_status status = linnet_safetensors_open(context, data, bytes, path, &file);
+  if (status == LINNET_OK) {
+    status = read_file(&file, path, checkpoint);
+    linnet_safetensors_close(&file);
+  }
+  linnet_free(context, data);
+  return status;
+}

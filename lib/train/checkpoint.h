@@ -1,0 +1,52 @@
+/* A checkpoint: all that training needs to go on, in one safetensors file: weights and moments as flat vectors, and
+ * the state as metadata. Doubles are written so that they read back exactly. */
+#ifndef LINNET_CHECKPOINT_H
+#define LINNET_CHECKPOINT_H
+
+#include "base/base.h"
+#include "base/real.h"
+#include "train/schedule.h"
+
+enum { LINNET_MAX_KEPT_MODELS = 64 };
+
+/* An epoch's model that is kept in the folder. */
+struct linnet_kept_model {
+  unsigned epoch;
+  double result;
+};
+
+/* Sums over the epoch that is running. */
+struct linnet_epoch_sums {
+  double loss, seconds;
+  uint64_t labels, frames, infeasible;
+};
+
+struct linnet_train_state {
+  uint64_t step;       /* optimiser steps done */
+  unsigned epoch;      /* epochs completed */
+  uint64_t epoch_step; /* steps done in the one after */
+  struct linnet_schedule schedule;
+  struct linnet_epoch_sums sums;
+  double total_seconds;
+  unsigned num_kept;
+  struct linnet_kept_model kept[LINNET_MAX_KEPT_MODELS];
+};
+
+/* The three vectors are (size). `fingerprint` describes what the run depends on, one "key=value" a line. */
+struct linnet_checkpoint {
+  size_t size;
+  real *weights, *moment1, *moment2;
+  struct linnet_train_state *state;
+  const char *fingerprint;
+};
+
+/* Writes atomically. */
+enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path,
+                                          const struct linnet_checkpoint *checkpoint);
+
+/* Fills the vectors and the state. LINNET_ERROR_STATE, naming the first key that differs, if the fingerprint is
+ * another's. */
+enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
+                                          const struct linnet_checkpoint *checkpoint);
+
+#endif

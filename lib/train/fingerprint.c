@@ -1,0 +1,53 @@
+#include "train/fingerprint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/feature_config.h"
+
+/* FNV-1a, 64 bits. */
+static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {
+  const unsigned char *byte = data;
+  for (size_t i = 0; i < bytes; i++)
+    hash = (hash ^ byte[i]) * 0x100000001B3u;
+  return hash;
+}
+
+/* Of ids, lengths and labels. */
+static uint64_t hash_corpus(const struct linnet_corpus *corpus, const size_t *frames) {
+  uint64_t hash = 0xCBF29CE484222325u;
+  for (size_t u = 0; u < corpus->count; u++) {
+    const char *id = corpus->id(corpus->user, u);
+    size_t count = 0;
+    const int *labels = corpus->labels(corpus->user, u, &count);
+    hash = mix(hash, id, strlen(id) + 1);
+    hash = mix(hash, &frames[u], sizeof frames[u]);
+    hash = mix(hash, labels, count * sizeof *labels);
+  }
+  return hash;
+}
+
+enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {
+  const struct linnet_train_settings *s = &t->settings;
+  char *config = NULL, *features = NULL;
+  enum { BYTES = 16384 };
+  *text = NULL;
+  enum linnet_status status = linnet_config_format(t->context, &t->config, &config);
+  if (status == LINNET_OK)
+    status = linnet_feature_config_format(t->context, &t->features, &features);
+  if (status == LINNET_OK && !(*text = linnet_alloc(t->context, BYTES, 1)))
+    status = linnet_fail(t->context, LINNET_ERROR_MEMORY, "out of memory for a fingerprint");
+  if (status == LINNET_OK)
+    snprintf(*text, BYTES,
+             "config=%s\nfeatures=%s\nrecipe=%s\ntrain=%zu utterances, %016" PRIx64 "\ndev=%zu utterances, %016" PRIx64
+             "\noptimizer=%d\nschedule=%d\nlearning_rate=%g\nmin_learning_rate=%g\nclip_norm=%g\nbatch_frames=%zu\n"
+             "warmup_steps=%u\nplateau_factor=%g\nplateau_patience=%u\nseed=%" PRIu64 "\ncosine_epochs=%u\n",
+             config, features, recipe ? recipe : "", t->train.count, hash_corpus(&t->train, t->train_frames),
+             t->dev.count, hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate,
+             s->min_learning_rate, s->clip_norm, s->batch_frames, s->warmup_steps, s->plateau_factor,
+             s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->epochs : 0);
+  linnet_free(t->context, config);
+  linnet_free(t->context, features);
+  return status;
+}

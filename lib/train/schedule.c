@@ -1,0 +1,38 @@
+#include "train/schedule.h"
+
+#include <math.h>
+
+void linnet_schedule_start(const struct linnet_train_settings *settings, struct linnet_schedule *schedule) {
+  *schedule = (struct linnet_schedule){.rate = settings->learning_rate, .best = INFINITY};
+}
+
+static double cosine(const struct linnet_train_settings *settings, double progress) {
+  const double pi = 3.14159265358979323846;
+  double low = settings->min_learning_rate, high = settings->learning_rate;
+  return low + (high - low) * (1 + cos(pi * fmin(progress, 1))) / 2;
+}
+
+double linnet_schedule_rate(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule,
+                            uint64_t step, double progress) {
+  double rate = settings->schedule == LINNET_TRAIN_COSINE ? cosine(settings, progress) : schedule->rate;
+  return step < settings->warmup_steps ? rate * (double)step / settings->warmup_steps : rate;
+}
+
+bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
+                           double result) {
+  if (result < schedule->best) {
+    schedule->best = result;
+    schedule->waiting = schedule->stagnant = 0;
+    return true;
+  }
+  schedule->stagnant++;
+  if (++schedule->waiting >= settings->plateau_patience) {
+    schedule->rate = fmax(schedule->rate * settings->plateau_factor, settings->min_learning_rate);
+    schedule->waiting = 0;
+  }
+  return false;
+}
+
+bool linnet_schedule_stopped(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule) {
+  return settings->patience > 0 && schedule->stagnant >= settings->patience;
+}

@@ -1,0 +1,272 @@
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "model/feature_config.h"
+#include "ops/ctc.h"
+#include "train/fingerprint.h"
+
+void linnet_train_settings_default(struct linnet_train_settings *settings) {
+  *settings = (struct linnet_train_settings){.size = sizeof *settings,
+                                             .optimizer = LINNET_TRAIN_RADAM,
+                                             .learning_rate = 1e-4,
+                                             .min_learning_rate = 1e-6,
+                                             .clip_norm = 1,
+                                             .batch_frames = 4000,
+                                             .epochs = 100,
+                                             .plateau_factor = 0.5,
+                                             .plateau_patience = 2,
+                                             .keep_models = 5,
+                                             .checkpoint_seconds = 300,
+                                             .seed = 1};
+}
+
+/* Whether value lies in [low, high]; NaN does not. */
+static enum linnet_status check_range(struct linnet_context *context, const char *key, double value, double low,
+                                      double high) {
+  if (value >= low && value <= high)
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: %s is %g; it must be between %g and %g", key, value,
+                     low, high);
+}
+
+static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_train_settings *s) {
+  if (s->size != sizeof *s)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: settings of size %zu, expected %zu", s->size,
+                       sizeof *s);
+  LINNET_TRY(check_range(context, "optimizer", s->optimizer, LINNET_TRAIN_ADAM, LINNET_TRAIN_RADAM));
+  LINNET_TRY(check_range(context, "schedule", s->schedule, LINNET_TRAIN_PLATEAU, LINNET_TRAIN_COSINE));
+  LINNET_TRY(check_range(context, "learning rate", s->learning_rate, 1e-12, 10));
+  LINNET_TRY(check_range(context, "smallest learning rate", s->min_learning_rate, 0, s->learning_rate));
+  LINNET_TRY(check_range(context, "clipping norm", s->clip_norm, 0, 1e9));
+  LINNET_TRY(check_range(context, "frames per batch", (double)s->batch_frames, 1, 1e8));
+  LINNET_TRY(check_range(context, "epochs", s->epochs, 1, 1e6));
+  LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
+  LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
+  return check_range(context, "kept models", s->keep_models, 0, LINNET_MAX_KEPT_MODELS - 1);
+}
+
+/* --- the model ---------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status out_of_memory(struct linnet_context *context) {
+  return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a trainer");
+}
+
+static enum linnet_status copy_symbols(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  LINNET_TRY(linnet_symbols_validate(t->context, "training", model->symbols, model->num_symbols));
+  t->symbols = linnet_calloc(t->context, model->num_symbols, sizeof *t->symbols);
+  for (size_t i = 0; t->symbols && i < model->num_symbols; i++)
+    if (!(t->symbols[i] = linnet_strdup(t->context, model->symbols[i])))
+      return out_of_memory(t->context);
+  return t->symbols ? LINNET_OK : out_of_memory(t->context);
+}
+
+static enum linnet_status copy_metadata(struct linnet_trainer *t, const char *const *pairs) {
+  size_t count = 0;
+  while (pairs && pairs[2 * count])
+    count++;
+  t->metadata = linnet_calloc(t->context, count, sizeof *t->metadata);
+  for (size_t i = 0; t->metadata && i < count; i++, t->num_metadata++) {
+    t->metadata[i].key = linnet_strdup(t->context, pairs[2 * i]);
+    t->metadata[i].value = linnet_strdup(t->context, pairs[2 * i + 1]);
+    if (!t->metadata[i].key || !t->metadata[i].value)
+      return out_of_memory(t->context);
+  }
+  return t->metadata ? LINNET_OK : out_of_memory(t->context);
+}
+
+static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linnet_cmvn *cmvn) {
+  if ((t->features.cmvn == LINNET_CMVN_GLOBAL) != (cmvn != NULL))
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "training: global CMVN and its statistics go together");
+  if (!cmvn)
+    return LINNET_OK;
+  t->cmvn = linnet_alloc(t->context, 1, sizeof *cmvn);
+  if (!t->cmvn)
+    return out_of_memory(t->context);
+  *t->cmvn = *cmvn;
+  return LINNET_OK;
+}
+
+static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  linnet_config_default(&t->config);
+  linnet_feature_config_default(&t->features);
+  LINNET_TRY(linnet_config_parse(t->context, model->config, "config", &t->config));
+  LINNET_TRY(linnet_feature_config_parse(t->context, model->features, "features", &t->features));
+  if (t->config.outputs == 0)
+    t->config.outputs = model->num_symbols;
+  if (t->config.outputs != model->num_symbols)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "config: outputs is %zu, but there are %zu symbols",
+                       t->config.outputs, model->num_symbols);
+  if (t->config.input_dim != (size_t)t->features.fbank.num_mel)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "config: input_dim is %zu, but features have num_mel %d",
+                       t->config.input_dim, t->features.fbank.num_mel);
+  LINNET_TRY(linnet_config_validate(t->context, "config", &t->config));
+  LINNET_TRY(copy_symbols(t, model));
+  LINNET_TRY(copy_metadata(t, model->metadata));
+  LINNET_TRY(copy_cmvn(t, model->cmvn));
+  LINNET_TRY(linnet_parameters_create(t->context, &t->config, &t->parameters));
+  t->network = (struct linnet_network){linnet_context_ops(t->context), &t->config, t->parameters};
+  return LINNET_OK;
+}
+
+/* Dropout has no part in a model's shape: one may start from a model that was trained with another. */
+static bool same_shape(const struct linnet_config *a, const struct linnet_config *b) {
+  struct linnet_config other = *b;
+  other.dropout = a->dropout;
+  return memcmp(a, &other, sizeof other) == 0;
+}
+
+static enum linnet_status initial_weights(struct linnet_trainer *t, const char *path) {
+  if (!path) {
+    linnet_parameters_initialise(t->parameters, t->settings.seed, t->weights);
+    return LINNET_OK;
+  }
+  struct linnet_model *model = NULL;
+  LINNET_TRY(linnet_model_load(t->context, path, &model));
+  enum linnet_status status = LINNET_OK;
+  if (same_shape(&t->config, &model->config))
+    memcpy(t->weights, model->weights, t->parameters->size * sizeof *t->weights);
+  else
+    status = linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                         "%s: its config differs from the one to be trained: see linnet info", path);
+  linnet_model_destroy(model);
+  return status;
+}
+
+static enum linnet_status create_weights(struct linnet_trainer *t, const char *initial) {
+  t->weights = linnet_calloc(t->context, t->parameters->size, sizeof(real));
+  t->moment1 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
+  t->moment2 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
+  if (!t->weights || !t->moment1 || !t->moment2)
+    return out_of_memory(t->context);
+  return initial_weights(t, initial);
+}
+
+/* --- the corpora -------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status check_labels(struct linnet_trainer *t, const struct linnet_corpus *corpus, size_t u,
+                                       size_t *labels_frames) {
+  size_t count = 0;
+  const int *labels = corpus->labels(corpus->user, u, &count);
+  for (size_t i = 0; i < count; i++)
+    if (labels[i] < 1 || (size_t)labels[i] >= t->config.outputs)
+      return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "utterance %s: label %d is not in 1 ... %zu",
+                         corpus->id(corpus->user, u), labels[i], t->config.outputs - 1);
+  *labels_frames = linnet_ctc_min_frames(labels, count);
+  return LINNET_OK;
+}
+
+/* Fills frames; utterances whose labels cannot fit are named, counted and left out of training. */
+static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_corpus *corpus, bool training,
+                                  size_t **frames) {
+  size_t infeasible = 0, usable = 0;
+  *frames = linnet_calloc(t->context, corpus->count, sizeof **frames);
+  if (!*frames)
+    return out_of_memory(t->context);
+  for (size_t u = 0; u < corpus->count; u++) {
+    size_t n = corpus->frames(corpus->user, u), needed = 0;
+    LINNET_TRY(check_labels(t, corpus, u, &needed));
+    bool fits = needed <= linnet_stacked_frames(&t->config, n);
+    if (!fits) {
+      linnet_log(t->context, LINNET_LOG_WARNING, "utterance %s: %zu frames cannot hold its labels, which need %zu",
+                 corpus->id(corpus->user, u), linnet_stacked_frames(&t->config, n), needed);
+      infeasible++;
+    }
+    (*frames)[u] = fits || !training ? n : 0;
+    usable += (*frames)[u] > 0;
+  }
+  if (infeasible > 0)
+    linnet_log(t->context, LINNET_LOG_WARNING, "%zu of %zu utterances are too short for their labels%s", infeasible,
+               corpus->count, training ? " and are left out" : "");
+  return usable > 0 ? LINNET_OK
+                    : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "no usable utterance for %s",
+                                  training ? "training" : "validation");
+}
+
+static bool complete(const struct linnet_corpus *corpus) {
+  return corpus && corpus->id && corpus->frames && corpus->labels && corpus->features;
+}
+
+static enum linnet_status create_workers(struct linnet_trainer *t) {
+  unsigned threads = linnet_context_threads(t->context);
+  LINNET_TRY(linnet_workers_create(t->context, &t->workers));
+  t->worker_contexts = linnet_alloc(t->context, threads, sizeof(struct linnet_context *));
+  if (!t->worker_contexts)
+    return out_of_memory(t->context);
+  for (unsigned i = 0; i < threads; i++)
+    t->worker_contexts[i] = t->workers[i].context;
+  return LINNET_OK;
+}
+
+/* --- create and destroy ------------------------------------------------------------------------------------------- */
+
+static enum linnet_status create(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  LINNET_TRY(read_model(t, model));
+  LINNET_TRY(create_weights(t, model->initial));
+  LINNET_TRY(measure(t, &t->train, true, &t->train_frames));
+  LINNET_TRY(measure(t, &t->dev, false, &t->dev_frames));
+  LINNET_TRY(linnet_batches_create(t->context, t->train.count, &t->batches));
+  linnet_batch_init(&t->batch, t->context, &t->config);
+  LINNET_TRY(create_workers(t));
+  LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
+  LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
+  linnet_schedule_start(&t->settings, &t->state.schedule);
+  bool found;
+  return linnet_trainer_load_checkpoint(t, &found);
+}
+
+enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,
+                                         const struct linnet_train_settings *settings,
+                                         const struct linnet_train_model *model, const struct linnet_corpus *train,
+                                         const struct linnet_corpus *dev, struct linnet_trainer **trainer) {
+  if (!context || !folder || !model || !model->config || !model->features || !model->symbols || !complete(train) ||
+      !complete(dev) || !trainer)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL argument or callback");
+  *trainer = NULL;
+  struct linnet_trainer *t = linnet_calloc(context, 1, sizeof *t);
+  if (!t)
+    return out_of_memory(context);
+  t->context = context;
+  t->train = *train;
+  t->dev = *dev;
+  linnet_train_settings_default(&t->settings);
+  if (settings)
+    t->settings = *settings;
+  enum linnet_status status = check_settings(context, &t->settings);
+  if (status == LINNET_OK && !(t->folder = linnet_strdup(context, folder)))
+    status = out_of_memory(context);
+  if (status == LINNET_OK)
+    status = create(t, model);
+  if (status == LINNET_OK)
+    *trainer = t;
+  else
+    linnet_trainer_destroy(t);
+  return status;
+}
+
+unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer) {
+  return trainer->state.epoch;
+}
+
+void linnet_trainer_destroy(struct linnet_trainer *t) {
+  if (!t)
+    return;
+  struct linnet_context *context = t->context;
+  for (size_t i = 0; t->symbols && i < t->config.outputs; i++)
+    linnet_free(context, t->symbols[i]);
+  for (size_t i = 0; i < t->num_metadata; i++) {
+    linnet_free(context, (void *)(uintptr_t)t->metadata[i].key);
+    linnet_free(context, (void *)(uintptr_t)t->metadata[i].value);
+  }
+  linnet_gradient_release(&t->gradient);
+  linnet_workers_destroy(context, t->workers);
+  if (t->batch.context)
+    linnet_batch_release(&t->batch);
+  linnet_batches_destroy(context, &t->batches);
+  linnet_parameters_destroy(t->parameters);
+  void *blocks[] = {t->symbols, t->metadata,    t->cmvn,         t->weights,    t->moment1,         t->moment2,
+                    t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    linnet_free(context, blocks[i]);
+}

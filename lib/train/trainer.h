@@ -1,0 +1,53 @@
+/* The trainer behind <linnet/train.h>: create (trainer.c), the loop (trainer_run.c), its files (trainer_files.c). */
+#ifndef LINNET_TRAINER_H
+#define LINNET_TRAINER_H
+
+#include <linnet/train.h>
+
+#include "model/model.h"
+#include "train/batches.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/gradient.h"
+
+struct linnet_trainer {
+  struct linnet_context *context;
+  char *folder;
+  struct linnet_train_settings settings;
+  struct linnet_corpus train, dev;
+
+  /* the model */
+  struct linnet_config config;
+  struct linnet_feature_config features;
+  struct linnet_cmvn *cmvn;
+  char **symbols;                   /* (config.outputs), each its own block */
+  struct linnet_metadata *metadata; /* (num_metadata), each string its own block */
+  size_t num_metadata;
+  struct linnet_parameters *parameters;
+  struct linnet_network network;
+
+  /* the state */
+  real *weights, *moment1, *moment2; /* (parameters->size) */
+  struct linnet_train_state state;
+  char *fingerprint;
+
+  /* work */
+  size_t *train_frames, *dev_frames; /* nominal frames of each utterance; 0: left out */
+  struct linnet_batches batches;     /* of the running epoch */
+  struct linnet_batch batch;
+  struct linnet_worker *workers;           /* (threads) */
+  struct linnet_context **worker_contexts; /* (threads), theirs */
+  struct linnet_gradient gradient;
+  double saved_at; /* clock of the last checkpoint */
+};
+
+/* Files in the folder. */
+enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
+/* Loads the checkpoint if there is one; *found tells. */
+enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);
+/* Writes the epoch's model if it is among the best, and model.safetensors if it is the best. */
+enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best);
+/* Removes epoch models that are no longer kept; after the checkpoint that forgot them. */
+void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch);
+
+#endif

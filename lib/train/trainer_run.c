@@ -1,0 +1,153 @@
+/* The training loop. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "ops/optimizer.h"
+#include "train/trainer.h"
+
+static double clock_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Adds the utterances of the batch to the sentence in the context. */
+static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_status status) {
+  char names[300] = "", cause[128];
+  size_t used = 0;
+  snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
+  for (size_t i = 0; i < t->batch.count && used < 220; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, " %.60s",
+                             t->train.id(t->train.user, t->batch.utterances[i]));
+  return linnet_fail(t->context, status, "step %" PRIu64 ": %s; utterances of the batch:%s%s", t->state.step + 1, cause,
+                     names, t->batch.count > 1 && used >= 220 ? " ..." : "");
+}
+
+static double current_rate(const struct linnet_trainer *t) {
+  const struct linnet_train_state *s = &t->state;
+  double part = t->batches.batches > 0 ? (double)s->epoch_step / (double)t->batches.batches : 0;
+  return linnet_schedule_rate(&t->settings, &s->schedule, s->step + 1, (s->epoch + part) / t->settings.epochs);
+}
+
+static void apply_gradient(struct linnet_trainer *t, double rate, double norm) {
+  struct linnet_update update;
+  enum linnet_optimizer kind = t->settings.optimizer == LINNET_TRAIN_ADAM ? LINNET_ADAM : LINNET_RADAM;
+  linnet_update_terms(kind, rate, t->state.step + 1, &update);
+  if (t->settings.clip_norm > 0)
+    update.gradient_scale = fmin(1, t->settings.clip_norm / (norm + 1e-6));
+  linnet_gradient_update(&t->gradient, &update, t->weights, t->moment1, t->moment2);
+}
+
+static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_t end) {
+  size_t frames = 0;
+  for (size_t i = begin; i < end; i++)
+    frames += t->train_frames[t->batches.order[i]];
+  return frames;
+}
+
+static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
+  struct linnet_train_state *s = &t->state;
+  double started = clock_seconds(), rate = current_rate(t);
+  size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
+  const size_t *utterances = t->batches.order + begin;
+  if (events->batch)
+    events->batch(events->user, s->epoch + 1, utterances, end - begin);
+  LINNET_TRY(linnet_batch_load(&t->batch, &t->train, utterances, end - begin, t->train_frames, s->epoch + 1,
+                               t->worker_contexts));
+  struct linnet_gradient_result result;
+  enum linnet_status status =
+      linnet_gradient_compute(&t->gradient, t->weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1), &result);
+  if (status != LINNET_OK)
+    return status == LINNET_ERROR_NUMERIC ? name_utterances(t, status) : status;
+  apply_gradient(t, rate, result.norm);
+  size_t frames = nominal_frames(t, begin, end);
+  double seconds = clock_seconds() - started;
+  s->step++;
+  s->epoch_step++;
+  s->sums.loss += result.loss;
+  s->sums.labels += result.labels;
+  s->sums.frames += frames;
+  s->sums.infeasible += result.infeasible;
+  s->sums.seconds += seconds;
+  s->total_seconds += seconds;
+  struct linnet_train_step report = {.epoch = s->epoch + 1,
+                                     .step = s->step,
+                                     .epoch_step = (size_t)s->epoch_step,
+                                     .epoch_steps = t->batches.batches,
+                                     .frames = frames,
+                                     .labels = result.labels,
+                                     .loss = result.loss / (double)(result.labels > 0 ? result.labels : 1),
+                                     .gradient_norm = result.norm,
+                                     .learning_rate = rate};
+  *stop = events->step && events->step(events->user, &report) != 0;
+  return LINNET_OK;
+}
+
+static double ratio(double sum, double count) {
+  return count > 0 ? sum / count : 0;
+}
+
+static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
+  struct linnet_train_state *s = &t->state;
+  double started = clock_seconds();
+  struct linnet_evaluation dev;
+  LINNET_TRY(linnet_evaluate(t->context, &t->network, t->workers, t->weights, &t->dev, t->dev_frames,
+                             t->settings.batch_frames, &dev));
+  struct linnet_train_epoch report = {
+      .epoch = s->epoch + 1,
+      .step = s->step,
+      .train_loss = ratio(s->sums.loss, (double)s->sums.labels),
+      .dev_loss = ratio(dev.loss, (double)dev.labels),
+      .dev_error = t->dev.count_errors ? 100 * ratio((double)dev.errors, (double)dev.reference) : -1,
+      .learning_rate = current_rate(t),
+      .train_seconds = s->sums.seconds,
+      .dev_seconds = clock_seconds() - started,
+      .total_seconds = s->total_seconds,
+      .frames = (size_t)s->sums.frames,
+      .infeasible = (size_t)s->sums.infeasible};
+  double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
+  report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure);
+  s->epoch++;
+  s->epoch_step = 0;
+  s->sums = (struct linnet_epoch_sums){0};
+  LINNET_TRY(linnet_trainer_save_models(t, s->epoch, measure, report.best));
+  *stop = events->epoch && events->epoch(events->user, &report) != 0;
+  LINNET_TRY(linnet_trainer_save_checkpoint(t));
+  t->saved_at = clock_seconds();
+  linnet_trainer_prune_models(t, s->epoch);
+  return LINNET_OK;
+}
+
+/* Goes on inside the epoch where the checkpoint was made. */
+static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
+  struct linnet_train_state *s = &t->state;
+  linnet_batches_fill(&t->batches, t->train_frames, t->train.count, t->settings.batch_frames, t->settings.seed,
+                      s->epoch + 1);
+  if (s->epoch_step > t->batches.batches)
+    return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
+  while (s->epoch_step < t->batches.batches) {
+    LINNET_TRY(run_step(t, events, stop));
+    if (*stop || clock_seconds() - t->saved_at > t->settings.checkpoint_seconds) {
+      LINNET_TRY(linnet_trainer_save_checkpoint(t));
+      t->saved_at = clock_seconds();
+    }
+    if (*stop)
+      return LINNET_OK;
+  }
+  return finish_epoch(t, events, stop);
+}
+
+enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct linnet_train_events *events) {
+  static const struct linnet_train_events silent = {0};
+  bool stop = false;
+  if (!t)
+    return LINNET_ERROR_ARGUMENT;
+  t->saved_at = clock_seconds();
+  while (!stop && t->state.epoch < t->settings.epochs && !linnet_schedule_stopped(&t->settings, &t->state.schedule))
+    LINNET_TRY(run_epoch(t, events ? events : &silent, &stop));
+  return stop ? linnet_fail(t->context, LINNET_ERROR_CANCELLED, "training was interrupted; it can be continued")
+              : LINNET_OK;
+}
