@@ -19,6 +19,8 @@
 #include "ops/activation_vec.h"
 #include "ops/gemm_vec.h"
 
+#include "ops/ctc_vec.h"
+
 #define TABLE_NAME_(set) linnet_ops_##set
 #define TABLE_NAME(set) TABLE_NAME_(set)
 #define TEXT_(x) #x
@@ -46,7 +48,7 @@ const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {
     .attention_forward = linnet_attention_forward_reference,
     .attention_backward = linnet_attention_backward_reference,
     .log_softmax = linnet_log_softmax_reference,
-    .ctc = linnet_ctc_reference,
+    .ctc = ctc_vec,
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,
     .add = linnet_add_reference,

@@ -225,4 +225,24 @@ VEC_INLINE vf vf_exp(vf x) {
   return vf_scale(m, n);
 }
 
+/* e^x for x <= 0 (and NaN) that no one needs below 1e-38: 0 there. */
+VEC_INLINE vf vf_exp_negative(vf x) {
+  x = vf_max(vf_set(-88), x);
+  const vf magic = vf_set(0x1.8p23f + 127);
+  vf t = x * 0x1.715476p0f + magic, n = t - magic;
+#if defined(__FMA__) || defined(__AVX512F__) || defined(__aarch64__)
+  vf r = x - n * 0x1.62e430p-1f;
+#else
+  vf r = x - n * 0x1.62e400p-1f;
+  r = r - n * 0x1.7f7d1cp-20f;
+#endif
+  vf p = 0x1.1239e2p-7f + r * 0x1.6a2434p-10f;
+  p = 0x1.5558f2p-5f + p * r;
+  p = 0x1.555492p-3f + p * r;
+  p = 0x1.fffffcp-2f + p * r;
+  p = r + p * (r * r);
+  vf power = (vf)((vi)t << 23); /* the low bits of t are n + 127 */
+  return power + p * power;
+}
+
 #endif

@@ -283,3 +283,11 @@ enum linnet_status linnet_config_format(struct linnet_context *context, const st
   json_decref(root);
   return status;
 }
+
+bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b) {
+  return a->encoder == b->encoder && a->input_dim == b->input_dim && a->stack == b->stack && a->width == b->width &&
+         a->heads == b->heads && a->layers == b->layers && a->feed_forward == b->feed_forward &&
+         a->activation == b->activation && a->norm == b->norm && a->position == b->position &&
+         memcmp(a->attention, b->attention, sizeof a->attention) == 0 && a->convolution == b->convolution &&
+         a->outputs == b->outputs;
+}

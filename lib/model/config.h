@@ -71,6 +71,10 @@ enum linnet_status linnet_config_parse_complete(struct linnet_context *context, 
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config);
 
+/* Whether two configurations describe the same tensors used in the same way; dropout, which only training knows, may
+ * differ. */
+bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b);
+
 /* The JSON text of `config` on one line, all keys in the order above; doubles read back exactly. *text is of the
  * context's memory: release it with linnet_free. */
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,

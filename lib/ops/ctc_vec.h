@@ -46,16 +46,16 @@ struct ctc_row {
 
 struct ctc_vec {
   const struct linnet_ctc *c;
-  size_t chunks;            /* (labels / VW), rounded up */
-  struct ctc_chunk *now;    /* (chunks + 1): alpha or beta of one frame; the last is nothing */
-  vi *skip;                 /* (chunks + 1): 0 where label i may follow label i-1 directly, else CTC_ZERO */
-  struct ctc_number *u;     /* (chunks) of the labels, and of the blank below */
-  float *x;                 /* (chunks * VW): logits of the labels, later their occupancies */
-  struct ctc_number u_blank;
-  struct ctc_lead now_lead;
-  struct ctc_chunk *alpha;  /* (frames, chunks) */
-  struct ctc_lead *lead;    /* (frames) */
-  struct ctc_row *rows;     /* (frames) */
+  size_t chunks;             /* labels / VW, rounded up */
+  struct ctc_chunk *alpha;   /* (frames, chunks) */
+  struct ctc_lead *leads;    /* (frames): alpha of the first blank */
+  struct ctc_row *rows;      /* (frames) */
+  struct ctc_chunk *now;     /* (chunks + 1): alpha or beta of one frame; the last is nothing */
+  struct ctc_lead lead;
+  vi *skip_in, *skip_out;    /* (chunks): 0 where label i may follow i-1, or i+1 follow i, directly; else CTC_ZERO */
+  float *logits, *occupancy; /* (chunks * VW): of the labels at one frame */
+  struct ctc_number blank;   /* u(0) of one frame */
+  struct ctc_lead total;     /* P */
 };
 
 /* --- Numbers */
@@ -145,24 +145,228 @@ static inline struct ctc_lead ctc_lane(struct ctc_number a, size_t i) { return (
 
 /* --- One frame of input */
 
-/* Largest logit and the sum of exponentials. False if the frame has no distribution. */
+/* Largest logit and the sum of exponentials; false if the frame has no distribution. NaN and +infinity end up in the
+ * sum, whatever the largest is. */
 static bool ctc_read_row(size_t symbols, const float *x, struct ctc_row *row, float *sum) {
-  vf largest = vf_set(-INFINITY), odd = vf_set(0), total = vf_set(0);
-  size_t k = 0;
-  for (; k + VW <= symbols; k += VW) {
-    vf v = vf_load(x + k);
-    odd += v * 0.0f; /* NaN for NaN and the infinities */
-    largest = vf_max(largest, v);
-  }
-  if (k < symbols)
-    largest = vf_max(largest, vf_select(vi_first(symbols - k), vf_load_n(x + k, symbols - k), vf_set(-INFINITY)));
+  const vf lowest = vf_set(-INFINITY), none = vf_set(0);
+  size_t full = symbols / VW * VW, rest = symbols - full;
+  vf largest = lowest, total = none;
+  for (size_t k = 0; k < full; k += VW)
+    largest = vf_max(largest, vf_load(x + k));
+  if (rest)
+    largest = vf_max(largest, vf_select(vi_first(rest), vf_load_n(x + full, rest), lowest));
   row->largest = vf_largest(largest);
-  (void)odd;
-  for (k = 0; k + VW <= symbols; k += VW)
-    total += vf_exp(vf_load(x + k) - row->largest);
-  if (k < symbols)
-    total += vf_select(vi_first(symbols - k), vf_exp(vf_load_n(x + k, symbols - k) - row->largest), vf_set(0));
+  for (size_t k = 0; k < full; k += VW)
+    total += vf_exp_negative(vf_load(x + k) - row->largest);
+  if (rest)
+    total += vf_select(vi_first(rest), vf_exp_negative(vf_load_n(x + full, rest) - row->largest), none);
   *sum = vf_sum(total);
   row->inverse_sum = 1 / *sum;
-  return row->largest > -INFINITY && *sum < INFINITY; /* false for NaN */
+  return *sum < INFINITY;
+}
+
+/* Softmax times scale; y may be x. */
+static void ctc_write_row(size_t symbols, const float *x, struct ctc_row row, float scale, float *y) {
+  size_t full = symbols / VW * VW, rest = symbols - full;
+  scale *= row.inverse_sum;
+  for (size_t k = 0; k < full; k += VW)
+    vf_store(y + k, vf_exp_negative(vf_load(x + k) - row.largest) * scale);
+  if (rest)
+    vf_store_n(y + full, vf_exp_negative(vf_load_n(x + full, rest) - row.largest) * scale, rest);
+}
+
+/* Chunks [*first, *end) hold the labels that frame t can be at. */
+static void ctc_band(const struct ctc_vec *v, size_t t, size_t *first, size_t *end) {
+  size_t labels = v->c->labels, left = v->c->frames - t;
+  *first = labels > left ? (labels - left) / VW : 0;
+  *end = t / VW < v->chunks ? t / VW + 1 : v->chunks;
+}
+
+/* u(0), and the logits of the labels of chunks [first, end). */
+static void ctc_gather(struct ctc_vec *v, size_t t, size_t first, size_t end) {
+  const float *x = v->c->logits + t * v->c->symbols;
+  size_t last = gemm_min(end * VW, v->c->labels);
+  for (size_t i = first * VW; i < last; i++)
+    v->logits[i] = x[v->c->label[i]];
+  v->blank = ctc_exp(vf_set(x[0] - v->rows[t].largest));
+}
+
+/* --- Forward */
+
+VEC_INLINE void ctc_forward_frame(struct ctc_vec *v, size_t t, const bool normalise) {
+  size_t first, end;
+  ctc_band(v, t, &first, &end);
+  ctc_gather(v, t, first, end);
+  const float largest = v->rows[t].largest;
+  const struct ctc_lead lead = v->lead;
+  struct ctc_chunk *now = v->now, *kept = v->c->gradient ? v->alpha + t * v->chunks : NULL, here;
+  if (end > first)
+    here = now[end - 1];
+  for (size_t j = end; j-- > first;) {
+    struct ctc_chunk before = {ctc_nothing(), {vf_set(lead.m), vi_set(lead.e)}}, after;
+    if (j > 0)
+      before = now[j - 1];
+    struct ctc_number u = ctc_exp(vf_load(v->logits + j * VW) - largest);
+    struct ctc_number skipped = ctc_penalise(ctc_up(before.label, here.label), v->skip_in[j]);
+    after.blank = ctc_multiply(ctc_add(here.blank, here.label), v->blank);
+    after.label = ctc_multiply(ctc_add3(here.label, ctc_up(before.blank, here.blank), skipped), u);
+    if (normalise)
+      after = (struct ctc_chunk){ctc_normalise(after.label), ctc_normalise(after.blank)};
+    now[j] = after;
+    if (kept)
+      kept[j] = after;
+    here = before;
+  }
+  v->lead = ctc_lead_multiply(lead, ctc_lane(v->blank, 0));
+  if (normalise)
+    v->lead = ctc_lead_normalise(v->lead);
+  if (kept)
+    v->leads[t] = v->lead;
+}
+
+static void ctc_clear(struct ctc_vec *v) {
+  v->lead = (struct ctc_lead){1, CTC_ZERO};
+  for (size_t j = 0; j <= v->chunks; j++)
+    v->now[j] = (struct ctc_chunk){ctc_nothing(), ctc_nothing()};
+}
+
+/* log of the product of the sums of all frames, NaN if a frame has no distribution; alpha. */
+static double ctc_forward(struct ctc_vec *v) {
+  const struct linnet_ctc *c = v->c;
+  double product = 1, log_sums = 0;
+  ctc_clear(v);
+  v->lead.e = 0;
+  for (size_t t = 0; t < c->frames; t++) {
+    float sum;
+    if (!ctc_read_row(c->symbols, c->logits + t * c->symbols, &v->rows[t], &sum))
+      return NAN;
+    product *= sum;
+    if (product > 1e200) {
+      log_sums += log(product);
+      product = 1;
+    }
+    if (t % CTC_PERIOD == CTC_PERIOD - 1)
+      ctc_forward_frame(v, t, true);
+    else
+      ctc_forward_frame(v, t, false);
+  }
+  return log_sums + log(product);
+}
+
+static struct ctc_lead ctc_total(const struct ctc_vec *v) {
+  size_t labels = v->c->labels, last = labels - 1;
+  if (labels == 0)
+    return v->lead;
+  const struct ctc_chunk *end = &v->now[last / VW];
+  return ctc_lead_add(ctc_lane(end->label, last % VW), ctc_lane(end->blank, last % VW));
+}
+
+/* --- Backward */
+
+/* alpha * beta / P * scale */
+VEC_INLINE vf ctc_occupancy(struct ctc_number alpha, struct ctc_number beta, float scale, int32_t total) {
+  return alpha.m * beta.m * scale * ctc_power(alpha.e + beta.e - total);
+}
+
+/* Beta of frame t; stores the occupancies of the labels and returns that of the blank. */
+VEC_INLINE float ctc_backward_frame(struct ctc_vec *v, size_t t, size_t first, size_t end, const bool normalise) {
+  const float largest = v->rows[t].largest, scale = v->c->scale / v->total.m;
+  const int32_t total = v->total.e;
+  struct ctc_chunk *now = v->now, here = now[first];
+  const struct ctc_chunk *alpha = v->alpha + t * v->chunks;
+  struct ctc_lead lead = v->lead;
+  if (first == 0)
+    lead = ctc_lead_add(lead, ctc_lane(here.label, 0));
+  struct ctc_lead alpha_lead = v->leads[t];
+  float lead_blank = alpha_lead.m * lead.m * scale * ctc_scalar_power(alpha_lead.e + lead.e - total);
+  vf blanks = vf_set(0);
+  for (size_t j = first; j < end; j++) {
+    struct ctc_chunk after = now[j + 1], beta;
+    struct ctc_number u = ctc_exp(vf_load(v->logits + j * VW) - largest), next = ctc_down(here.label, after.label);
+    beta.blank = ctc_add(here.blank, next);
+    beta.label = ctc_add3(here.label, here.blank, ctc_penalise(next, v->skip_out[j]));
+    blanks += ctc_occupancy(alpha[j].blank, beta.blank, scale, total);
+    vf_store(v->occupancy + j * VW, ctc_occupancy(alpha[j].label, beta.label, scale, total));
+    beta = (struct ctc_chunk){ctc_multiply(beta.label, u), ctc_multiply(beta.blank, v->blank)};
+    if (normalise)
+      beta = (struct ctc_chunk){ctc_normalise(beta.label), ctc_normalise(beta.blank)};
+    now[j] = beta;
+    here = after;
+  }
+  v->lead = ctc_lead_multiply(lead, ctc_lane(v->blank, 0));
+  if (normalise)
+    v->lead = ctc_lead_normalise(v->lead);
+  return lead_blank + vf_sum(blanks);
+}
+
+static void ctc_backward(struct ctc_vec *v) {
+  const struct linnet_ctc *c = v->c;
+  ctc_clear(v);
+  if (c->labels == 0)
+    v->lead.e = 0;
+  else
+    v->now[(c->labels - 1) / VW].blank.e[(c->labels - 1) % VW] = 0;
+  for (size_t t = c->frames; t-- > 0;) {
+    float *gradient = c->gradient + t * c->symbols, blank;
+    size_t first, end;
+    ctc_band(v, t, &first, &end);
+    ctc_gather(v, t, first, end);
+    if (t % CTC_PERIOD == 0)
+      blank = ctc_backward_frame(v, t, first, end, true);
+    else
+      blank = ctc_backward_frame(v, t, first, end, false);
+    ctc_write_row(c->symbols, c->logits + t * c->symbols, v->rows[t], c->scale, gradient);
+    gradient[0] -= blank;
+    size_t last = gemm_min(end * VW, c->labels);
+    for (size_t i = first * VW; i < last; i++)
+      gradient[c->label[i]] -= v->occupancy[i];
+  }
+}
+
+/* --- The whole */
+
+static void ctc_skips(struct ctc_vec *v) {
+  const int *label = v->c->label;
+  int32_t *in = (int32_t *)v->skip_in, *out = (int32_t *)v->skip_out;
+  for (size_t i = 0; i < v->chunks * VW; i++) {
+    in[i] = i > 0 && i < v->c->labels && label[i] != label[i - 1] ? 0 : CTC_ZERO;
+    out[i] = i + 1 < v->c->labels && label[i] != label[i + 1] ? 0 : CTC_ZERO;
+    v->logits[i] = -INFINITY; /* of lanes beyond the labels */
+  }
+}
+
+static void *ctc_take(char **work, size_t bytes) {
+  char *start = *work;
+  *work += (bytes + 63) / 64 * 64;
+  return start;
+}
+
+static void ctc_lay_out(struct ctc_vec *v, void *work) {
+  char *free = (char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+  size_t chunks = v->chunks, frames = v->c->frames;
+  v->alpha = ctc_take(&free, frames * chunks * sizeof *v->alpha);
+  v->leads = ctc_take(&free, frames * sizeof *v->leads);
+  v->rows = ctc_take(&free, frames * sizeof *v->rows);
+  v->now = ctc_take(&free, (chunks + 1) * sizeof *v->now);
+  v->skip_in = ctc_take(&free, chunks * sizeof(vi));
+  v->skip_out = ctc_take(&free, chunks * sizeof(vi));
+  v->logits = ctc_take(&free, chunks * sizeof(vf));
+  v->occupancy = ctc_take(&free, chunks * sizeof(vf));
+}
+
+static double ctc_vec(const struct linnet_ctc *c, void *work) {
+  struct ctc_vec v = {.c = c, .chunks = (c->labels + VW - 1) / VW};
+  if (c->frames == 0 || c->frames > CTC_FRAMES || linnet_ctc_min_frames(c->label, c->labels) > c->frames)
+    return linnet_ctc_reference(c, work);
+  ctc_lay_out(&v, work);
+  ctc_skips(&v);
+  double log_sums = ctc_forward(&v);
+  if (isnan(log_sums))
+    return linnet_ctc_reference(c, work);
+  v.total = ctc_total(&v);
+  if (v.total.e < CTC_IMPROBABLE)
+    return linnet_ctc_reference(c, work);
+  if (c->gradient)
+    ctc_backward(&v);
+  return log_sums - (double)v.total.e * M_LN2 - log(v.total.m);
 }

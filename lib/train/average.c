@@ -1,6 +1,4 @@
 /* The mean of several models' weights. */
-#include <string.h>
-
 #include <linnet/train.h>
 
 #include "model/model.h"
@@ -11,7 +9,7 @@ static enum linnet_status add_model(struct linnet_context *context, const struct
   struct linnet_model *model = NULL;
   LINNET_TRY(linnet_model_load(context, path, &model));
   enum linnet_status status = LINNET_OK;
-  if (memcmp(&model->config, &first->config, sizeof model->config) != 0)
+  if (!linnet_config_same_network(&model->config, &first->config))
     status = linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: its config differs from that of the first model", path);
   else
     for (size_t i = 0; i < model->parameters->size; i++)

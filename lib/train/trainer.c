@@ -110,13 +110,6 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   return LINNET_OK;
 }
 
-/* Dropout has no part in a model's shape: one may start from a model that was trained with another. */
-static bool same_shape(const struct linnet_config *a, const struct linnet_config *b) {
-  struct linnet_config other = *b;
-  other.dropout = a->dropout;
-  return memcmp(a, &other, sizeof other) == 0;
-}
-
 static enum linnet_status initial_weights(struct linnet_trainer *t, const char *path) {
   if (!path) {
     linnet_parameters_initialise(t->parameters, t->settings.seed, t->weights);
@@ -125,7 +118,7 @@ static enum linnet_status initial_weights(struct linnet_trainer *t, const char *
   struct linnet_model *model = NULL;
   LINNET_TRY(linnet_model_load(t->context, path, &model));
   enum linnet_status status = LINNET_OK;
-  if (same_shape(&t->config, &model->config))
+  if (linnet_config_same_network(&t->config, &model->config))
     memcpy(t->weights, model->weights, t->parameters->size * sizeof *t->weights);
   else
     status = linnet_fail(t->context, LINNET_ERROR_ARGUMENT,

@@ -1,0 +1,129 @@
+/* The pipeline: samples -> filterbank -> CMVN -> encoder -> greedy decoding. It stands above the front end, the engine
+ * and the decoder, which do not know of each other. */
+#include <linnet/stream.h>
+
+#include <string.h>
+
+#include "base/base.h"
+
+enum { CHUNK = 16000 }; /* samples given to the filterbank at once */
+
+struct linnet_stream {
+  struct linnet_context *context;
+  const struct linnet_model *model;
+  struct linnet_fbank *fbank;
+  struct linnet_encoder *encoder;
+  struct linnet_greedy *greedy;
+  float *features;         /* (frames, num_mel) */
+  size_t frames, capacity; /* capacity in elements */
+  uint64_t samples;
+  bool finished;
+};
+
+enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
+                                        struct linnet_stream **stream) {
+  if (!context || !model || !stream)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: NULL argument");
+  struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
+  if (!s)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
+  s->context = context;
+  s->model = model;
+  enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
+  if (status == LINNET_OK)
+    status = linnet_encoder_create(context, model, &s->encoder);
+  if (status == LINNET_OK)
+    status = linnet_greedy_create(context, linnet_model_num_symbols(model), &s->greedy);
+  if (status != LINNET_OK) {
+    linnet_stream_destroy(s);
+    *stream = NULL;
+  }
+  return status;
+}
+
+static int num_mel(const struct linnet_stream *s) { return linnet_model_features(s->model)->fbank.num_mel; }
+
+static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
+  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
+  float *grown = linnet_grow(s->context, s->features, &s->capacity, (s->frames + pending) * mel, sizeof *grown);
+  if (!grown)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio", linnet_stream_seconds(s));
+  s->features = grown;
+  LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
+  s->frames += got;
+  s->samples += n;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
+  if (!s || (!samples && n > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
+  for (size_t done = 0; done < n; done += CHUNK)
+    LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
+  return LINNET_OK;
+}
+
+/* A stream is one utterance of one speaker: CMVN of either kind uses all that was heard. */
+static void normalise(struct linnet_stream *s) {
+  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  struct linnet_cmvn own;
+  const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
+  if (config->cmvn == LINNET_CMVN_NONE)
+    return;
+  if (!statistics) {
+    linnet_cmvn_reset(&own, num_mel(s));
+    linnet_cmvn_accumulate(&own, s->features, s->frames);
+    statistics = &own;
+  }
+  linnet_cmvn_apply(statistics, config->cmvn_variance, s->features, s->frames);
+}
+
+static int decode(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_stream *s = user;
+  (void)first;
+  return linnet_greedy_accept(s->greedy, log_posteriors, frames) != LINNET_OK;
+}
+
+enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished before");
+  s->finished = true;
+  if (s->frames == 0)
+    return LINNET_OK;
+  normalise(s);
+  return linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+}
+
+const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *s, size_t *count) {
+  return linnet_greedy_segments(s->greedy, count);
+}
+
+double linnet_stream_frame_seconds(const struct linnet_stream *s) {
+  return linnet_model_features(s->model)->fbank.frame_shift / 1000 * linnet_model_stride(s->model);
+}
+
+double linnet_stream_seconds(const struct linnet_stream *s) {
+  return (double)s->samples / linnet_model_features(s->model)->fbank.sample_rate;
+}
+
+void linnet_stream_reset(struct linnet_stream *s) {
+  linnet_fbank_reset(s->fbank);
+  linnet_greedy_reset(s->greedy);
+  s->frames = 0;
+  s->samples = 0;
+  s->finished = false;
+}
+
+void linnet_stream_destroy(struct linnet_stream *s) {
+  if (!s)
+    return;
+  linnet_greedy_destroy(s->greedy);
+  linnet_encoder_destroy(s->encoder);
+  linnet_fbank_destroy(s->fbank);
+  linnet_free(s->context, s->features);
+  linnet_free(s->context, s);
+}
