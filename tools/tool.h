@@ -17,7 +17,6 @@ enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 /* One subcommand: argv[0] is "linnet NAME". Returns the exit code. */
 typedef int (*tool_fn)(int argc, const char **argv);
 
-int tool_align(int argc, const char **argv);
 int tool_average(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
 int tool_info(int argc, const char **argv);
@@ -30,17 +29,29 @@ int tool_transcribe(int argc, const char **argv);
 extern struct poptOption tool_common_options[];
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
- * handed to `handle` with their argument. Returns a context for the positional arguments (poptGetArgs), or NULL: then
- * return TOOL_USAGE. Release with poptFreeContext. */
+ * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
+ * printing why (tool_usage), to stop. --help and --usage are added here: leave POPT_AUTOHELP out of the table. `usage`
+ * follows the name in the help, such as "[OPTIONS] REF HYP". Returns a context for the positional arguments
+ * (poptGetArgs), or NULL: then return TOOL_USAGE. Release with poptFreeContext after the arguments' last use. Strings
+ * of POPT_ARG_STRING and of `handle` are the caller's to free; static variables may keep them to the end. */
 typedef bool (*tool_option_fn)(void *user, int val, const char *argument);
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user);
+
+/* The positional arguments, of which there must be `least` to `most`; NULL after printing what is wrong. */
+const char **tool_arguments(poptContext parsed, size_t least, size_t most, size_t *count);
 
 /* A context with the common options applied, warnings and errors going to stderr; NULL after printing why not. */
 struct linnet_context *tool_context(void);
 
 /* Prints "linnet NAME: MESSAGE" to stderr and returns TOOL_FAILURE. */
 int tool_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with a pointer to --help, for a wrong command line; returns TOOL_USAGE. */
+int tool_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints "linnet NAME: warning: MESSAGE" to stderr. */
+void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints the context's error and returns TOOL_FAILURE. */
 int tool_fail_context(const struct linnet_context *context);
@@ -63,7 +74,20 @@ void tool_progress_start(struct tool_progress *progress, const char *label, cons
 void tool_progress_add(struct tool_progress *progress, double done);
 void tool_progress_finish(struct tool_progress *progress); /* clears the line */
 
-/* Writes a JSON string with its quotes, escaped, to a stdio stream. */
+/* Writes a JSON string with its quotes, escaped, to a stdio stream. Bytes that are not UTF-8 become U+FFFD. */
 void tool_write_json_string(FILE *stream, const char *text);
+
+/* A file written beside `path` that takes its name only on commit. "-" is standard output. Open and commit print why
+ * they failed and return false; abandon removes what was written and is harmless after a commit or a failed open. */
+struct tool_output {
+  FILE *stream;
+  char *path, *temporary;
+};
+bool tool_output_open(struct tool_output *output, const char *path);
+bool tool_output_commit(struct tool_output *output);
+void tool_output_abandon(struct tool_output *output);
+
+/* All of standard input, with its length; release with free. NULL after printing why. */
+char *tool_read_stdin(size_t max_bytes, size_t *bytes);
 
 #endif

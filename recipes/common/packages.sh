@@ -1,0 +1,90 @@
+#!/bin/bash
+# The one list of Debian packages; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: packages.sh [--list | --missing] GROUP...
+
+Installs, by apt, those Debian packages of the groups that are not installed yet, as root or through sudo. Does nothing
+where none is missing, or where there is no dpkg.
+
+  build   compiler, CMake and the libraries that Linnet is built with
+  tests   what tests/run.sh checks with beyond that
+  recipe  speech synthesisers, audio tools and plots for the recipes
+
+  --list     print the packages instead
+  --missing  print those that are not installed
+END
+}
+
+packages_of() {
+	case "$1" in
+	build)
+		echo build-essential cmake ninja-build pkg-config libjansson-dev libopenblas-dev libfftw3-dev
+		echo libsndfile1-dev libsoxr-dev libpopt-dev
+		;;
+	tests) echo sctk clang-format shellcheck ;;
+	recipe) echo gnuplot-nox flite espeak-ng sox ;;
+	*)
+		echo "packages.sh: no group $1; see --help" >&2
+		return 2
+		;;
+	esac
+}
+
+installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Runs apt-get without questions, as root.
+apt() {
+	local as_root=()
+	[ "$(id -u)" = 0 ] || as_root=(sudo)
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@"
+}
+
+action=install
+case "${1-}" in
+-h | --help) usage && exit 0 ;;
+--list | --missing) action=${1#--} && shift ;;
+esac
+[ $# -gt 0 ] || {
+	usage >&2
+	exit 2
+}
+
+packages=()
+for group; do
+	list=$(packages_of "$group")
+	read -r -d '' -a some <<<"$list" || true
+	packages+=("${some[@]}")
+done
+if [ "$action" = list ]; then
+	printf '%s\n' "${packages[@]}"
+	exit
+fi
+if ! command -v dpkg-query >/dev/null; then
+	echo "packages.sh: not a Debian system; needed are what Debian calls ${packages[*]}" >&2
+	exit
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+	installed "$package" || missing+=("$package")
+done
+if [ ${#missing[@]} = 0 ]; then
+	exit
+fi
+if [ "$action" = missing ]; then
+	printf '%s\n' "${missing[@]}"
+	exit
+fi
+if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+	echo "packages.sh: as root, please: apt-get install ${missing[*]}" >&2
+	exit 1
+fi
+echo "packages.sh: installing ${missing[*]}" >&2
+apt update
+apt install --no-install-recommends "${missing[@]}"

@@ -1,0 +1,221 @@
+#!/bin/bash
+# Makes a corpus of synthetic English speech; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: make_corpus.sh --out DIR --hours H [--seed S] [--jobs J] [--text FILE] [--held-out SPEAKER]
+
+Speaks H hours of English with flite and espeak-ng and lays them out as data folders in the manner of Kaldi:
+
+  DIR/train       82 % of the speech
+  DIR/dev         6 %, other sentences, the same voices
+  DIR/test        6 %, other sentences, the same voices
+  DIR/test_voice  6 %, other sentences, a voice that no other folder has
+  DIR/new.wav     one more sentence in a known voice, with its words in new.txt and its phones in new.phones
+
+Each folder holds wav.scp (paths relative to the folder), text, phones, utt2spk, spk2utt and the audio, FLAC at 16 kHz.
+The phones are those the synthesiser spoke, as the 39 of CMUdict. No sentence is spoken twice. An interrupted run goes
+on where it was; a finished corpus with the same arguments is left as it is; with other arguments it is made anew.
+
+  --out DIR           the folder to make
+  --hours H           hours of speech in all, 0.02 to 100
+  --seed S            sentences, speeds and pitches follow from this number (default 1)
+  --jobs J            processes at a time (default: one per processor)
+  --text FILE         speak these sentences, one per line, instead of those of grammar.txt
+  --held-out SPEAKER  the voice of test_voice, a speaker of conf/voices.tsv (default rms)
+
+Needs the Debian packages flite, espeak-ng and sox.
+END
+}
+
+say() {
+	printf 'make_corpus.sh: %s\n' "$*" >&2
+}
+
+die() {
+	say "$*"
+	exit 1
+}
+
+here=$(cd "$(dirname "$0")" && pwd)
+voices=${here%/local}/conf/voices.tsv
+sets='train dev test test_voice'
+out='' hours='' seed=1 text='' held_out=rms
+jobs=$(nproc)
+
+parse_arguments() {
+	while [ $# -gt 0 ]; do
+		case "$1" in
+		-h | --help) usage && exit 0 ;;
+		--out | --hours | --seed | --jobs | --text | --held-out)
+			[ $# -ge 2 ] || die "$1 needs a value; see --help"
+			;;&
+		--out) out=$2 ;;
+		--hours) hours=$2 ;;
+		--seed) seed=$2 ;;
+		--jobs) jobs=$2 ;;
+		--text) text=$2 ;;
+		--held-out) held_out=$2 ;;
+		*) die "unknown argument '$1'; see --help" ;;
+		esac
+		shift 2
+	done
+}
+
+check_arguments() {
+	[ -n "$out" ] || die "--out DIR is missing; see --help"
+	awk -v h="$hours" 'BEGIN { exit !(h ~ /^[0-9]+(\.[0-9]+)?$/ && h >= 0.02 && h <= 100) }' ||
+		die "--hours '$hours' is not a number from 0.02 to 100"
+	[[ $seed =~ ^[0-9]{1,9}$ ]] || die "--seed '$seed' is not a whole number of at most 9 digits"
+	[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "--jobs '$jobs' is not a whole number above 0"
+	[ -z "$text" ] || [ -r "$text" ] || die "$text: cannot be read; --text wants a file of sentences, one per line"
+	awk -v name="$held_out" '!/^#/ && $1 == name { found = 1 } END { exit !found }' "$voices" ||
+		die "--held-out '$held_out' is not a speaker of $voices"
+}
+
+check_tools() {
+	local tool engine voice installed
+
+	for tool in flite espeak-ng sox soxi; do
+		command -v "$tool" >/dev/null || die "$tool is not installed; apt-get install flite espeak-ng sox"
+	done
+	# Neither engine reports an unknown voice or variant: they speak with another.
+	installed=" $(flite -lv | tr '\n' ' ') $(espeak-ng --voices=variant | sed -n 's|.*!v/\([^ ]*\).*|+\1|p' | tr '\n' ' ') "
+	while IFS=$'\t' read -r _ engine voice _; do
+		[ "$engine" = flite ] || [ "$voice" = "${voice#*+}" ] || voice=+${voice#*+}
+		[ "${voice#en-}" != "$voice" ] || [[ $installed == *" $voice "* ]] ||
+			die "$engine has no voice $voice; take its line out of $voices"
+	done < <(grep -v '^#' "$voices")
+}
+
+# Everything that the corpus depends on, in one line.
+arguments() {
+	printf 'hours=%s seed=%s held_out=%s text=%s recipe=%s flite=%s espeak=%s\n' "$hours" "$seed" "$held_out" \
+		"$([ -z "$text" ] || cksum <"$text" | tr ' ' -)" \
+		"$(cat "$here"/*.awk "$here"/*.tsv "$here/grammar.txt" "$here/synthesize_chunk.sh" "$voices" | cksum | tr ' ' -)" \
+		"$(flite --version | sed -n 's/.*version: *//p' | tr ' ' -)" \
+		"$(espeak-ng --version | sed 's/.*: *\([0-9.]*\) .*/\1/')"
+}
+
+# Clears away what an earlier run with other arguments made, and nothing else.
+prepare_folder() {
+	local set
+
+	mkdir -p "$out" || die "$out: cannot be made; choose another --out"
+	exec 9>"$out/.lock"
+	flock -n 9 || die "$out: another make_corpus.sh is at work there; wait for it or choose another --out"
+	if [ -f "$out/.made" ] && [ "$(cat "$out/.made")" = "$1" ]; then
+		say "$out: already made"
+		exit 0
+	fi
+	if [ -f "$work/arguments" ] && [ "$(cat "$work/arguments")" = "$1" ]; then
+		say "$out: going on with an interrupted run"
+	elif [ -f "$out/.made" ] || [ -f "$work/arguments" ]; then
+		say "$out: was made with other arguments, making it anew"
+		for set in $sets; do
+			rm -rf "${out:?}/$set"
+		done
+		rm -rf "$work" "$out/.made" "$out"/new.{wav,txt,phones}
+	elif [ -n "$(find "$out" -mindepth 1 ! -name .lock -print -quit)" ]; then
+		die "$out: holds files that are no corpus of this script; choose another --out"
+	fi
+	mkdir -p "$work/new/audio"
+	for set in $sets; do
+		mkdir -p "$out/$set/audio"
+	done
+	rm -rf "$work"/tmp.*
+	printf '%s\n' "$1" >"$work/arguments"
+}
+
+make_sentences() {
+	if [ -n "$text" ]; then
+		awk -v seed="$seed" -f "$here/random.awk" -f "$here/read_sentences.awk" "$text"
+	else
+		awk -v seed="$seed" -v count="$(awk -v h="$hours" 'BEGIN { print int(h * 1600) + 400 }')" \
+			-f "$here/random.awk" -f "$here/make_sentences.awk" "$here/grammar.txt"
+	fi
+}
+
+# The plan comes before the folder is touched: a wish that cannot be met must not cost a corpus that is there.
+make_plan() {
+	make_sentences >"$scratch/sentences"
+	awk -v seed="$seed" -v hours="$hours" -v held_out="$held_out" -f "$here/random.awk" -f "$here/make_plan.awk" \
+		"$voices" "$scratch/sentences" | sed 's|^new\t|.work/new\t|' >"$scratch/plan"
+}
+
+# The plan in pieces that one process speaks: chunk.00000, chunk.00001, ...
+install_plan() {
+	cp "$scratch/plan" "$work/plan"
+	split -l 16 -d -a 5 "$work/plan" "$work/chunk."
+}
+
+synthesize() {
+	local chunks=("$work"/chunk.?????) chunk done=0
+	local todo=()
+
+	for chunk in "${chunks[@]}"; do
+		if [ -f "$chunk.phones" ]; then
+			done=$((done + 1))
+		else
+			todo+=("$chunk")
+		fi
+	done
+	say "$(wc -l <"$work/plan") utterances in ${#chunks[@]} pieces, $done of them there, $jobs jobs"
+	[ ${#todo[@]} -eq 0 ] ||
+		printf '%s\0' "${todo[@]}" | xargs -0 -n 1 -P "$jobs" "$here/synthesize_chunk.sh" ||
+		die "a piece failed (see above); the next run takes up where this one stopped"
+}
+
+# Writes one file of a data folder, sorted, beside and then in its place.
+install_sorted() {
+	sort >"$1.tmp"
+	mv "$1.tmp" "$1"
+}
+
+words() {
+	tr -d ',.?!;:' | tr '[:lower:]' '[:upper:]' | tr -s ' ' | sed 's/^ //; s/ $//'
+}
+
+write_folder() {
+	local set=$1 folder=$out/$1
+
+	awk -F '\t' -v set="$set" '$1 == set' "$work/plan" | sort -t "$(printf '\t')" -k 2,2 >"$work/$set.plan"
+	cut -f 2 "$work/$set.plan" | sed 's|.*|& audio/&.flac|' | install_sorted "$folder/wav.scp"
+	cut -f 2,3 "$work/$set.plan" | tr '\t' ' ' | install_sorted "$folder/utt2spk"
+	cut -f 2 "$work/$set.plan" | paste -d ' ' - <(cut -f 10 "$work/$set.plan" | words) | install_sorted "$folder/text"
+	awk '{ utts[$2] = utts[$2] " " $1 } END { for (s in utts) print s utts[s] }' "$folder/utt2spk" |
+		install_sorted "$folder/spk2utt"
+	awk 'FNR == NR { wanted[$1] = 1; next } $1 in wanted' "$folder/utt2spk" "$work/phones" |
+		install_sorted "$folder/phones"
+}
+
+write_new() {
+	sox -V1 "$work/new/audio/new.flac" "$work/new.wav"
+	mv "$work/new.wav" "$out/new.wav"
+	sed -n 's/^new //p' "$work/phones" >"$out/new.phones"
+	awk -F '\t' '$2 == "new" { print $10 }' "$work/plan" | words >"$out/new.txt"
+}
+
+parse_arguments "$@"
+check_arguments
+check_tools
+out=${out%/}
+work=$out/.work
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+make_plan
+stamp=$(arguments)
+prepare_folder "$stamp"
+install_plan
+synthesize
+cat "$work"/chunk.*.phones >"$work/phones"
+for set in $sets; do
+	write_folder "$set"
+done
+write_new
+"$here/check_corpus.sh" "$out"
+printf '%s\n' "$stamp" >"$work/made"
+mv "$work/made" "$out/.made"
+rm -rf "$work"

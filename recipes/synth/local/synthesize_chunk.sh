@@ -1,0 +1,59 @@
+#!/bin/bash
+# Speaks one piece of the plan; make_corpus.sh runs several of these at a time.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: synthesize_chunk.sh CHUNK
+
+Speaks the lines of CHUNK, a piece of the plan that make_plan.awk wrote to <corpus>/.work/. Audio goes to
+<corpus>/<set>/audio/<utterance>.flac; when all of it is there, CHUNK.phones is written: utterance, phones.
+END
+}
+
+die() {
+	printf 'synthesize_chunk.sh: %s\n' "$*" >&2
+	exit 255	# xargs starts no further piece
+}
+
+# Speaks one sentence into the file $wav and prints what the engine says it spoke.
+speak() {
+	local engine=$1 voice=$2 speed=$3 pitch=$4 sentence=$5
+	local flite=(flite -voice "$voice" --setf "duration_stretch=$speed")
+
+	if [ "$engine" = espeak ]; then
+		espeak-ng -v "$voice" -s "$speed" -p "$pitch" -z -x --sep=/ -w "$wav" "$sentence"
+		return
+	fi
+	[ "$pitch" = - ] || flite+=(--setf "int_f0_target_mean=$pitch")
+	"${flite[@]}" -ps -t "$sentence" -o "$wav"
+}
+
+case "${1-}" in
+-h | --help) usage && exit 0 ;;
+esac
+[ $# -eq 1 ] || { usage >&2 && exit 2; }
+[ -s "$1" ] || die "$1: no such piece of a plan; make_corpus.sh writes and passes them"
+
+here=$(dirname "$0")
+chunk=$1
+corpus=$(dirname "$(dirname "$chunk")")
+scratch=$(mktemp -d "$(dirname "$chunk")/tmp.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+wav=$scratch/spoken.wav
+
+while IFS=$'\t' read -r set utterance _ engine voice accent speed pitch level sentence; do
+	rm -f "$wav"
+	spoken=$(speak "$engine" "$voice" "$speed" "$pitch" "$sentence") ||
+		die "$engine failed on $utterance: '$sentence'"
+	[ -s "$wav" ] || die "$engine wrote no audio for $utterance; is there room on the disk?"
+	sox -R -V1 "$wav" -r 16000 -c 1 -b 16 --comment '' "$scratch/$utterance.flac" rate gain -n "$level" dither ||
+		die "sox failed on $utterance; is there room on the disk?"
+	mv "$scratch/$utterance.flac" "$corpus/$set/audio/"
+	printf '%s\t%s\t%s\t%s\n' "$utterance" "$engine" "$accent" "${spoken//[$'\n\t']/ }"
+done <"$chunk" >"$scratch/spoken.tsv"
+
+awk -f "$here/map_phones.awk" "$here/flite_phones.tsv" "$here/espeak_phones.tsv" "$scratch/spoken.tsv" \
+	>"$scratch/phones" || die "$chunk: phones could not be mapped"
+mv "$scratch/phones" "$chunk.phones"
