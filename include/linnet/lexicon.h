@@ -36,8 +36,8 @@ struct linnet_symbols;
 LINNET_API enum linnet_status linnet_symbols_create(struct linnet_context *context, const char *const *names,
                                                     size_t count, struct linnet_symbols **symbols);
 
-/* Reads one name per line, or Kaldi's "name index" with indices that count up. A first line LINNET_BLANK or <eps> is the
- * blank, index 0; without it the first name has index 1. Blank lines are skipped. At most 2^20 symbols. */
+/* Reads one name per line, or Kaldi's "name index" with indices that count up. A first line LINNET_BLANK or <eps> is
+ * the blank, index 0; without it the first name has index 1. Blank lines are skipped. At most 2^20 symbols. */
 LINNET_API enum linnet_status linnet_symbols_load(struct linnet_context *context, const char *path,
                                                   struct linnet_symbols **symbols);
 
@@ -99,10 +99,10 @@ LINNET_API void linnet_transcripts_destroy(struct linnet_transcripts *transcript
 struct linnet_lexicon;
 
 struct linnet_lexicon_settings {
-  size_t size;             /* set by ..._default */
-  int fold_case;           /* words, also those looked up, are compared in upper case (ASCII); default 1 */
-  int strip_stress;        /* drop the stress digits 0, 1, 2 of phones; default 0 */
-  int refuse_duplicates;   /* a pronunciation given twice is an error; default 0: it is logged and counted once */
+  size_t size;           /* set by ..._default */
+  int fold_case;         /* words, also those looked up, are compared in upper case (ASCII); default 1 */
+  int strip_stress;      /* drop the stress digits 0, 1, 2 of phones; default 0 */
+  int refuse_duplicates; /* a pronunciation given twice is an error; default 0: it is logged and counted once */
 };
 
 LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings);

@@ -40,6 +40,14 @@ struct linnet_feature_config {
   int cmvn_variance; /* also divide by the standard deviation */
 };
 
+/* The default: 40 mel, CMVN per utterance with variance; dither is always off. */
+LINNET_API void linnet_feature_config_default(struct linnet_feature_config *features);
+
+/* Reads the JSON of a model file's "features" entry over *features: keys that are absent keep their value, unknown
+ * keys are errors, the result is validated. `name` is for messages. On failure *features is unchanged. */
+LINNET_API enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text,
+                                                          const char *name, struct linnet_feature_config *features);
+
 /* What the model expects as input. */
 LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
 

@@ -20,6 +20,7 @@
 #include "ops/gemm_vec.h"
 
 #include "ops/ctc_vec.h"
+#include "ops/linear_attention_vec.h"
 
 #define TABLE_NAME_(set) linnet_ops_##set
 #define TABLE_NAME(set) TABLE_NAME_(set)
@@ -43,10 +44,10 @@ const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {
     .glu_backward = linnet_glu_backward_reference,
     .conv_forward = linnet_conv_forward_reference,
     .conv_backward = linnet_conv_backward_reference,
-    .attention_accumulate = linnet_attention_accumulate_reference,
-    .attention_apply = linnet_attention_apply_reference,
-    .attention_forward = linnet_attention_forward_reference,
-    .attention_backward = linnet_attention_backward_reference,
+    .attention_accumulate = attention_accumulate_vec,
+    .attention_apply = attention_apply_vec,
+    .attention_forward = attention_forward_vec,
+    .attention_backward = attention_backward_vec,
     .log_softmax = linnet_log_softmax_reference,
     .ctc = ctc_vec,
     .update = linnet_update_reference,

@@ -28,6 +28,10 @@
 #define VW 4
 #endif
 
+#if defined(__FMA__) || defined(__aarch64__)
+#define VEC_FUSED /* a * b + c rounds once */
+#endif
+
 typedef float vf __attribute__((vector_size(4 * VW)));
 typedef int32_t vi __attribute__((vector_size(4 * VW)));
 typedef uint32_t vu __attribute__((vector_size(4 * VW)));
@@ -210,8 +214,13 @@ VEC_INLINE vf vf_round(vf x) {
 /* e^x = 2^n * result, for |x| < 1e6 (and NaN); n integral, result between 0.7 and 1.42. */
 VEC_INLINE vf vf_exp_parts(vf x, vf *n) {
   *n = vf_round(x * 0x1.715476p0f);
+#ifdef VEC_FUSED
   vf r = x - *n * 0x1.62e400p-1f;
   r = r - *n * 0x1.7f7d1cp-20f;
+#else
+  vf r = x - *n * 0x1.62p-1f; /* short, so that the product is exact */
+  r = r - *n * 0x1.c85fe0p-10f;
+#endif
   vf p = 0x1.1239e2p-7f + r * 0x1.6a2434p-10f;
   p = 0x1.5558f2p-5f + p * r;
   p = 0x1.555492p-3f + p * r;
@@ -230,7 +239,7 @@ VEC_INLINE vf vf_exp_negative(vf x) {
   x = vf_max(vf_set(-88), x);
   const vf magic = vf_set(0x1.8p23f + 127);
   vf t = x * 0x1.715476p0f + magic, n = t - magic;
-#if defined(__FMA__) || defined(__AVX512F__) || defined(__aarch64__)
+#ifdef VEC_FUSED
   vf r = x - n * 0x1.62e430p-1f;
 #else
   vf r = x - n * 0x1.62e400p-1f;

@@ -101,7 +101,8 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
     core->reallocate(core->reallocate_user, core, 0);
     return status;
   }
-  status = linnet_pool_create(*context, settings->threads ? settings->threads : online_processors(), &core->pool);
+  status = linnet_pool_create(core->reallocate, core->reallocate_user,
+                              settings->threads ? settings->threads : online_processors(), &core->pool);
   if (status != LINNET_OK) {
     linnet_context_destroy(*context);
     *context = NULL;

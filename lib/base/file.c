@@ -45,6 +45,8 @@ enum linnet_status linnet_file_read(struct linnet_context *context, const char *
 
 enum linnet_status linnet_output_open(struct linnet_context *context, const char *path, struct linnet_output *output) {
   *output = (struct linnet_output){.context = context};
+  if (!*path)
+    return linnet_fail(context, LINNET_ERROR_IO, "cannot write: the path is empty");
   if (strlen(path) >= sizeof output->path)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%.60s...: path longer than %zu bytes", path,
                        sizeof output->path - 1);

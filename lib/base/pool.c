@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <string.h>
 
 struct worker {
   struct linnet_pool *pool;
@@ -12,6 +12,8 @@ struct worker {
 };
 
 struct linnet_pool {
+  linnet_reallocate_fn reallocate;
+  void *reallocate_user;
   unsigned threads; /* the caller included; workers[0] stands for it and has no thread */
   struct worker *workers;
   pthread_mutex_t owner; /* held by the caller whose loop is running */
@@ -53,22 +55,31 @@ static void *worker_main(void *argument) {
   return NULL;
 }
 
-enum linnet_status linnet_pool_create(struct linnet_context *context, unsigned threads, struct linnet_pool **result) {
-  struct linnet_pool *pool = calloc(1, sizeof *pool);
-  struct worker *workers = calloc(threads, sizeof *workers);
-  if (!pool || !workers) {
-    free(pool);
-    free(workers);
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a pool of %u threads", threads);
-  }
-  pool->workers = workers;
+/* One block: the pool, then its workers. */
+static struct linnet_pool *allocate(linnet_reallocate_fn reallocate, void *user, unsigned threads) {
+  size_t bytes = sizeof(struct linnet_pool) + threads * sizeof(struct worker);
+  struct linnet_pool *pool = reallocate(user, NULL, bytes);
+  if (!pool)
+    return NULL;
+  memset(pool, 0, bytes);
+  pool->workers = (struct worker *)(pool + 1);
+  pool->reallocate = reallocate;
+  pool->reallocate_user = user;
+  return pool;
+}
+
+enum linnet_status linnet_pool_create(linnet_reallocate_fn reallocate, void *user, unsigned threads,
+                                      struct linnet_pool **result) {
+  struct linnet_pool *pool = allocate(reallocate, user, threads);
+  if (!pool)
+    return LINNET_ERROR_MEMORY;
   pool->threads = 1;
   pthread_mutex_init(&pool->owner, NULL);
   pthread_mutex_init(&pool->mutex, NULL);
   pthread_cond_init(&pool->wake, NULL);
   pthread_cond_init(&pool->idle, NULL);
   for (; pool->threads < threads; pool->threads++) {
-    struct worker *worker = &workers[pool->threads];
+    struct worker *worker = &pool->workers[pool->threads];
     *worker = (struct worker){.pool = pool, .index = pool->threads};
     if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0)
       break; /* fewer threads give the same results */
@@ -123,6 +134,5 @@ void linnet_pool_destroy(struct linnet_pool *pool) {
   pthread_cond_destroy(&pool->wake);
   pthread_mutex_destroy(&pool->mutex);
   pthread_mutex_destroy(&pool->owner);
-  free(pool->workers);
-  free(pool);
+  pool->reallocate(pool->reallocate_user, pool, 0);
 }

@@ -6,8 +6,10 @@
 
 struct linnet_pool;
 
-/* `threads` counts the caller: 1 starts none. The pool's memory comes from `context`'s hook. */
-enum linnet_status linnet_pool_create(struct linnet_context *context, unsigned threads, struct linnet_pool **pool);
+/* `threads` (at least 1) counts the caller: 1 starts none. The pool's memory comes from the hook, which it keeps to
+ * release it. Only LINNET_ERROR_MEMORY can happen; fewer threads than asked for are no failure. */
+enum linnet_status linnet_pool_create(linnet_reallocate_fn reallocate, void *user, unsigned threads,
+                                      struct linnet_pool **pool);
 unsigned linnet_pool_threads(const struct linnet_pool *pool);
 void linnet_pool_run(struct linnet_pool *pool, size_t tasks, linnet_task_fn body, void *user);
 void linnet_pool_destroy(struct linnet_pool *pool);

@@ -22,7 +22,10 @@ struct linnet_excerpt linnet_excerpt(const char *text) {
   size_t n = prefix_length(text, sizeof excerpt.text - 4);
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)text[i];
-    excerpt.text[i] = c < 0x20 || c == 0x7F ? '?' : (char)c;
+    bool c1 = c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080 to U+009F; terminals obey them too */
+    excerpt.text[i] = c < 0x20 || c == 0x7F || c1 ? '?' : (char)c;
+    if (c1)
+      excerpt.text[++i] = '?';
   }
   if (text[n] != '\0')
     strcpy(excerpt.text + n, "...");
@@ -221,12 +224,16 @@ struct sink {
   struct linnet_context *context;
   char *text;
   size_t length, capacity;
+  bool failed; /* kept here, because jansson does not look at every result of the callback */
 };
 
 static int append(const char *piece, size_t bytes, void *user) {
   struct sink *sink = user;
+  if (sink->failed)
+    return -1;
   char *grown = linnet_grow(sink->context, sink->text, &sink->capacity, sink->length + bytes + 1, 1);
-  if (!grown)
+  sink->failed = !grown;
+  if (sink->failed)
     return -1;
   sink->text = grown;
   memcpy(grown + sink->length, piece, bytes);
@@ -253,7 +260,7 @@ enum linnet_status linnet_json_format(struct linnet_context *context, const json
   for (size_t digits = 15; digits <= 17; digits++) {
     sink.length = 0;
     size_t flags = JSON_REAL_PRECISION(digits) | (compact ? JSON_COMPACT : 0);
-    if (json_dump_callback(root, append, &sink, flags) != 0) {
+    if (json_dump_callback(root, append, &sink, flags) != 0 || sink.failed) {
       linnet_free(context, sink.text);
       return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory while writing JSON");
     }

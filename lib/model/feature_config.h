@@ -11,13 +11,7 @@
 
 #include "base/base.h"
 
-/* The values above; the filterbank's are those of linnet_fbank_settings_default, which the core cannot call. */
-void linnet_feature_config_default(struct linnet_feature_config *features);
-
-/* Reads JSON text over *features as linnet_config_parse does; the result is validated. On failure *features is
- * unchanged. The _complete form wants every key. */
-enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text, const char *name,
-                                               struct linnet_feature_config *features);
+/* linnet_feature_config_default and _parse are public. The _complete form wants every key. */
 enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *context, const char *text,
                                                         const char *name, struct linnet_feature_config *features);
 

@@ -29,9 +29,10 @@ static const char *message_name(const char *path) {
 static const struct linnet_json_limits symbol_limits = {
     .bytes = LINNET_MAX_HEADER_BYTES, .depth = 1, .values = LINNET_MAX_OUTPUTS + 2};
 
+/* ASCII, and U+0080 to U+00A0: C1 controls, which terminals obey too, and the no-break space. */
 static bool has_blank_or_control(const char *text) {
-  for (; *text; text++)
-    if ((unsigned char)*text <= ' ' || *text == 0x7F)
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+    if (*c <= ' ' || *c == 0x7F || (*c == 0xC2 && c[1] <= 0xA0))
       return true;
   return false;
 }

@@ -3,7 +3,7 @@
  * logarithm of a long sequence keeps 13.
  *
  * States: label i and the blank after it are lane i % VW of chunk i / VW; the blank before all labels stands apart
- * (`lead`). With u_t(k) = exp(logit_t(k) - largest logit of t), not normalised:
+ * (`lead`). With u_t(k) = exp(logit_t(k)) / 2^n_t, the largest of a frame about 1, not normalised:
  *
  *   alpha: lead' = lead u(0)        blank'_i = (blank_i + label_i) u(0)
  *          label'_i = (label_i + blank_{i-1} + [label_{i-1}]) u(l_i)        where the skip [] is allowed
@@ -15,16 +15,17 @@
  * Of frame t only the labels that t frames reach, and that the frames left can finish from, are computed. Lanes
  * outside are stale or zero; they never meet a path that counts.
  *
- * An impossible symbol (-infinity) has the exponent of CTC_IMPOSSIBLE. Where the best path is that improbable, where
- * the input is no distribution, or has more frames than an exponent can count, the reference decides. */
+ * An impossible symbol (-infinity) has a logit of CTC_IMPOSSIBLE. Where the best path is that improbable, where logits
+ * are no distribution or excessive, or where there are more frames than an exponent can count, the reference decides. */
 
 enum {
   CTC_PERIOD = 16,                 /* frames between normalisations */
   CTC_ZERO = -(1 << 28),           /* exponent of nothing */
-  CTC_IMPROBABLE = -(1 << 21),     /* of a total that is left to the reference */
+  CTC_IMPROBABLE = -(1 << 21),     /* exponent of a total that is left to the reference */
   CTC_FRAMES = 1 << 18             /* no more than this, for the same reason */
 };
-#define CTC_IMPOSSIBLE (-2097152.0f) /* the least exponent of e; 2^22 in powers of 2 */
+#define CTC_IMPOSSIBLE (-0x1p21f)
+#define CTC_EXCESSIVE 0x1p18f    /* no largest logit may be beyond */
 
 struct ctc_number {
   vf m;
@@ -41,7 +42,7 @@ struct ctc_lead {
 };
 
 struct ctc_row {
-  float largest, inverse_sum;
+  float largest, inverse_sum; /* of exp(logit - largest) */
 };
 
 struct ctc_vec {
@@ -55,6 +56,7 @@ struct ctc_vec {
   vi *skip_in, *skip_out;    /* (chunks): 0 where label i may follow i-1, or i+1 follow i, directly; else CTC_ZERO */
   float *logits, *occupancy; /* (chunks * VW): of the labels at one frame */
   struct ctc_number blank;   /* u(0) of one frame */
+  int32_t shift;             /* n_t of it */
   struct ctc_lead total;     /* P */
 };
 
@@ -84,11 +86,14 @@ VEC_INLINE struct ctc_number ctc_normalise(struct ctc_number a) {
   return (struct ctc_number){(vf)((bits & 0x007fffff) | 0x3f800000), vi_max(a.e + (bits >> 23) - 127, vi_set(CTC_ZERO))};
 }
 
-/* e^x */
-VEC_INLINE struct ctc_number ctc_exp(vf x) {
+/* e^x / 2^shift */
+VEC_INLINE struct ctc_number ctc_exp(vf x, int32_t shift) {
   vf n, m = vf_exp_parts(vf_max(x, vf_set(CTC_IMPOSSIBLE)), &n);
-  return (struct ctc_number){m, vi_from(n)};
+  return (struct ctc_number){m, vi_from(n) - shift};
 }
+
+/* n_t */
+static int32_t ctc_shift(float largest) { return (int32_t)(largest * 0x1.715476p0f); }
 
 /* Lane i is lane i - 1 of `a`; lane 0 is the last lane of `before`. */
 VEC_INLINE struct ctc_number ctc_up(struct ctc_number before, struct ctc_number a) {
@@ -145,7 +150,7 @@ static inline struct ctc_lead ctc_lane(struct ctc_number a, size_t i) { return (
 
 /* --- One frame of input */
 
-/* Largest logit and the sum of exponentials; false if the frame has no distribution. NaN and +infinity end up in the
+/* Largest logit and the sum of exponentials; false if the frame has no distribution or is excessive. NaN and +infinity end up in the
  * sum, whatever the largest is. */
 static bool ctc_read_row(size_t symbols, const float *x, struct ctc_row *row, float *sum) {
   const vf lowest = vf_set(-INFINITY), none = vf_set(0);
@@ -156,21 +161,26 @@ static bool ctc_read_row(size_t symbols, const float *x, struct ctc_row *row, fl
   if (rest)
     largest = vf_max(largest, vf_select(vi_first(rest), vf_load_n(x + full, rest), lowest));
   row->largest = vf_largest(largest);
-  for (size_t k = 0; k < full; k += VW)
+  for (size_t k = 0; k < full; k += VW) {
+    __builtin_prefetch(x + symbols + k); /* the next frame */
     total += vf_exp_negative(vf_load(x + k) - row->largest);
+  }
   if (rest)
     total += vf_select(vi_first(rest), vf_exp_negative(vf_load_n(x + full, rest) - row->largest), none);
   *sum = vf_sum(total);
   row->inverse_sum = 1 / *sum;
-  return *sum < INFINITY;
+  return *sum < INFINITY && fabsf(row->largest) <= CTC_EXCESSIVE;
 }
 
 /* Softmax times scale; y may be x. */
 static void ctc_write_row(size_t symbols, const float *x, struct ctc_row row, float scale, float *y) {
   size_t full = symbols / VW * VW, rest = symbols - full;
   scale *= row.inverse_sum;
-  for (size_t k = 0; k < full; k += VW)
+  for (size_t k = 0; k < full; k += VW) {
+    __builtin_prefetch(x - symbols + k); /* the frame before */
+    __builtin_prefetch(y - symbols + k, 1);
     vf_store(y + k, vf_exp_negative(vf_load(x + k) - row.largest) * scale);
+  }
   if (rest)
     vf_store_n(y + full, vf_exp_negative(vf_load_n(x + full, rest) - row.largest) * scale, rest);
 }
@@ -188,7 +198,8 @@ static void ctc_gather(struct ctc_vec *v, size_t t, size_t first, size_t end) {
   size_t last = gemm_min(end * VW, v->c->labels);
   for (size_t i = first * VW; i < last; i++)
     v->logits[i] = x[v->c->label[i]];
-  v->blank = ctc_exp(vf_set(x[0] - v->rows[t].largest));
+  v->shift = ctc_shift(v->rows[t].largest);
+  v->blank = ctc_exp(vf_set(x[0]), v->shift);
 }
 
 /* --- Forward */
@@ -197,7 +208,7 @@ VEC_INLINE void ctc_forward_frame(struct ctc_vec *v, size_t t, const bool normal
   size_t first, end;
   ctc_band(v, t, &first, &end);
   ctc_gather(v, t, first, end);
-  const float largest = v->rows[t].largest;
+  const int32_t shift = v->shift;
   const struct ctc_lead lead = v->lead;
   struct ctc_chunk *now = v->now, *kept = v->c->gradient ? v->alpha + t * v->chunks : NULL, here;
   if (end > first)
@@ -206,7 +217,7 @@ VEC_INLINE void ctc_forward_frame(struct ctc_vec *v, size_t t, const bool normal
     struct ctc_chunk before = {ctc_nothing(), {vf_set(lead.m), vi_set(lead.e)}}, after;
     if (j > 0)
       before = now[j - 1];
-    struct ctc_number u = ctc_exp(vf_load(v->logits + j * VW) - largest);
+    struct ctc_number u = ctc_exp(vf_load(v->logits + j * VW), shift);
     struct ctc_number skipped = ctc_penalise(ctc_up(before.label, here.label), v->skip_in[j]);
     after.blank = ctc_multiply(ctc_add(here.blank, here.label), v->blank);
     after.label = ctc_multiply(ctc_add3(here.label, ctc_up(before.blank, here.blank), skipped), u);
@@ -230,7 +241,7 @@ static void ctc_clear(struct ctc_vec *v) {
     v->now[j] = (struct ctc_chunk){ctc_nothing(), ctc_nothing()};
 }
 
-/* log of the product of the sums of all frames, NaN if a frame has no distribution; alpha. */
+/* sum_t log Z_t, NaN if a frame has no distribution; alpha. */
 static double ctc_forward(struct ctc_vec *v) {
   const struct linnet_ctc *c = v->c;
   double product = 1, log_sums = 0;
@@ -241,6 +252,7 @@ static double ctc_forward(struct ctc_vec *v) {
     if (!ctc_read_row(c->symbols, c->logits + t * c->symbols, &v->rows[t], &sum))
       return NAN;
     product *= sum;
+    log_sums += v->rows[t].largest - ctc_shift(v->rows[t].largest) * M_LN2;
     if (product > 1e200) {
       log_sums += log(product);
       product = 1;
@@ -270,8 +282,8 @@ VEC_INLINE vf ctc_occupancy(struct ctc_number alpha, struct ctc_number beta, flo
 
 /* Beta of frame t; stores the occupancies of the labels and returns that of the blank. */
 VEC_INLINE float ctc_backward_frame(struct ctc_vec *v, size_t t, size_t first, size_t end, const bool normalise) {
-  const float largest = v->rows[t].largest, scale = v->c->scale / v->total.m;
-  const int32_t total = v->total.e;
+  const float scale = v->c->scale / v->total.m;
+  const int32_t shift = v->shift, total = v->total.e;
   struct ctc_chunk *now = v->now, here = now[first];
   const struct ctc_chunk *alpha = v->alpha + t * v->chunks;
   struct ctc_lead lead = v->lead;
@@ -282,7 +294,7 @@ VEC_INLINE float ctc_backward_frame(struct ctc_vec *v, size_t t, size_t first, s
   vf blanks = vf_set(0);
   for (size_t j = first; j < end; j++) {
     struct ctc_chunk after = now[j + 1], beta;
-    struct ctc_number u = ctc_exp(vf_load(v->logits + j * VW) - largest), next = ctc_down(here.label, after.label);
+    struct ctc_number u = ctc_exp(vf_load(v->logits + j * VW), shift), next = ctc_down(here.label, after.label);
     beta.blank = ctc_add(here.blank, next);
     beta.label = ctc_add3(here.label, here.blank, ctc_penalise(next, v->skip_out[j]));
     blanks += ctc_occupancy(alpha[j].blank, beta.blank, scale, total);

@@ -105,16 +105,20 @@ static void pack_b_vec(bool transpose_b, size_t k, size_t n, const float *b, siz
 
 /* --- One tile */
 
-/* op(A) as tiles read it: where it lies, or in strips (row is 1). Inside a tile, element (i, p) is at
- * i * row + p * depth. */
+/* op(A) as tiles read it, where it lies or in strips: element (i, p) of the tile that starts at row r (multiple of
+ * GEMM_ROWS) is at a[r / GEMM_ROWS * strip + i * row + p * depth]. */
 struct gemm_left {
   const float *a;
-  size_t row, depth;
+  size_t row, depth, strip;
 };
 
-/* Where row i starts. Strips lie GEMM_ROWS * `block` apart, shorter tiles inside them. */
-static inline const float *gemm_row(const struct gemm_left *left, size_t i, size_t block) {
-  return left->a + (left->depth == 1 ? i * left->row : i / GEMM_ROWS * GEMM_ROWS * block + i % GEMM_ROWS);
+/* A matrix with `row` elements from row to row and `depth` along k. */
+static inline struct gemm_left gemm_left(const float *a, size_t row, size_t depth) {
+  return (struct gemm_left){a, row, depth, GEMM_ROWS * row};
+}
+
+static inline const float *gemm_row(const struct gemm_left *left, size_t i) {
+  return left->a + i / GEMM_ROWS * left->strip + i % GEMM_ROWS * left->row;
 }
 
 /* What is written: C, and what happens after the last block of k. */
@@ -148,53 +152,81 @@ static void gemm_finish(const struct gemm_right *to, size_t rows, size_t columns
   }
 }
 
-/* C (rows, columns) at `c` from `depth` steps along a and the panel b. rows and vectors are constants where this is
- * inlined, so that `sum` is registers. */
-VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, size_t depth, const struct gemm_left *left,
-                          const float *a, const float *b, size_t columns, float *c, size_t ldc, bool add) {
+/* Keeps the compiler from computing a pointer from others, and all rows' addresses ahead: they would not fit into
+ * registers. */
+#define GEMM_FORGET(pointer) __asm__("" : "+r"(pointer))
+
+/* Adds `sum` to a row of C or writes it there; `last` lanes of the last vector. */
+VEC_INLINE void gemm_store_row(const vf *sum, const size_t vectors, const bool partial, size_t last, float *c,
+                               bool add) {
+  VEC_UNROLL
+  for (size_t j = 0; j < vectors; j++, c += VW) {
+    size_t n = partial && j + 1 == vectors ? last : VW;
+    vf x = sum[j];
+    if (add)
+      x += n == VW ? vf_load(c) : vf_load_n(c, n);
+    if (n == VW)
+      vf_store(c, x);
+    else
+      vf_store_n(c, x, n);
+  }
+}
+
+/* C (rows, columns) at `c` from `depth` steps along a and the panel b. rows, vectors and partial are constants where
+ * this is inlined, so that `sum` is registers. */
+VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool partial, size_t depth,
+                          const struct gemm_left *left, const float *a, const float *b, size_t columns, float *c,
+                          size_t ldc, bool add) {
   vf sum[GEMM_ROWS][2];
   const size_t a_row = left->row, a_depth = left->depth;
+  const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* of every third row */
   VEC_UNROLL
-  for (size_t i = 0; i < rows; i++) {
-    __builtin_prefetch(c + i * ldc, 1);
-    __builtin_prefetch(c + i * ldc + GEMM_COLUMNS - 1, 1);
+  for (size_t i = 0; i < rows; i++, row += ldc) {
+    __builtin_prefetch(row, 1);
+    __builtin_prefetch(row + vectors * VW - 1, 1);
+    GEMM_FORGET(row);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
       sum[i][j] = (vf){0};
   }
-  for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS, a += a_depth) {
+  VEC_UNROLL
+  for (size_t i = 0; i < rows; i += 3) {
+    base[i / 3] = a + i * a_row;
+    GEMM_FORGET(base[i / 3]);
+  }
+  for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
     vf column[2];
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
       column[j] = vf_load(b + j * VW);
     VEC_UNROLL
     for (size_t i = 0; i < rows; i++) {
-      vf x = vf_set(a[i * a_row]);
+      vf x = vf_set(base[i / 3][i % 3 * a_row]);
       VEC_UNROLL
       for (size_t j = 0; j < vectors; j++)
         sum[i][j] += x * column[j];
     }
-  }
-  VEC_UNROLL
-  for (size_t i = 0; i < rows; i++)
     VEC_UNROLL
-    for (size_t j = 0; j < vectors; j++) {
-      float *to = c + i * ldc + j * VW;
-      size_t n = gemm_min(columns - j * VW, VW);
-      if (n == VW)
-        vf_store(to, add ? vf_load(to) + sum[i][j] : sum[i][j]);
-      else
-        vf_store_n(to, add ? vf_load_n(to, n) + sum[i][j] : sum[i][j], n);
-    }
+    for (size_t i = 0; i < rows; i += 3)
+      base[i / 3] += a_depth;
+  }
+  size_t last = columns - (vectors - 1) * VW;
+  VEC_UNROLL
+  for (size_t i = 0; i < rows; i++, c += ldc) {
+    GEMM_FORGET(c);
+    gemm_store_row(sum[i], vectors, partial, last, c, add);
+  }
 }
 
 #define GEMM_TILE(height)                                                                                              \
   static void gemm_tile_##height(size_t depth, const struct gemm_left *left, const float *a, const float *b,           \
                                  size_t columns, float *c, size_t ldc, bool add) {                                     \
-    if (columns > VW)                                                                                                  \
-      gemm_tile(height, 2, depth, left, a, b, columns, c, ldc, add);                                                   \
+    if (columns == GEMM_COLUMNS)                                                                                       \
+      gemm_tile(height, 2, false, depth, left, a, b, columns, c, ldc, add);                                            \
+    else if (columns > VW)                                                                                             \
+      gemm_tile(height, 2, true, depth, left, a, b, columns, c, ldc, add);                                             \
     else                                                                                                               \
-      gemm_tile(height, 1, depth, left, a, b, columns, c, ldc, add);                                                   \
+      gemm_tile(height, 1, true, depth, left, a, b, columns, c, ldc, add);                                             \
   }
 
 typedef void gemm_tile_fn(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
@@ -240,7 +272,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
       gemm_tile_fn *tile;
       rows = gemm_tile_for(m - i, &tile);
       float *c = to->c + i * to->ldc + j;
-      tile(depth, left, gemm_row(left, i, depth), panels + j * depth, columns, c, to->ldc, to->add);
+      tile(depth, left, gemm_row(left, i), panels + j * depth, columns, c, to->ldc, to->add);
       if (finish)
         gemm_finish(to, rows, columns, c, to->bias ? to->bias + j : NULL);
     }
@@ -251,8 +283,9 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
 static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
                         const struct gemm_right *to) {
   for (size_t i = 0; i < m; i += GEMM_HEIGHT) {
-    struct gemm_left part_left = {gemm_row(left, i, depth), left->row, left->depth};
+    struct gemm_left part_left = *left;
     struct gemm_right part_to = *to;
+    part_left.a = gemm_row(left, i);
     part_to.c += i * to->ldc;
     gemm_block(gemm_min(GEMM_HEIGHT, m - i), n, depth, &part_left, panels, &part_to);
   }
@@ -262,13 +295,13 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
 static void gemm_rows(const struct linnet_gemm *g, size_t n, size_t p, size_t depth, const float *panels,
                       const struct gemm_right *to, float *strips) {
   if (!g->transpose_a) {
-    struct gemm_left left = {g->a + p, g->lda, 1};
+    struct gemm_left left = gemm_left(g->a + p, g->lda, 1);
     gemm_blocks(g->m, n, depth, &left, panels, to);
     return;
   }
   for (size_t i = 0; i < g->m; i += GEMM_STRIPS) {
     size_t m = gemm_min(GEMM_STRIPS, g->m - i);
-    struct gemm_left left = {strips, 1, GEMM_ROWS};
+    struct gemm_left left = {strips, 1, GEMM_ROWS, GEMM_ROWS * depth};
     struct gemm_right part = *to;
     part.c += i * to->ldc;
     gemm_pack_straight(depth, m, GEMM_ROWS, g->a + p * g->lda + i, g->lda, strips);

@@ -34,11 +34,12 @@ void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint6
 void linnet_update_reference(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,
                              real *v) {
   real scale = (real)u->gradient_scale, b1 = (real)u->beta1, b2 = (real)u->beta2;
+  real c1 = (real)(1 - u->beta1), c2 = (real)(1 - u->beta2); /* 1 - b2 in float would be off by 1e-5 */
   real step = (real)u->step, rescale = (real)u->rescale, epsilon = (real)u->epsilon;
   for (size_t i = 0; i < n; i++) {
     real g = gradients[i] * scale;
-    m[i] = b1 * m[i] + (1 - b1) * g;
-    v[i] = b2 * v[i] + (1 - b2) * g * g;
+    m[i] = b1 * m[i] + c1 * g;
+    v[i] = b2 * v[i] + c2 * g * g;
     parameters[i] -= u->adaptive ? step * m[i] / (real_sqrt(v[i]) * rescale + epsilon) : step * m[i];
   }
 }

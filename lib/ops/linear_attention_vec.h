@@ -1,0 +1,280 @@
+/* Linear attention as small products of blocks of rows, head by head, with phi, its slope and the normalisers computed
+ * into the operands (formulas: linear_attention.c). With E = exp(min(x, 0)): phi(x) = E + max(x, 0), phi'(x) = E.
+ *
+ *   S += phi(K)^T V             out = (phi(Q) / d) S
+ *   dphi(Q) = N S^T + e z^T     dS += phi(Q)^T N      N = dout / d, e = -(N . out) per row
+ *   dphi(K) = V dS^T + dz       dV = phi(K) dS
+ *
+ * Sums over rows are sums of blocks of ATTENTION_ROWS rows counted from the first row of a call, or fewer where heads
+ * are wide. Heads beyond ATTENTION_WIDTH are left to the reference. */
+
+enum { ATTENTION_ROWS = 96, ATTENTION_FLOATS = 4096, ATTENTION_WIDTH = 128 };
+
+/* One head. Operands of products lie in rows of `stride`, width rounded up to vectors. */
+struct attention_head {
+  size_t width, stride, ld; /* ld: of queries, keys, values and their gradients */
+  size_t out_ld;            /* of out and its gradient */
+};
+
+typedef float attention_operand[ATTENTION_FLOATS] __attribute__((aligned(64)));
+typedef float attention_square[ATTENTION_WIDTH * ATTENTION_WIDTH] __attribute__((aligned(64)));
+
+static struct attention_head attention_head(const struct linnet_attention_shape *s) {
+  return (struct attention_head){s->width, (s->width + VW - 1) / VW * VW, s->ld, s->heads * s->width};
+}
+
+static size_t attention_rows(const struct attention_head *h) {
+  return gemm_min(ATTENTION_ROWS, ATTENTION_FLOATS / gemm_padded(h->width));
+}
+
+VEC_INLINE vf attention_phi(vf x, vf *slope) {
+  const vf zero = vf_set(0); /* first, so that NaN gets through */
+  *slope = vf_exp_negative(vf_min(zero, x));
+  return *slope + vf_max(zero, x);
+}
+
+/* Lanes j ... of a row of `width`, zero beyond. */
+VEC_INLINE vf attention_load(const float *x, size_t width, size_t j) {
+  return width - j >= VW ? vf_load(x + j) : vf_load_n(x + j, width - j);
+}
+
+VEC_INLINE void attention_store(float *x, vf v, size_t width, size_t j) {
+  if (width - j >= VW)
+    vf_store(x + j, v);
+  else
+    vf_store_n(x + j, v, width - j);
+}
+
+
+/* Row loops below are inlined twice: for the usual width, whose loops over vectors unroll then, and for any.
+ *
+ * product (rows, width) = left (rows, depth) * panels (depth, width) [+ product] */
+static void attention_product(size_t rows, size_t width, size_t depth, struct gemm_left left, const float *panels,
+                              float *product, size_t ld, bool add) {
+  struct gemm_right to = {.c = product, .ldc = ld, .add = add};
+  gemm_block(rows, width, depth, &left, panels, &to);
+}
+
+/* A (width, width) matrix or its transpose as panels, in `room` where it is not so already. */
+static const float *attention_panels(bool transpose, size_t width, const float *square, float *room) {
+  if (!transpose && width == GEMM_COLUMNS)
+    return square;
+  gemm_pack_panels(transpose, width, width, square, width, room);
+  return room;
+}
+
+/* --- Forward */
+
+/* phi of keys, and their sum into z. */
+VEC_INLINE void attention_keys(size_t rows, const size_t width, const size_t ld, const size_t stride, const float *k,
+                               float *phi, float *z_add) {
+  for (size_t j = 0; j < width; j += VW) {
+    vf sum = vf_set(0), slope;
+    for (size_t t = 0; t < rows; t++) {
+      vf f = attention_phi(attention_load(k + t * ld, width, j), &slope);
+      vf_store(phi + t * stride + j, f);
+      sum += f;
+    }
+    attention_store(z_add, attention_load(z_add, width, j) + sum, width, j);
+  }
+}
+
+static void attention_accumulate_block(const struct attention_head *h, size_t rows, const float *k, const float *v,
+                                       float *state_add) {
+  attention_operand phi, values;
+  size_t w = h->width;
+  attention_keys(rows, w, h->ld, h->stride, k, phi, state_add + w * w);
+  gemm_pack_straight(rows, w, GEMM_COLUMNS, v, h->ld, values);
+  attention_product(w, w, rows, gemm_left(phi, 1, h->stride), values, state_add, w, true);
+}
+
+static void attention_accumulate_vec(const struct linnet_attention_shape *s, size_t rows, const float *k,
+                                     const float *v, float *state_add) {
+  if (s->width > ATTENTION_WIDTH) {
+    linnet_attention_accumulate_reference(s, rows, k, v, state_add);
+    return;
+  }
+  struct attention_head h = attention_head(s);
+  size_t block = attention_rows(&h), size = s->width * (s->width + 1);
+  for (size_t t = 0; t < rows; t += block)
+    for (size_t i = 0; i < s->heads; i++)
+      attention_accumulate_block(&h, gemm_min(block, rows - t), k + t * h.ld + i * h.width, v + t * h.ld + i * h.width,
+                                 state_add + i * size);
+}
+
+/* phi of queries over their normaliser. */
+VEC_INLINE void attention_queries(size_t rows, const size_t width, const size_t ld, const size_t stride,
+                                  const float *q, const float *z, float *phi) {
+  for (size_t t = 0; t < rows; t++, q += ld, phi += stride) {
+    vf dot = vf_set(0), slope;
+    for (size_t j = 0; j < width; j += VW) {
+      vf f = attention_phi(attention_load(q, width, j), &slope);
+      dot += f * attention_load(z, width, j);
+      vf_store(phi + j, f);
+    }
+    float scale = 1 / (vf_sum(dot) + (float)LINNET_ATTENTION_EPSILON);
+    for (size_t j = 0; j < width; j += VW)
+      vf_store(phi + j, vf_load(phi + j) * scale);
+  }
+}
+
+static void attention_apply_block(const struct attention_head *h, size_t rows, const float *q, const float *state,
+                                  float *out) {
+  attention_operand phi;
+  attention_square room;
+  size_t w = h->width;
+  if (w == 32)
+    attention_queries(rows, 32, h->ld, 32, q, state + w * w, phi);
+  else
+    attention_queries(rows, w, h->ld, h->stride, q, state + w * w, phi);
+  attention_product(rows, w, w, gemm_left(phi, h->stride, 1), attention_panels(false, w, state, room), out, h->out_ld,
+                    false);
+}
+
+static void attention_apply_vec(const struct linnet_attention_shape *s, size_t rows, const float *q,
+                                const float *state, float *out) {
+  if (s->width > ATTENTION_WIDTH) {
+    linnet_attention_apply_reference(s, rows, q, state, out);
+    return;
+  }
+  struct attention_head h = attention_head(s);
+  size_t block = attention_rows(&h), size = s->width * (s->width + 1);
+  for (size_t t = 0; t < rows; t += block)
+    for (size_t i = 0; i < s->heads; i++)
+      attention_apply_block(&h, gemm_min(block, rows - t), q + t * h.ld + i * h.width, state + i * size,
+                            out + t * h.out_ld + i * h.width);
+}
+
+static void attention_forward_vec(const struct linnet_attention_shape *s, const struct linnet_pack *p, const float *q,
+                                  const float *k, const float *v, float *state, float *out) {
+  size_t size = linnet_attention_state_size(s);
+  for (size_t i = 0; i < p->sequences; i++, state += size) {
+    size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
+    memset(state, 0, size * sizeof *state);
+    attention_accumulate_vec(s, rows, k + first * s->ld, v + first * s->ld, state);
+    attention_apply_vec(s, rows, q + first * s->ld, state, out + first * s->heads * s->width);
+  }
+}
+
+/* --- Backward */
+
+/* What one block of queries needs: phi and its slope, N twice (rows of `stride`, and panels), e per row; products. */
+struct attention_gradient {
+  attention_operand phi, slope, n, n_panels, product;
+  float e[ATTENTION_ROWS];
+};
+
+/* Everything of a block but the products; dz is added to. */
+VEC_INLINE void attention_query_gradients(const struct attention_head *h, const size_t width, const size_t stride,
+                                          size_t rows, const float *q, const float *z, const float *out,
+                                          const float *dout, struct attention_gradient *g, float *dz_add) {
+  for (size_t t = 0; t < rows; t++, q += h->ld, out += h->out_ld, dout += h->out_ld) {
+    float *phi = g->phi + t * stride;
+    vf dot = vf_set(0), projected = vf_set(0), slope;
+    for (size_t j = 0; j < width; j += VW) {
+      vf f = attention_phi(attention_load(q, width, j), &slope);
+      vf_store(phi + j, f);
+      vf_store(g->slope + t * stride + j, slope);
+      dot += f * attention_load(z, width, j);
+      projected += attention_load(dout, width, j) * attention_load(out, width, j);
+    }
+    float scale = 1 / (vf_sum(dot) + (float)LINNET_ATTENTION_EPSILON), e = -vf_sum(projected) * scale;
+    g->e[t] = e;
+    for (size_t j = 0; j < width; j += VW) {
+      vf_store(g->n + t * stride + j, attention_load(dout, width, j) * scale);
+      attention_store(dz_add, attention_load(dz_add, width, j) + vf_load(phi + j) * e, width, j);
+    }
+  }
+}
+
+/* gradient = (product + e z^T) * slope; e NULL: 1. */
+VEC_INLINE void attention_slopes(size_t rows, const size_t width, const size_t ld, const size_t stride,
+                                 const struct attention_gradient *g, const float *e, const float *z, float *gradient) {
+  for (size_t t = 0; t < rows; t++, gradient += ld)
+    for (size_t j = 0; j < width; j += VW) {
+      vf sum = vf_load(g->product + t * stride + j) + attention_load(z, width, j) * (e ? e[t] : 1);
+      attention_store(gradient, sum * vf_load(g->slope + t * stride + j), width, j);
+    }
+}
+
+/* Writes dq and adds to the gradient of the state. */
+static void attention_backward_queries(const struct attention_head *h, size_t rows, const float *q, const float *state,
+                                       const float *out, const float *dout, float *dq, float *dstate_add) {
+  struct attention_gradient g;
+  attention_square room;
+  size_t w = h->width;
+  const float *z = state + w * w;
+  float *dz = dstate_add + w * w;
+  if (w == 32)
+    attention_query_gradients(h, 32, 32, rows, q, z, out, dout, &g, dz);
+  else
+    attention_query_gradients(h, w, h->stride, rows, q, z, out, dout, &g, dz);
+  const float *n_panels = g.n;
+  if (h->stride != GEMM_COLUMNS) {
+    gemm_pack_straight(rows, w, GEMM_COLUMNS, g.n, h->stride, g.n_panels);
+    n_panels = g.n_panels;
+  }
+  attention_product(w, w, rows, gemm_left(g.phi, 1, h->stride), n_panels, dstate_add, w, true);
+  attention_product(rows, w, w, gemm_left(g.n, h->stride, 1), attention_panels(true, w, state, room), g.product,
+                    h->stride, false);
+  if (w == 32)
+    attention_slopes(rows, 32, h->ld, 32, &g, g.e, z, dq);
+  else
+    attention_slopes(rows, w, h->ld, h->stride, &g, g.e, z, dq);
+}
+
+VEC_INLINE void attention_key_slopes(size_t rows, const size_t width, const size_t ld, const size_t stride,
+                                     const float *k, struct attention_gradient *g) {
+  for (size_t t = 0; t < rows; t++, k += ld)
+    for (size_t j = 0; j < width; j += VW) {
+      vf slope;
+      vf_store(g->phi + t * stride + j, attention_phi(attention_load(k, width, j), &slope));
+      vf_store(g->slope + t * stride + j, slope);
+    }
+}
+
+static void attention_backward_keys(const struct attention_head *h, size_t rows, const float *k, const float *v,
+                                    const float *dstate, float *dk, float *dv) {
+  struct attention_gradient g;
+  attention_square room;
+  size_t w = h->width;
+  const float *dz = dstate + w * w;
+  if (w == 32)
+    attention_key_slopes(rows, 32, h->ld, 32, k, &g);
+  else
+    attention_key_slopes(rows, w, h->ld, h->stride, k, &g);
+  attention_product(rows, w, w, gemm_left(g.phi, h->stride, 1), attention_panels(false, w, dstate, room), dv, h->ld,
+                    false);
+  attention_product(rows, w, w, gemm_left(v, h->ld, 1), attention_panels(true, w, dstate, room), g.product, h->stride,
+                    false);
+  if (w == 32)
+    attention_slopes(rows, 32, h->ld, 32, &g, NULL, dz, dk);
+  else
+    attention_slopes(rows, w, h->ld, h->stride, &g, NULL, dz, dk);
+}
+
+static void attention_backward_vec(const struct linnet_attention_shape *s, const struct linnet_pack *p, const float *q,
+                                   const float *k, const float *v, const float *state, const float *out,
+                                   const float *dout, float *dq, float *dk, float *dv, float *work) {
+  if (s->width > ATTENTION_WIDTH) {
+    linnet_attention_backward_reference(s, p, q, k, v, state, out, dout, dq, dk, dv, work);
+    return;
+  }
+  struct attention_head h = attention_head(s);
+  size_t size = linnet_attention_state_size(s), head_size = s->width * (s->width + 1), block = attention_rows(&h);
+  for (size_t i = 0; i < p->sequences; i++, state += size) {
+    size_t end = p->offsets[i + 1];
+    memset(work, 0, size * sizeof *work);
+    for (size_t t = p->offsets[i]; t < end; t += block)
+      for (size_t n = 0; n < s->heads; n++) {
+        size_t in = t * h.ld + n * h.width, o = t * h.out_ld + n * h.width;
+        attention_backward_queries(&h, gemm_min(block, end - t), q + in, state + n * head_size, out + o, dout + o,
+                                   dq + in, work + n * head_size);
+      }
+    for (size_t t = p->offsets[i]; t < end; t += block)
+      for (size_t n = 0; n < s->heads; n++) {
+        size_t in = t * h.ld + n * h.width;
+        attention_backward_keys(&h, gemm_min(block, end - t), k + in, v + in, work + n * head_size, dk + in, dv + in);
+      }
+  }
+}

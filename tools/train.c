@@ -1,0 +1,195 @@
+/* linnet train: an encoder from Kaldi-style data folders. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <linnet/train.h>
+
+#include "train_config.h"
+#include "train_corpus.h"
+#include "train_log.h"
+
+enum { MAX_REPEATS = 64 };
+
+/* An option that may be given several times. */
+struct list {
+  const char *items[MAX_REPEATS];
+  size_t count;
+};
+
+static struct {
+  char *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
+  int batches;
+  struct list train, dev, set;
+} options;
+
+enum { OPTION_TRAIN = 1, OPTION_DEV, OPTION_SET };
+
+static bool take_option(void *user, int val, const char *argument) {
+  struct list *list = val == OPTION_TRAIN ? &options.train : val == OPTION_DEV ? &options.dev : &options.set;
+  (void)user;
+  if (list->count == MAX_REPEATS) {
+    tool_usage("%s: an option is given more than %d times", argument, MAX_REPEATS);
+    return false;
+  }
+  list->items[list->count++] = argument;
+  return true;
+}
+
+/* What a run holds. */
+struct run {
+  struct linnet_context *context;
+  struct train_config config;
+  struct linnet_lexicon *lexicon;
+  struct linnet_symbols *symbols;
+  struct train_corpus *train, *dev;
+  struct linnet_cmvn cmvn; /* global */
+  struct linnet_trainer *trainer;
+};
+
+static void release(struct run *run) {
+  linnet_trainer_destroy(run->trainer);
+  train_corpus_free(run->train);
+  train_corpus_free(run->dev);
+  linnet_symbols_destroy(run->symbols);
+  linnet_lexicon_destroy(run->lexicon);
+  train_config_free(&run->config);
+}
+
+static bool load_symbols(struct run *run) {
+  struct linnet_lexicon_settings settings;
+  linnet_lexicon_settings_default(&settings);
+  settings.strip_stress = 1;
+  if (options.lexicon &&
+      linnet_lexicon_load(run->context, options.lexicon, &settings, NULL, &run->lexicon) != LINNET_OK)
+    return tool_fail_context(run->context) == TOOL_OK;
+  enum linnet_status status = options.symbols
+                                  ? linnet_symbols_load(run->context, options.symbols, &run->symbols)
+                                  : linnet_symbols_create(run->context, NULL, 0, &run->symbols);
+  return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
+}
+
+/* Without a list of symbols they are collected from the training labels, in the order of first occurrence. */
+static bool load_corpora(struct run *run) {
+  struct train_labels labels = {.file = options.labels ? options.labels : options.lexicon ? "text" : "phones",
+                                .lexicon = run->lexicon,
+                                .symbols = run->symbols,
+                                .open = options.symbols == NULL};
+  run->train =
+      train_corpus_load(run->context, options.train.items, options.train.count, &run->config, &labels, true);
+  labels.open = false;
+  if (run->train)
+    run->dev = train_corpus_load(run->context, options.dev.items, options.dev.count, &run->config, &labels, false);
+  if (!run->dev)
+    return false;
+  fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %d symbols\n", train_corpus_hours(run->train),
+          train_corpus_hours(run->dev), linnet_symbols_count(run->symbols));
+  return train_corpus_normalise(run->context, run->train, &run->cmvn) &&
+         train_corpus_normalise(run->context, run->dev, &run->cmvn);
+}
+
+static bool create_trainer(struct run *run) {
+  const char *metadata[] = {"name", options.name, "licence", options.licence, "provenance", options.provenance, NULL};
+  const char *pairs[7];
+  size_t n = 0;
+  for (size_t i = 0; metadata[i]; i += 2)
+    if (metadata[i + 1]) {
+      pairs[n++] = metadata[i];
+      pairs[n++] = metadata[i + 1];
+    }
+  pairs[n] = NULL;
+  size_t count = (size_t)linnet_symbols_count(run->symbols);
+  const char **symbols = calloc(count, sizeof *symbols);
+  for (size_t i = 0; symbols && i < count; i++)
+    symbols[i] = linnet_symbols_name(run->symbols, (int)i);
+  struct linnet_train_model model = {.config = run->config.model,
+                                     .features = run->config.features,
+                                     .symbols = symbols,
+                                     .num_symbols = count,
+                                     .cmvn = run->cmvn.count > 0 ? &run->cmvn : NULL,
+                                     .metadata = pairs,
+                                     .initial = options.initial,
+                                     .recipe = run->config.recipe};
+  struct linnet_corpus train = train_corpus_callbacks(run->train), dev = train_corpus_callbacks(run->dev);
+  enum linnet_status status =
+      linnet_trainer_create(run->context, options.exp, &run->config.training, &model, &train, &dev, &run->trainer);
+  free(symbols);
+  return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
+}
+
+static bool make_folder(const char *path) {
+  if (mkdir(path, 0777) == 0 || errno == EEXIST)
+    return true;
+  tool_fail("%s: %s", path, strerror(errno));
+  return false;
+}
+
+static int train(struct run *run) {
+  struct train_log log;
+  struct linnet_corpus corpus = train_corpus_callbacks(run->train);
+  unsigned done = linnet_trainer_epoch(run->trainer);
+  double frame_seconds = run->config.feature_config.fbank.frame_shift / 1000;
+  if (done > 0)
+    fprintf(stderr, "continuing after epoch %u\n", done);
+  if (!train_log_open(&log, options.exp, done, options.batches, &corpus, frame_seconds))
+    return TOOL_FAILURE;
+  struct linnet_train_events events = train_log_events(&log);
+  enum linnet_status status = linnet_trainer_run(run->trainer, &events);
+  train_log_close(&log);
+  if (status == LINNET_OK)
+    return TOOL_OK;
+  tool_fail_context(run->context);
+  return status == LINNET_ERROR_CANCELLED && tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
+}
+
+static int run_all(struct run *run) {
+  tool_catch_interrupt();
+  if (!train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) ||
+      !load_symbols(run) || !load_corpora(run) || !make_folder(options.exp) || !create_trainer(run))
+    return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
+  return train(run);
+}
+
+static const struct poptOption table[] = {
+    {"train", 0, POPT_ARG_STRING, NULL, OPTION_TRAIN, "data folder to train on: wav.scp, utt2spk, phones; repeatable",
+     "DIR"},
+    {"dev", 0, POPT_ARG_STRING, NULL, OPTION_DEV, "data folder to validate on; repeatable", "DIR"},
+    {"exp", 0, POPT_ARG_STRING, &options.exp, 0,
+     "folder for checkpoint, models and log; a run that was interrupted goes on", "DIR"},
+    {"config", 'c', POPT_ARG_STRING, &options.config, 0,
+     "JSON: model, features, training, augment (default: the paper's model)", "FILE"},
+    {"set", 's', POPT_ARG_STRING, NULL, OPTION_SET, "a key of the configuration's \"training\"; repeatable",
+     "KEY=VALUE"},
+    {"labels", 'l', POPT_ARG_STRING, &options.labels, 0,
+     "file in each data folder with lines \"utterance token ...\" (default phones; text with --lexicon)", "NAME"},
+    {"lexicon", 0, POPT_ARG_STRING, &options.lexicon, 0,
+     "pronunciations: labels are words, the first pronunciation without stress is used", "FILE"},
+    {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
+     "output symbols, one a line (default: those of the training labels)", "FILE"},
+    {"initial", 0, POPT_ARG_STRING, &options.initial, 0, "start from this model's weights", "MODEL"},
+    {"name", 0, POPT_ARG_STRING, &options.name, 0, "for the model file: its name", "TEXT"},
+    {"licence", 0, POPT_ARG_STRING, &options.licence, 0, "for the model file", "TEXT"},
+    {"provenance", 0, POPT_ARG_STRING, &options.provenance, 0, "for the model file: data, attribution", "TEXT"},
+    {"batches", 0, POPT_ARG_NONE, &options.batches, 0, "write the utterances of each step to EXP/batches.txt", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+    POPT_TABLEEND};
+
+int tool_train(int argc, const char **argv) {
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] --train DIR --dev DIR --exp DIR", take_option, NULL);
+  size_t count = 0;
+  if (!parsed || !tool_arguments(parsed, 0, 0, &count)) {
+    poptFreeContext(parsed);
+    return TOOL_USAGE;
+  }
+  poptFreeContext(parsed);
+  if (options.train.count == 0 || options.dev.count == 0 || !options.exp)
+    return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
+  struct run run = {.context = tool_context()};
+  int code = run.context ? run_all(&run) : TOOL_FAILURE;
+  if (run.context)
+    release(&run);
+  linnet_context_destroy(run.context);
+  return code;
+}

@@ -1,0 +1,266 @@
+#include "train_config.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- keys as table rows ------------------------------------------------------------------------------------------- */
+
+enum key_kind { KEY_DOUBLE, KEY_UNSIGNED, KEY_SIZE, KEY_UINT64, KEY_INT, KEY_BOOL, KEY_CHOICE };
+
+struct key {
+  const char *name;
+  enum key_kind kind;
+  void *value;
+  const char *const *choices; /* for KEY_CHOICE: names of 0, 1, ...; the value is an int-sized enum */
+};
+
+static bool store_integer(const struct key *key, json_int_t number) {
+  if (number < 0)
+    return false;
+  switch (key->kind) {
+  case KEY_UNSIGNED:
+    *(unsigned *)key->value = (unsigned)number;
+    return number <= 1000000000;
+  case KEY_SIZE:
+    *(size_t *)key->value = (size_t)number;
+    return true;
+  case KEY_UINT64:
+    *(uint64_t *)key->value = (uint64_t)number;
+    return true;
+  case KEY_INT:
+    *(int *)key->value = (int)number;
+    return number <= 1000000000;
+  default:
+    return false;
+  }
+}
+
+static bool store_choice(const struct key *key, const char *text) {
+  for (int i = 0; text && key->choices[i]; i++)
+    if (strcmp(key->choices[i], text) == 0) {
+      *(int *)key->value = i;
+      return true;
+    }
+  return false;
+}
+
+static bool store(const struct key *key, const json_t *value) {
+  if (key->kind == KEY_DOUBLE && json_is_number(value)) {
+    *(double *)key->value = json_number_value(value);
+    return true;
+  }
+  if (key->kind == KEY_BOOL && json_is_boolean(value)) {
+    *(bool *)key->value = json_is_true(value);
+    return true;
+  }
+  if (key->kind == KEY_CHOICE)
+    return store_choice(key, json_string_value(value));
+  return json_is_integer(value) && store_integer(key, json_integer_value(value));
+}
+
+static void print_keys(const char *section, const struct key *keys) {
+  fprintf(stderr, "known keys of %s:", section);
+  for (; keys->name; keys++)
+    fprintf(stderr, " %s", keys->name);
+  fputc('\n', stderr);
+}
+
+static bool set_key(const char *path, const char *section, const struct key *keys, const char *name,
+                    const json_t *value) {
+  for (const struct key *key = keys; key->name; key++)
+    if (strcmp(key->name, name) == 0) {
+      if (store(key, value))
+        return true;
+      tool_fail("%s: %s.%s has a value of the wrong type or out of range", path, section, name);
+      return false;
+    }
+  tool_fail("%s: %s has no key \"%s\"", path, section, name);
+  print_keys(section, keys);
+  return false;
+}
+
+static bool read_section(const char *path, const char *section, const json_t *object, const struct key *keys) {
+  const char *name;
+  json_t *value;
+  if (object && !json_is_object(object)) {
+    tool_fail("%s: %s is not an object", path, section);
+    return false;
+  }
+  json_object_foreach((json_t *)(uintptr_t)object, name, value) if (!set_key(path, section, keys, name, value)) return false;
+  return true;
+}
+
+/* --- the sections ------------------------------------------------------------------------------------------------- */
+
+static const char *const optimizers[] = {"adam", "radam", NULL};
+static const char *const schedules[] = {"plateau", "cosine", NULL};
+
+static bool read_training(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_train_settings *s = &config->training;
+  const struct key keys[] = {{"optimizer", KEY_CHOICE, &s->optimizer, optimizers},
+                             {"schedule", KEY_CHOICE, &s->schedule, schedules},
+                             {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
+                             {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, NULL},
+                             {"clip_norm", KEY_DOUBLE, &s->clip_norm, NULL},
+                             {"batch_frames", KEY_SIZE, &s->batch_frames, NULL},
+                             {"epochs", KEY_UNSIGNED, &s->epochs, NULL},
+                             {"warmup_steps", KEY_UNSIGNED, &s->warmup_steps, NULL},
+                             {"plateau_factor", KEY_DOUBLE, &s->plateau_factor, NULL},
+                             {"plateau_patience", KEY_UNSIGNED, &s->plateau_patience, NULL},
+                             {"patience", KEY_UNSIGNED, &s->patience, NULL},
+                             {"keep_models", KEY_UNSIGNED, &s->keep_models, NULL},
+                             {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, NULL},
+                             {"seed", KEY_UINT64, &s->seed, NULL},
+                             {0}};
+  return read_section(path, "training", object, keys);
+}
+
+static bool read_speeds(const char *path, const json_t *list, struct train_config *config) {
+  size_t count = json_array_size(list);
+  bool good = json_is_array(list) && count <= MAX_SPEEDS;
+  for (size_t i = 0; good && i < count; i++) {
+    config->speeds[i] = json_number_value(json_array_get(list, i));
+    good = config->speeds[i] >= 0.8 && config->speeds[i] <= 1.25;
+  }
+  config->num_speeds = count;
+  if (!good)
+    tool_fail("%s: augment.speeds is not a list of at most %d numbers between 0.8 and 1.25", path, MAX_SPEEDS);
+  return good;
+}
+
+static bool read_noise(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_noise_settings *s = &config->mixing;
+  const char *scp = json_string_value(json_object_get(object, "scp"));
+  json_t *rest = json_copy((json_t *)(uintptr_t)object);
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
+                             {"snr_low", KEY_DOUBLE, &s->snr_low, NULL},
+                             {"snr_high", KEY_DOUBLE, &s->snr_high, NULL},
+                             {0}};
+  json_object_del(rest, "scp");
+  bool good = read_section(path, "augment.noise", rest, keys);
+  json_decref(rest);
+  if (good && (!scp || !(s->probability >= 0 && s->probability <= 1) || !(s->snr_low <= s->snr_high))) {
+    tool_fail("%s: augment.noise wants \"scp\" (lines \"name path\"), a probability in 0 ... 1, and snr_low <= snr_high",
+              path);
+    good = false;
+  }
+  config->noise = good ? strdup(scp) : NULL;
+  return good;
+}
+
+static bool read_masks(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_specaugment_settings *s = &config->masks;
+  const struct key keys[] = {{"frequency_masks", KEY_INT, &s->frequency_masks, NULL},
+                             {"max_frequency", KEY_INT, &s->max_frequency, NULL},
+                             {"time_masks", KEY_INT, &s->time_masks, NULL},
+                             {"max_time", KEY_INT, &s->max_time, NULL},
+                             {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},
+                             {0}};
+  config->specaugment = true;
+  return read_section(path, "augment.specaugment", object, keys);
+}
+
+static bool read_augment(const char *path, const json_t *object, struct train_config *config) {
+  const char *name;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+    bool good;
+    if (strcmp(name, "speeds") == 0)
+      good = read_speeds(path, value, config);
+    else if (strcmp(name, "noise") == 0)
+      good = read_noise(path, value, config);
+    else if (strcmp(name, "specaugment") == 0)
+      good = read_masks(path, value, config);
+    else
+      good = tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment", path, name) == TOOL_OK;
+    if (!good)
+      return false;
+  }
+  return true;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+/* A section as JSON text, "{}" if it is absent. */
+static char *section_text(const json_t *root, const char *name) {
+  const json_t *object = json_object_get(root, name);
+  return object ? json_dumps(object, JSON_COMPACT) : strdup("{}");
+}
+
+static bool check_sections(const char *path, const json_t *root) {
+  const char *name;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)root, name, value) {
+    if (strcmp(name, "model") != 0 && strcmp(name, "features") != 0 && strcmp(name, "training") != 0 &&
+        strcmp(name, "augment") != 0) {
+      tool_fail("%s: no section \"%s\"; known: model, features, training, augment", path, name);
+      return false;
+    }
+    if (!json_is_object(value)) {
+      tool_fail("%s: %s is not an object", path, name);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* "epochs=3" on the command line is {"epochs": 3} in the file. */
+static bool apply_setting(const char *setting, struct train_config *config) {
+  const char *equals = strchr(setting, '=');
+  json_error_t error;
+  if (!equals) {
+    tool_usage("--set %s: not of the form KEY=VALUE", setting);
+    return false;
+  }
+  json_t *object = json_object();
+  char *key = strndup(setting, (size_t)(equals - setting));
+  json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, &error);
+  json_object_set_new(object, key, value ? value : json_string(equals + 1));
+  bool good = read_training("--set", object, config);
+  json_decref(object);
+  free(key);
+  return good;
+}
+
+static bool read_root(struct linnet_context *context, const char *path, const json_t *root, struct train_config *config) {
+  config->model = section_text(root, "model");
+  config->features = section_text(root, "features");
+  char *augment = section_text(root, "augment");
+  config->recipe = augment;
+  if (!check_sections(path, root) || !read_training(path, json_object_get(root, "training"), config) ||
+      !read_augment(path, json_object_get(root, "augment"), config))
+    return false;
+  linnet_feature_config_default(&config->feature_config);
+  if (linnet_feature_config_parse(context, config->features, path, &config->feature_config) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
+bool train_config_load(struct linnet_context *context, const char *path, const char *const *settings, size_t count,
+                       struct train_config *config) {
+  json_error_t error;
+  json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) : json_object();
+  *config = (struct train_config){0};
+  linnet_noise_settings_default(&config->mixing);
+  linnet_train_settings_default(&config->training);
+  linnet_specaugment_settings_default(&config->masks);
+  if (!json_is_object(root)) {
+    tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
+    json_decref(root);
+    return false;
+  }
+  bool good = read_root(context, path ? path : "the defaults", root, config);
+  json_decref(root);
+  for (size_t i = 0; good && i < count; i++)
+    good = apply_setting(settings[i], config);
+  return good;
+}
+
+void train_config_free(struct train_config *config) {
+  free(config->model);
+  free(config->features);
+  free(config->noise);
+  free(config->recipe);
+}

@@ -1,0 +1,477 @@
+#include "train_corpus.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linnet/audio.h>
+#include <linnet/decoder.h>
+
+#include "parallel.h"
+
+/* 16-bit samples of one utterance. */
+struct clip {
+  int16_t *samples;
+  size_t count;
+};
+
+struct utterance {
+  char *id, *path;
+  size_t speaker;
+  int *labels;
+  size_t num_labels;
+  size_t frames; /* at its own speed */
+  struct clip audio[MAX_SPEEDS + 1]; /* [0]: as recorded; then one for each speed */
+};
+
+struct train_corpus {
+  const struct train_config *config;
+  bool augmented;
+  struct utterance *utterances;
+  size_t count;
+  struct linnet_symbols *speakers; /* names; speaker 0 is nobody's */
+  struct linnet_cmvn *statistics;  /* per speaker, or one; NULL: of each utterance */
+  struct linnet_noise_clip *noise;
+  size_t num_noise;
+  struct linnet_fbank *fbank; /* for counting frames */
+  size_t missing, unknown;    /* utterances without labels, or with unknown words */
+};
+
+/* --- audio -------------------------------------------------------------------------------------------------------- */
+
+static int16_t to_int16(float sample) {
+  float rounded = roundf(sample);
+  return rounded > 32767 ? 32767 : rounded < -32768 ? -32768 : (int16_t)rounded;
+}
+
+/* Reads a recording as if it had been played `speed` times as fast: its samples at rate / speed are taken for samples
+ * at the rate. */
+static enum linnet_status read_clip(struct linnet_context *context, const char *path, double rate, double speed,
+                                    struct clip *clip) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  float *samples = NULL;
+  size_t count = 0;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = rate / speed;
+  enum linnet_status status = linnet_audio_open(context, path, &settings, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, &samples, &count);
+  if (status == LINNET_OK) {
+    clip->samples = malloc((count + 1) * sizeof *clip->samples);
+    clip->count = clip->samples ? count : 0;
+    for (size_t i = 0; i < clip->count; i++)
+      clip->samples[i] = to_int16(samples[i]);
+    status = clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+  }
+  linnet_audio_release(context, samples);
+  linnet_audio_destroy(audio);
+  return status;
+}
+
+static double sample_rate(const struct train_corpus *corpus) {
+  return corpus->config->feature_config.fbank.sample_rate;
+}
+
+static enum linnet_status read_utterance(struct linnet_context *context, const struct train_corpus *corpus,
+                                         struct utterance *u) {
+  const struct train_config *config = corpus->config;
+  enum linnet_status status = read_clip(context, u->path, sample_rate(corpus), 1, &u->audio[0]);
+  for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
+    if (config->speeds[i] != 1)
+      status = read_clip(context, u->path, sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
+  return status;
+}
+
+static int task_read(void *user, size_t i, unsigned worker, struct linnet_context *context) {
+  struct train_corpus *corpus = user;
+  struct utterance *u = &corpus->utterances[i];
+  (void)worker;
+  if (tool_interrupted())
+    return TOOL_INTERRUPTED;
+  if (read_utterance(context, corpus, u) != LINNET_OK) {
+    tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
+    return TOOL_FAILURE;
+  }
+  u->frames = linnet_fbank_frames(corpus->fbank, u->audio[0].count);
+  return 0;
+}
+
+/* --- noise -------------------------------------------------------------------------------------------------------- */
+
+static bool load_noise(struct linnet_context *context, struct train_corpus *corpus) {
+  struct linnet_transcripts *list = NULL;
+  if (linnet_transcripts_load(context, corpus->config->noise, &list) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  size_t total = linnet_transcripts_count(list), tokens = 0;
+  bool good = true;
+  corpus->noise = calloc(total + 1, sizeof *corpus->noise);
+  for (size_t i = 0; good && corpus->noise && i < total; i++) {
+    const char *const *path = linnet_transcripts_tokens(list, i, &tokens);
+    struct clip clip = {0};
+    good = tokens == 1 && read_clip(context, path[0], sample_rate(corpus), 1, &clip) == LINNET_OK;
+    corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
+    if (!good)
+      tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
+                tokens == 1 ? linnet_context_error(context) : "expected one path");
+  }
+  linnet_transcripts_destroy(list);
+  return good && corpus->noise;
+}
+
+/* --- labels ------------------------------------------------------------------------------------------------------- */
+
+static void warn_word(void *user, const char *word) { tool_warn("utterance %s: unknown word %s", (char *)user, word); }
+
+static bool label_index(struct train_labels *labels, const char *token, int *index) {
+  *index = linnet_symbols_find(labels->symbols, token);
+  if (*index < 0 && labels->open)
+    return linnet_symbols_add(labels->symbols, token, index) == LINNET_OK;
+  return *index > 0;
+}
+
+/* Tokens as they stand are symbols. */
+static bool direct_labels(struct utterance *u, struct train_labels *labels, const char *const *tokens, size_t count) {
+  u->labels = malloc((count + 1) * sizeof *u->labels);
+  u->num_labels = count;
+  for (size_t i = 0; i < count; i++)
+    if (!label_index(labels, tokens[i], &u->labels[i])) {
+      tool_fail("utterance %s: token \"%s\" is not among the symbols", u->id, tokens[i]);
+      return false;
+    }
+  return true;
+}
+
+/* Words through the lexicon; *unknown if one is not in it. */
+static bool lexicon_labels(struct utterance *u, struct train_labels *labels, const char *const *words, size_t count,
+                           bool *unknown) {
+  const struct linnet_symbols *phones = linnet_lexicon_phones(labels->lexicon);
+  size_t length = 0;
+  for (size_t i = 0; i < count; i++)
+    *unknown |= linnet_lexicon_find(labels->lexicon, words[i]) == LINNET_NOT_FOUND;
+  linnet_lexicon_pronounce(labels->lexicon, words, count, -1, warn_word, u->id, NULL, 0, &length);
+  if (*unknown)
+    return true;
+  u->labels = malloc((length + 1) * sizeof *u->labels);
+  u->num_labels = length;
+  linnet_lexicon_pronounce(labels->lexicon, words, count, -1, NULL, NULL, u->labels, length, &length);
+  for (size_t i = 0; i < length; i++)
+    if (!label_index(labels, linnet_symbols_name(phones, u->labels[i]), &u->labels[i])) {
+      tool_fail("utterance %s: phone \"%s\" is not among the symbols", u->id,
+                linnet_symbols_name(phones, u->labels[i]));
+      return false;
+    }
+  return true;
+}
+
+/* --- folders ------------------------------------------------------------------------------------------------------ */
+
+/* The files of one data folder. */
+struct folder {
+  const char *name;
+  struct linnet_transcripts *wav, *speakers, *transcripts;
+};
+
+static bool load_file(struct linnet_context *context, const char *folder, const char *name,
+                      struct linnet_transcripts **file) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (linnet_transcripts_load(context, path, file) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
+static void folder_close(struct folder *folder) {
+  linnet_transcripts_destroy(folder->wav);
+  linnet_transcripts_destroy(folder->speakers);
+  linnet_transcripts_destroy(folder->transcripts);
+}
+
+static bool folder_open(struct linnet_context *context, const char *name, const struct train_labels *labels,
+                        struct folder *folder) {
+  *folder = (struct folder){.name = name};
+  if (load_file(context, name, "wav.scp", &folder->wav) && load_file(context, name, "utt2spk", &folder->speakers) &&
+      load_file(context, name, labels->file, &folder->transcripts))
+    return true;
+  folder_close(folder);
+  return false;
+}
+
+static const char *only_token(const struct linnet_transcripts *file, const char *id) {
+  size_t count = 0, at = linnet_transcripts_find(file, id);
+  const char *const *tokens = at == LINNET_NOT_FOUND ? NULL : linnet_transcripts_tokens(file, at, &count);
+  return count == 1 ? tokens[0] : NULL;
+}
+
+/* An utterance without its labels; false after printing what is wrong. */
+static bool describe(struct train_corpus *corpus, const struct folder *folder, const char *id, struct utterance *u) {
+  const char *path = only_token(folder->wav, id), *speaker = only_token(folder->speakers, id);
+  char joined[4096];
+  int index = 0;
+  if (!path || !speaker) {
+    tool_fail("%s/%s: utterance %s wants one %s", folder->name, path ? "utt2spk" : "wav.scp", id,
+              path ? "speaker" : "path");
+    return false;
+  }
+  snprintf(joined, sizeof joined, "%s%s%s", path[0] == '/' ? "" : folder->name, path[0] == '/' ? "" : "/", path);
+  linnet_symbols_add(corpus->speakers, speaker, &index);
+  *u = (struct utterance){.id = strdup(id), .path = strdup(joined), .speaker = (size_t)index};
+  return u->id && u->path;
+}
+
+static void free_utterance(struct utterance *u) {
+  free(u->id);
+  free(u->path);
+  free(u->labels);
+  for (size_t i = 0; i <= MAX_SPEEDS; i++)
+    free(u->audio[i].samples);
+}
+
+static bool add_utterance(struct train_corpus *corpus, const struct folder *folder, size_t index,
+                          struct train_labels *labels) {
+  const char *id = linnet_transcripts_id(folder->wav, index);
+  size_t at = linnet_transcripts_find(folder->transcripts, id), count = 0;
+  bool unknown = false;
+  struct utterance *u = &corpus->utterances[corpus->count];
+  if (at == LINNET_NOT_FOUND) {
+    tool_warn("%s: utterance %s has no line in %s", folder->name, id, labels->file);
+    corpus->missing++;
+    return true;
+  }
+  const char *const *tokens = linnet_transcripts_tokens(folder->transcripts, at, &count);
+  bool good = describe(corpus, folder, id, u) && (labels->lexicon ? lexicon_labels(u, labels, tokens, count, &unknown)
+                                                                  : direct_labels(u, labels, tokens, count));
+  corpus->unknown += unknown;
+  if (good && !unknown) {
+    corpus->count++;
+    return true;
+  }
+  free_utterance(u);
+  return good;
+}
+
+static bool add_folder(struct linnet_context *context, struct train_corpus *corpus, const char *name,
+                       struct train_labels *labels) {
+  struct folder folder;
+  if (!folder_open(context, name, labels, &folder))
+    return false;
+  size_t count = linnet_transcripts_count(folder.wav);
+  bool good = true;
+  struct utterance *grown = realloc(corpus->utterances, (corpus->count + count + 1) * sizeof *grown);
+  if (grown)
+    corpus->utterances = grown;
+  for (size_t i = 0; grown && good && i < count; i++)
+    good = add_utterance(corpus, &folder, i, labels);
+  folder_close(&folder);
+  return good && grown;
+}
+
+/* --- loading ------------------------------------------------------------------------------------------------------ */
+
+static bool load(struct linnet_context *context, struct train_corpus *corpus, const char *const *folders, size_t count,
+                 struct train_labels *labels) {
+  if (linnet_symbols_create(context, NULL, 0, &corpus->speakers) != LINNET_OK ||
+      linnet_fbank_create(context, &corpus->config->feature_config.fbank, &corpus->fbank) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++)
+    if (!add_folder(context, corpus, folders[i], labels))
+      return false;
+  if (corpus->missing + corpus->unknown > 0)
+    tool_warn("%s: %zu utterances without labels and %zu with unknown words are left out", folders[0], corpus->missing,
+              corpus->unknown);
+  if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
+    return false;
+  return tool_parallel(context, corpus->count, task_read, corpus) == 0;
+}
+
+struct train_corpus *train_corpus_load(struct linnet_context *context, const char *const *folders, size_t count,
+                                       const struct train_config *config, struct train_labels *labels, bool augmented) {
+  struct train_corpus *corpus = calloc(1, sizeof *corpus);
+  if (!corpus)
+    return NULL;
+  corpus->config = config;
+  corpus->augmented = augmented;
+  if (load(context, corpus, folders, count, labels))
+    return corpus;
+  train_corpus_free(corpus);
+  return NULL;
+}
+
+void train_corpus_free(struct train_corpus *corpus) {
+  if (!corpus)
+    return;
+  for (size_t i = 0; i < corpus->count; i++)
+    free_utterance(&corpus->utterances[i]);
+  for (size_t i = 0; i < corpus->num_noise; i++)
+    free((void *)(uintptr_t)corpus->noise[i].samples);
+  free(corpus->noise);
+  free(corpus->utterances);
+  free(corpus->statistics);
+  linnet_symbols_destroy(corpus->speakers);
+  linnet_fbank_destroy(corpus->fbank);
+  free(corpus);
+}
+
+double train_corpus_hours(const struct train_corpus *corpus) {
+  double samples = 0;
+  for (size_t i = 0; i < corpus->count; i++)
+    samples += (double)corpus->utterances[i].audio[0].count;
+  return samples / sample_rate(corpus) / 3600;
+}
+
+/* --- features ----------------------------------------------------------------------------------------------------- */
+
+/* Filterbank of 16-bit samples, with noise where the key says so. */
+static enum linnet_status compute(struct linnet_context *context, const struct train_corpus *corpus,
+                                  const struct clip *clip, const struct linnet_augment_key *key, float *features,
+                                  size_t capacity, size_t *frames) {
+  struct linnet_fbank *fbank = NULL;
+  float *samples = malloc((clip->count + 1) * sizeof *samples);
+  enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+  for (size_t i = 0; samples && i < clip->count; i++)
+    samples[i] = clip->samples[i];
+  if (samples && key && corpus->num_noise > 0)
+    linnet_augment_noise(&corpus->config->mixing, *key, corpus->noise,
+                         corpus->num_noise, samples, clip->count);
+  if (status == LINNET_OK)
+    status = linnet_fbank_create(context, &corpus->config->feature_config.fbank, &fbank);
+  if (status == LINNET_OK) {
+    *frames = linnet_fbank_frames(fbank, clip->count);
+    status = *frames <= capacity ? linnet_fbank_compute(fbank, samples, clip->count, features) : LINNET_ERROR_LIMIT;
+  }
+  linnet_fbank_destroy(fbank);
+  free(samples);
+  return status;
+}
+
+static void normalise(const struct train_corpus *corpus, const struct utterance *u, float *features, size_t frames) {
+  const struct linnet_feature_config *config = &corpus->config->feature_config;
+  struct linnet_cmvn own;
+  const struct linnet_cmvn *statistics = &own;
+  if (config->cmvn == LINNET_CMVN_NONE)
+    return;
+  if (config->cmvn == LINNET_CMVN_UTTERANCE) {
+    linnet_cmvn_reset(&own, config->fbank.num_mel);
+    linnet_cmvn_accumulate(&own, features, frames);
+  } else {
+    statistics = &corpus->statistics[config->cmvn == LINNET_CMVN_SPEAKER ? u->speaker : 0];
+  }
+  linnet_cmvn_apply(statistics, config->cmvn_variance, features, frames);
+}
+
+static const struct clip *choose_clip(const struct train_corpus *corpus, const struct utterance *u,
+                                      struct linnet_augment_key key) {
+  if (corpus->config->num_speeds == 0)
+    return &u->audio[0];
+  size_t choice = linnet_augment_choose(key, corpus->config->num_speeds);
+  return corpus->config->speeds[choice] == 1 ? &u->audio[0] : &u->audio[choice + 1];
+}
+
+static enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
+                                          float *features, size_t capacity, size_t *frames) {
+  const struct train_corpus *corpus = user;
+  const struct utterance *u = &corpus->utterances[utterance];
+  const struct train_config *config = corpus->config;
+  struct linnet_augment_key key = {config->training.seed, epoch, utterance};
+  bool augmented = corpus->augmented && epoch > 0;
+  const struct clip *clip = augmented ? choose_clip(corpus, u, key) : &u->audio[0];
+  enum linnet_status status = compute(context, corpus, clip, augmented ? &key : NULL, features, capacity, frames);
+  if (status != LINNET_OK)
+    return status;
+  normalise(corpus, u, features, *frames);
+  if (augmented && config->specaugment)
+    linnet_specaugment(&config->masks, key, features, *frames, config->feature_config.fbank.num_mel);
+  return LINNET_OK;
+}
+
+/* Adds the statistics of each utterance to those of its set: its speaker, or all. */
+static bool accumulate(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker) {
+  size_t mel = (size_t)corpus->config->feature_config.fbank.num_mel;
+  bool good = true;
+  for (size_t i = 0; good && i < corpus->count; i++) {
+    const struct utterance *u = &corpus->utterances[i];
+    size_t frames = u->frames;
+    float *features = malloc((frames * mel + 1) * sizeof *features);
+    good = features && compute(context, corpus, &u->audio[0], NULL, features, frames, &frames) == LINNET_OK;
+    if (good)
+      linnet_cmvn_accumulate(&corpus->statistics[by_speaker ? u->speaker : 0], features, frames);
+    free(features);
+  }
+  return good;
+}
+
+bool train_corpus_normalise(struct linnet_context *context, struct train_corpus *corpus, struct linnet_cmvn *global) {
+  const struct linnet_feature_config *config = &corpus->config->feature_config;
+  if (config->cmvn != LINNET_CMVN_SPEAKER && config->cmvn != LINNET_CMVN_GLOBAL)
+    return true;
+  bool by_speaker = config->cmvn == LINNET_CMVN_SPEAKER;
+  size_t sets = by_speaker ? (size_t)linnet_symbols_count(corpus->speakers) : 1;
+  corpus->statistics = calloc(sets, sizeof *corpus->statistics);
+  for (size_t i = 0; corpus->statistics && i < sets; i++)
+    linnet_cmvn_reset(&corpus->statistics[i], config->fbank.num_mel);
+  bool given = !by_speaker && global->count > 0;
+  if (!corpus->statistics || (!given && !accumulate(context, corpus, by_speaker))) {
+    tool_fail("cannot compute the statistics for CMVN: %s", linnet_context_error(context));
+    return false;
+  }
+  if (given)
+    corpus->statistics[0] = *global;
+  else if (!by_speaker)
+    *global = corpus->statistics[0];
+  return true;
+}
+
+/* --- the other callbacks ------------------------------------------------------------------------------------------ */
+
+static const char *corpus_id(void *user, size_t utterance) {
+  return ((const struct train_corpus *)user)->utterances[utterance].id;
+}
+
+static size_t corpus_frames(void *user, size_t utterance) {
+  return ((const struct train_corpus *)user)->utterances[utterance].frames;
+}
+
+static const int *corpus_labels(void *user, size_t utterance, size_t *count) {
+  const struct utterance *u = &((const struct train_corpus *)user)->utterances[utterance];
+  *count = u->num_labels;
+  return u->labels;
+}
+
+/* Greedy decoding against the labels. */
+static enum linnet_status count_errors(void *user, struct linnet_context *context, size_t utterance,
+                                       const float *log_posteriors, size_t frames, size_t symbols, size_t *errors,
+                                       size_t *reference) {
+  const struct utterance *u = &((const struct train_corpus *)user)->utterances[utterance];
+  struct linnet_greedy *greedy = NULL;
+  enum linnet_status status = linnet_greedy_create(context, (int)symbols, &greedy);
+  if (status == LINNET_OK)
+    status = linnet_greedy_accept(greedy, log_posteriors, frames);
+  size_t count = 0;
+  const struct linnet_segment *segments = status == LINNET_OK ? linnet_greedy_segments(greedy, &count) : NULL;
+  int *decoded = malloc((count + 1) * sizeof *decoded);
+  struct linnet_score score = {0};
+  for (size_t i = 0; decoded && i < count; i++)
+    decoded[i] = segments[i].symbol;
+  if (status == LINNET_OK)
+    status = decoded ? linnet_score_add(context, u->labels, u->num_labels, decoded, count, &score) : LINNET_ERROR_MEMORY;
+  *errors = score.substitutions + score.insertions + score.deletions;
+  *reference = score.reference;
+  free(decoded);
+  linnet_greedy_destroy(greedy);
+  return status;
+}
+
+struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
+  return (struct linnet_corpus){.user = corpus,
+                                .count = corpus->count,
+                                .id = corpus_id,
+                                .frames = corpus_frames,
+                                .labels = corpus_labels,
+                                .features = corpus_features,
+                                .count_errors = count_errors};
+}

@@ -1,0 +1,102 @@
+#include "train_log.h"
+
+#include <string.h>
+
+/* --- log.jsonl ---------------------------------------------------------------------------------------------------- */
+
+/* The epoch of a line {"epoch": N, ...}, 0 if it is none. */
+static unsigned line_epoch(const char *line) {
+  unsigned epoch = 0;
+  return sscanf(line, "{\"epoch\": %u,", &epoch) == 1 ? epoch : 0;
+}
+
+/* Rewrites the log without epochs after the last that was completed. */
+static bool keep_epochs(const char *path, unsigned epoch) {
+  struct tool_output output;
+  char line[4096];
+  FILE *old = fopen(path, "r");
+  if (!tool_output_open(&output, path)) {
+    if (old)
+      fclose(old);
+    return false;
+  }
+  while (old && fgets(line, sizeof line, old))
+    if (line_epoch(line) >= 1 && line_epoch(line) <= epoch)
+      fputs(line, output.stream);
+  if (old)
+    fclose(old);
+  return tool_output_commit(&output);
+}
+
+static bool append_epoch(const struct train_log *log, const struct linnet_train_epoch *e) {
+  FILE *file = fopen(log->path, "a");
+  if (!file) {
+    tool_fail("%s: cannot append", log->path);
+    return false;
+  }
+  fprintf(file,
+          "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, \"dev_loss\": %.6f, \"dev_per\": %.4f, "
+          "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, "
+          "\"frames\": %zu, \"infeasible\": %zu, \"best\": %s}\n",
+          e->epoch, (unsigned long long)e->step, e->train_loss, e->dev_loss, e->dev_error, e->learning_rate,
+          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, e->best ? "true" : "false");
+  return fclose(file) == 0;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------- */
+
+static int on_step(void *user, const struct linnet_train_step *step) {
+  struct train_log *log = user;
+  if (log->epoch != step->epoch) {
+    static char label[64];
+    snprintf(label, sizeof label, "epoch %u", step->epoch);
+    tool_progress_start(&log->progress, label, "steps", (double)step->epoch_steps);
+    tool_progress_add(&log->progress, (double)step->epoch_step - 1);
+    log->epoch = step->epoch;
+  }
+  tool_progress_add(&log->progress, 1);
+  return tool_interrupted();
+}
+
+static int on_epoch(void *user, const struct linnet_train_epoch *e) {
+  struct train_log *log = user;
+  double rate = e->train_seconds > 0 ? (double)e->frames / e->train_seconds : 0;
+  tool_progress_finish(&log->progress);
+  fprintf(stderr, "epoch %3u  train loss %.4f  dev loss %.4f  dev PER %6.2f %%%s  lr %.3g  %.0f frames/s (%.0f h/h)  %.0f s\n",
+          e->epoch, e->train_loss, e->dev_loss, e->dev_error, e->best ? " *" : "  ", e->learning_rate, rate,
+          rate * log->frame_seconds, e->train_seconds + e->dev_seconds);
+  return !append_epoch(log, e) || tool_interrupted();
+}
+
+static void on_batch(void *user, unsigned epoch, const size_t *utterances, size_t count) {
+  struct train_log *log = user;
+  fprintf(log->batches, "%u", epoch);
+  for (size_t i = 0; i < count; i++)
+    fprintf(log->batches, " %s", log->corpus->id(log->corpus->user, utterances[i]));
+  fputc('\n', log->batches);
+}
+
+bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches,
+                    const struct linnet_corpus *corpus, double frame_seconds) {
+  char path[sizeof log->path + 16];
+  *log = (struct train_log){.corpus = corpus, .frame_seconds = frame_seconds};
+  snprintf(log->path, sizeof log->path, "%s/log.jsonl", folder);
+  snprintf(path, sizeof path, "%s/batches.txt", folder);
+  if (!keep_epochs(log->path, epoch))
+    return false;
+  log->batches = batches ? fopen(path, epoch > 0 ? "a" : "w") : NULL;
+  if (batches && !log->batches)
+    tool_fail("%s: cannot write", path);
+  return !batches || log->batches;
+}
+
+struct linnet_train_events train_log_events(struct train_log *log) {
+  return (struct linnet_train_events){
+      .user = log, .step = on_step, .epoch = on_epoch, .batch = log->batches ? on_batch : NULL};
+}
+
+void train_log_close(struct train_log *log) {
+  tool_progress_finish(&log->progress);
+  if (log->batches)
+    fclose(log->batches);
+}
