@@ -1,25 +1,56 @@
-# Libraries outside our field. The core needs jansson and threads; CBLAS is optional.
+# Libraries outside our field, all found by pkg-config. Each is PkgConfig::NAME here, and LINNET_MODULE_NAME is what
+# pkg-config calls it. The core needs jansson and threads; CBLAS is optional; the rest is the front end's.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson>=2.9)
+
+if(LINNET_CUDA)
+  message(FATAL_ERROR "LINNET_CUDA is ON, but this version of Linnet has no CUDA backend yet (issue 6). "
+    "Configure with another preset, or with -DLINNET_CUDA=OFF.")
+endif()
+
+set(LINNET_MODULE_JANSSON "jansson>=2.9")
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET ${LINNET_MODULE_JANSSON})
+set(LINNET_CORE_NEEDS JANSSON)
 
 set(LINNET_HAVE_CBLAS OFF)
 if(LINNET_BLAS)
-  pkg_search_module(CBLAS IMPORTED_TARGET cblas openblas blas-openblas blis)
+  # The first that is there is taken; a single name asks for one.
+  set(LINNET_BLAS_PKG "cblas;openblas;blas-openblas;blis" CACHE STRING "pkg-config names of CBLAS libraries to try")
+  pkg_search_module(CBLAS IMPORTED_TARGET ${LINNET_BLAS_PKG})
   if(CBLAS_FOUND)
     set(LINNET_HAVE_CBLAS ON)
+    set(LINNET_MODULE_CBLAS ${CBLAS_MODULE_NAME})
+    list(APPEND LINNET_CORE_NEEDS CBLAS)
   else()
     message(STATUS "No CBLAS found: products use the kernels of Linnet alone")
   endif()
 endif()
 
 if(LINNET_FRONTEND)
-  # Any library with FFTW3's single-precision interface will do: -DLINNET_FFT_PKG=NAME, or FFTW_CFLAGS/FFTW_LDFLAGS.
-  set(LINNET_FFT_PKG "fftw3f" CACHE STRING "pkg-config name of the FFT library")
-  pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET ${LINNET_FFT_PKG})
-  pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile>=1.1)
-  pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
+  set(LINNET_MODULE_SNDFILE "sndfile>=1.1")
+  set(LINNET_MODULE_SOXR soxr)
+  pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET ${LINNET_MODULE_SNDFILE})
+  pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET ${LINNET_MODULE_SOXR})
+  # Any library with FFTW3's single-precision interface will do (docs/licences.md): by the name that pkg-config knows it
+  # by, or by flags.
+  set(LINNET_FFT_PKG fftw3f CACHE STRING "pkg-config name of the FFT library")
+  set(LINNET_FFT_LIBS "" CACHE STRING "How to link the FFT library, such as \"-L/opt/fft/lib -lfft\", without pkg-config")
+  set(LINNET_FFT_CFLAGS "" CACHE STRING "Where its fftw3.h is, such as -I/opt/fft/include")
+  if(LINNET_FFT_LIBS)
+    separate_arguments(FFTW_LDFLAGS UNIX_COMMAND "${LINNET_FFT_LIBS}")
+    add_library(PkgConfig::FFTW INTERFACE IMPORTED)
+    target_link_libraries(PkgConfig::FFTW INTERFACE ${FFTW_LDFLAGS})
+  else()
+    set(LINNET_MODULE_FFTW ${LINNET_FFT_PKG})
+    pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET ${LINNET_MODULE_FFTW})
+  endif()
+  separate_arguments(cflags UNIX_COMMAND "${LINNET_FFT_CFLAGS}")
+  target_compile_options(PkgConfig::FFTW INTERFACE ${cflags})
+  set(LINNET_FRONTEND_NEEDS FFTW SNDFILE SOXR)
+  set(LINNET_ALL_NEEDS ${LINNET_CORE_NEEDS} ${LINNET_FRONTEND_NEEDS})
   if(LINNET_TOOLS)
     pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
   endif()
+else()
+  set(LINNET_ALL_NEEDS ${LINNET_CORE_NEEDS})
 endif()

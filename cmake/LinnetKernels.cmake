@@ -17,10 +17,13 @@ endif()
 
 function(linnet_add_kernels result)
   set(objects "")
+  # On the source, so that it comes after the -ffp-contract=off of linnet_flags: the last one counts.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/lib/backend/cpu_vec.c" PROPERTIES COMPILE_OPTIONS
+    -ffp-contract=fast)
   foreach(set IN LISTS LINNET_KERNEL_SETS)
     add_library(linnet_kernels_${set} OBJECT "${PROJECT_SOURCE_DIR}/lib/backend/cpu_vec.c")
     target_link_libraries(linnet_kernels_${set} PRIVATE linnet_flags)
-    target_compile_options(linnet_kernels_${set} PRIVATE -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math
+    target_compile_options(linnet_kernels_${set} PRIVATE -O3 -fno-math-errno -fno-trapping-math
       ${LINNET_KERNEL_FLAGS_${set}})
     target_compile_definitions(linnet_kernels_${set} PRIVATE LINNET_KERNEL_SET=${set})
     list(APPEND objects $<TARGET_OBJECTS:linnet_kernels_${set}>)

@@ -3,8 +3,10 @@ include(CMakeDependentOption)
 
 option(LINNET_FRONTEND "Build the front end (needs FFTW, libsndfile, soxr)" ON)
 option(LINNET_TOOLS "Build the linnet command (needs the front end and popt)" ON)
-option(LINNET_TESTS "Build the tests" ON)
+string(COMPARE EQUAL "${CMAKE_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" LINNET_TOP_LEVEL)
+option(LINNET_TESTS "Build the tests" ${LINNET_TOP_LEVEL})
 option(LINNET_BLAS "Use a CBLAS library for products where no kernel of our own fits the processor" ON)
+option(LINNET_CUDA "Build the CUDA backend" OFF)
 option(LINNET_WERROR "Treat warnings as errors" OFF)
 set(LINNET_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")
 

@@ -4,8 +4,8 @@
  *   D[i][j] = min(D[i-1][j-1] + (equal ? 0 : 4), D[i][j-1] + 3, D[i-1][j] + 3)
  *
  * Going back needs to know, for each cell, which of the three it was: one byte. To keep an hour of speech in little
- * memory the table is cut into blocks of `height` rows: a first pass keeps only the row of costs above each block; then,
- * from the last block to the first, the block's bytes are computed again and walked through. */
+ * memory the table is cut into blocks of `height` rows: a first pass keeps only the row of costs above each block;
+ * then, from the last block to the first, the block's bytes are computed again and walked through. */
 #include "decoder/edit_distance.h"
 
 #include <math.h>

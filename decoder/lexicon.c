@@ -106,8 +106,7 @@ static enum linnet_status add_phone(struct builder *b, const char *phone) {
   LINNET_TRY(linnet_names_add(&b->written, phone, strlen(phone), &index, &fresh));
   if (fresh)
     LINNET_TRY(check_phone(b, phone));
-  int *grown =
-      linnet_grow(b->context, b->lexicon->labels, &b->label_capacity, b->label_count + 1, sizeof *grown);
+  int *grown = linnet_grow(b->context, b->lexicon->labels, &b->label_capacity, b->label_count + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(b);
   b->lexicon->labels = grown;
@@ -172,8 +171,7 @@ static enum linnet_status note_duplicate(struct builder *b, const char *word, si
 }
 
 static enum linnet_status append_entry(struct builder *b, struct chain *chain, const struct entry *entry) {
-  struct entry *grown =
-      linnet_grow(b->context, b->entries, &b->entry_capacity, b->entry_count + 1, sizeof *grown);
+  struct entry *grown = linnet_grow(b->context, b->entries, &b->entry_capacity, b->entry_count + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(b);
   b->entries = grown;
@@ -313,8 +311,7 @@ static enum linnet_status builder_open(struct builder *b, struct linnet_context 
 }
 
 /* Releases the builder; hands the lexicon over, or destroys it. */
-static enum linnet_status builder_close(struct builder *b, enum linnet_status status,
-                                        struct linnet_lexicon **lexicon) {
+static enum linnet_status builder_close(struct builder *b, enum linnet_status status, struct linnet_lexicon **lexicon) {
   linnet_text_close(&b->text);
   linnet_names_clear(&b->written);
   linnet_free(b->context, b->entries);
@@ -371,9 +368,13 @@ void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {
 
 /* --- look-ups --------------------------------------------------------------------------------------------------- */
 
-const struct linnet_symbols *linnet_lexicon_phones(const struct linnet_lexicon *lexicon) { return lexicon->phones; }
+const struct linnet_symbols *linnet_lexicon_phones(const struct linnet_lexicon *lexicon) {
+  return lexicon->phones;
+}
 
-size_t linnet_lexicon_count(const struct linnet_lexicon *lexicon) { return lexicon->words.count; }
+size_t linnet_lexicon_count(const struct linnet_lexicon *lexicon) {
+  return lexicon->words.count;
+}
 
 const char *linnet_lexicon_word(const struct linnet_lexicon *lexicon, size_t word) {
   return word < lexicon->words.count ? linnet_names_text(&lexicon->words, word) : NULL;
@@ -405,8 +406,8 @@ const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, si
 }
 
 enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon, const char *const *words,
-                                            size_t count, int unknown_phone, linnet_missing_word_fn missing,
-                                            void *user, int *phones, size_t capacity, size_t *length) {
+                                            size_t count, int unknown_phone, linnet_missing_word_fn missing, void *user,
+                                            int *phones, size_t capacity, size_t *length) {
   if (!lexicon || (!words && count > 0) || (!phones && capacity > 0) || !length)
     return LINNET_ERROR_ARGUMENT;
   *length = 0;

@@ -6,14 +6,16 @@
 
 enum { LINNET_NAMES_MAX = 1 << 28 };
 
+struct linnet_name {
+  const char *text; /* stays where it is until the table is cleared */
+  uint32_t hash;
+};
+
 /* Zero-initialise, set `context`; release with linnet_names_clear. */
 struct linnet_names {
   struct linnet_context *context;
   size_t count, capacity;
-  struct linnet_name {
-    const char *text; /* stays where it is until the table is cleared */
-    uint32_t hash;
-  } *names;
+  struct linnet_name *names;
   uint32_t *slots; /* open addressing: index + 1, 0 is free; slot_count is a power of two, at most half of it used */
   size_t slot_count;
   struct linnet_names_block *blocks; /* where the strings lie */

@@ -1,4 +1,4 @@
-/* The insides of a scorer, shared by what fills it (score.c) and what evaluates it (score_statistics.c). */
+/* The insides of a scorer, shared by what fills it (scorer.c) and what evaluates it (scorer_statistics.c). */
 #ifndef LINNET_SCORER_H
 #define LINNET_SCORER_H
 
@@ -35,5 +35,16 @@ struct linnet_scorer {
   size_t edit_count, edit_capacity;
   struct linnet_confusion *confusions; /* what linnet_scorer_confusions gave last */
 };
+
+/* One step of an alignment; *reference and *hypothesis are the indices of the next tokens, and move. */
+static inline struct linnet_score_pair linnet_scorer_step(const struct linnet_scorer *scorer, uint8_t edit,
+                                                          size_t *reference, size_t *hypothesis) {
+  struct linnet_score_pair pair = {NULL, NULL};
+  if (edit != LINNET_EDIT_INSERTION)
+    pair.reference = linnet_names_text(&scorer->vocabulary, (size_t)scorer->tokens[(*reference)++]);
+  if (edit != LINNET_EDIT_DELETION)
+    pair.hypothesis = linnet_names_text(&scorer->vocabulary, (size_t)scorer->tokens[(*hypothesis)++]);
+  return pair;
+}
 
 #endif

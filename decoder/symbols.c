@@ -141,7 +141,8 @@ enum linnet_status linnet_symbols_from_names(const struct linnet_names *names, s
   struct linnet_context *context = names->context;
   *symbols = NULL;
   if (linnet_names_find(names, LINNET_BLANK, strlen(LINNET_BLANK)) != LINNET_NOT_FOUND)
-    return linnet_fail(context, LINNET_ERROR_FORMAT, "'" LINNET_BLANK "' is the blank and cannot be a token: rename it");
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "'" LINNET_BLANK "' is the blank and cannot be a token: rename it");
   const struct linnet_name **sorted = linnet_alloc(context, names->count, sizeof *sorted);
   if (!sorted)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu symbols", names->count);
@@ -176,11 +177,12 @@ enum linnet_status linnet_symbols_copy(struct linnet_context *context, const str
 
 /* --- look-ups --------------------------------------------------------------------------------------------------- */
 
-int linnet_symbols_count(const struct linnet_symbols *symbols) { return (int)symbols->names.count; }
+int linnet_symbols_count(const struct linnet_symbols *symbols) {
+  return (int)symbols->names.count;
+}
 
 const char *linnet_symbols_name(const struct linnet_symbols *symbols, int index) {
-  return index < 0 || index >= linnet_symbols_count(symbols) ? NULL
-                                                             : linnet_names_text(&symbols->names, (size_t)index);
+  return index < 0 || index >= linnet_symbols_count(symbols) ? NULL : linnet_names_text(&symbols->names, (size_t)index);
 }
 
 int linnet_symbols_find(const struct linnet_symbols *symbols, const char *name) {

@@ -26,8 +26,7 @@ struct linnet_transcripts {
 
 /* Appends a token to those of all utterances. */
 static enum linnet_status add_token(struct linnet_transcripts *t, const char *token) {
-  const char **grown =
-      linnet_grow(t->text.context, t->tokens, &t->token_capacity, t->token_count + 1, sizeof *grown);
+  const char **grown = linnet_grow(t->text.context, t->tokens, &t->token_capacity, t->token_count + 1, sizeof *grown);
   if (!grown)
     return linnet_fail(t->text.context, LINNET_ERROR_MEMORY, "%s:%zu: out of memory after %zu tokens", t->text.name,
                        t->text.line, t->token_count);
@@ -43,8 +42,8 @@ static enum linnet_status add_utterance(struct linnet_transcripts *t, const char
   struct utterance *grown =
       linnet_grow(t->text.context, t->utterances, &t->utterance_capacity, count + 1, sizeof *grown);
   if (!grown)
-    return linnet_fail(t->text.context, LINNET_ERROR_MEMORY, "%s:%zu: out of memory after %zu utterances",
-                       t->text.name, t->text.line, count);
+    return linnet_fail(t->text.context, LINNET_ERROR_MEMORY, "%s:%zu: out of memory after %zu utterances", t->text.name,
+                       t->text.line, count);
   t->utterances = grown;
   LINNET_TRY(linnet_names_add(&t->ids, id, length, index, fresh));
   if (*fresh)
@@ -279,7 +278,9 @@ enum linnet_status linnet_transcripts_load_text_phone(struct linnet_context *con
   return transcripts_done(t, status, transcripts);
 }
 
-size_t linnet_transcripts_count(const struct linnet_transcripts *transcripts) { return transcripts->ids.count; }
+size_t linnet_transcripts_count(const struct linnet_transcripts *transcripts) {
+  return transcripts->ids.count;
+}
 
 const char *linnet_transcripts_id(const struct linnet_transcripts *transcripts, size_t index) {
   return index < transcripts->ids.count ? linnet_names_text(&transcripts->ids, index) : NULL;

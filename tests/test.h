@@ -31,8 +31,9 @@ static int test_checks, test_failures;
 /* REQUIRE: like CHECK, but what follows makes no sense without it. */
 #define REQUIRE(condition, ...)                                                                                        \
   do {                                                                                                                 \
+    int test_failures_before_ = test_failures;                                                                         \
     CHECK(condition, __VA_ARGS__);                                                                                     \
-    if (!(condition))                                                                                                  \
+    if (test_failures > test_failures_before_)                                                                         \
       exit(1);                                                                                                         \
   } while (0)
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,7 @@
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
 static char *option_kernels;
-static bool line_shown; /* a progress line is on the terminal */
+static atomic_bool line_shown; /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_common_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "Worker threads (default: one per processor)", "N"},
@@ -24,9 +25,8 @@ struct poptOption tool_common_options[] = {
 /* --- messages --------------------------------------------------------------------------------------------------- */
 
 static void clear_line(void) {
-  if (line_shown)
+  if (atomic_exchange(&line_shown, false))
     fputs("\r\033[K", stderr);
-  line_shown = false;
 }
 
 static void print_message(const char *kind, const char *format, va_list arguments) {
@@ -118,7 +118,7 @@ const char **tool_arguments(poptContext parsed, size_t least, size_t most, size_
   if (*count > most)
     tool_usage("'%s' is one argument too many", arguments[most]);
   else
-    tool_usage("%zu of %zu arguments are missing", least - *count, least);
+    tool_usage(least - *count == 1 ? "an argument is missing" : "arguments are missing");
   return NULL;
 }
 
@@ -258,10 +258,10 @@ void tool_write_json_string(FILE *stream, const char *text) {
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
-/* Devices and pipes are written to, not replaced. */
+/* Devices, pipes and links (/dev/stdout is one) are written to, not replaced. */
 static bool is_special(const char *path) {
   struct stat status;
-  return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  return lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 static char *temporary_name(const char *path) {

@@ -44,19 +44,11 @@ static int16_t to_int16(float sample) {
   return rounded > 32767 ? 32767 : rounded < -32768 ? -32768 : (int16_t)rounded;
 }
 
-/* Reads a recording as if it had been played `speed` times as fast: its samples at rate / speed are taken for samples
- * at the rate. */
-static enum linnet_status read_clip(struct linnet_context *context, const char *path, double rate, double speed,
-                                    struct clip *clip) {
-  struct linnet_audio_settings settings;
-  struct linnet_audio *audio = NULL;
+/* Takes all samples of an open input, which is closed. */
+static enum linnet_status take_clip(struct linnet_context *context, struct linnet_audio *audio, struct clip *clip) {
   float *samples = NULL;
   size_t count = 0;
-  linnet_audio_settings_default(&settings);
-  settings.sample_rate = rate / speed;
-  enum linnet_status status = linnet_audio_open(context, path, &settings, &audio);
-  if (status == LINNET_OK)
-    status = linnet_audio_read_all(audio, &samples, &count);
+  enum linnet_status status = linnet_audio_read_all(audio, &samples, &count);
   if (status == LINNET_OK) {
     clip->samples = malloc((count + 1) * sizeof *clip->samples);
     clip->count = clip->samples ? count : 0;
@@ -69,6 +61,34 @@ static enum linnet_status read_clip(struct linnet_context *context, const char *
   return status;
 }
 
+static enum linnet_status read_clip(struct linnet_context *context, const char *path, double rate, struct clip *clip) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = rate;
+  enum linnet_status status = linnet_audio_open(context, path, &settings, &audio);
+  return status == LINNET_OK ? take_clip(context, audio, clip) : status;
+}
+
+static bool little_endian(void) {
+  const uint16_t one = 1;
+  return *(const unsigned char *)&one == 1;
+}
+
+/* The clip played `speed` times as fast: what it holds at rate / speed is taken for samples at the rate. */
+static enum linnet_status change_speed(struct linnet_context *context, const struct clip *clip, double rate,
+                                       double speed, struct clip *changed) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = little_endian() ? LINNET_SAMPLE_S16LE : LINNET_SAMPLE_S16BE;
+  settings.raw_rate = rate;
+  settings.sample_rate = rate / speed;
+  enum linnet_status status =
+      linnet_audio_open_memory(context, clip->samples, clip->count * sizeof *clip->samples, &settings, &audio);
+  return status == LINNET_OK ? take_clip(context, audio, changed) : status;
+}
+
 static double sample_rate(const struct train_corpus *corpus) {
   return corpus->config->feature_config.fbank.sample_rate;
 }
@@ -76,10 +96,10 @@ static double sample_rate(const struct train_corpus *corpus) {
 static enum linnet_status read_utterance(struct linnet_context *context, const struct train_corpus *corpus,
                                          struct utterance *u) {
   const struct train_config *config = corpus->config;
-  enum linnet_status status = read_clip(context, u->path, sample_rate(corpus), 1, &u->audio[0]);
+  enum linnet_status status = read_clip(context, u->path, sample_rate(corpus), &u->audio[0]);
   for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
     if (config->speeds[i] != 1)
-      status = read_clip(context, u->path, sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
+      status = change_speed(context, &u->audio[0], sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
   return status;
 }
 
@@ -111,7 +131,7 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
   for (size_t i = 0; good && corpus->noise && i < total; i++) {
     const char *const *path = linnet_transcripts_tokens(list, i, &tokens);
     struct clip clip = {0};
-    good = tokens == 1 && read_clip(context, path[0], sample_rate(corpus), 1, &clip) == LINNET_OK;
+    good = tokens == 1 && read_clip(context, path[0], sample_rate(corpus), &clip) == LINNET_OK;
     corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
     if (!good)
       tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),

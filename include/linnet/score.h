@@ -81,7 +81,7 @@ LINNET_API void linnet_scorer_destroy(struct linnet_scorer *scorer);
 struct linnet_score_sum {
   const char *name; /* the speaker, NULL in the total; lives as long as the scorer */
   struct linnet_score score;
-  size_t utterances, wrong; /* wrong ones have at least one error, or are lost */
+  size_t utterances, wrong; /* wrong ones have at least one error */
   size_t lost;
 };
 

@@ -20,7 +20,14 @@
 #include "ops/gemm_vec.h"
 
 #include "ops/ctc_vec.h"
+#include "ops/dropout_vec.h"
+#include "ops/layernorm_vec.h"
 #include "ops/linear_attention_vec.h"
+#include "ops/log_softmax_vec.h"
+#include "ops/optimizer_vec.h"
+#include "ops/vector_vec.h"
+
+#include "ops/depthwise_conv_vec.h"
 
 #define TABLE_NAME_(set) linnet_ops_##set
 #define TABLE_NAME(set) TABLE_NAME_(set)
@@ -35,23 +42,23 @@ const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {
     .gemm_work = GEMM_WORK,
     .pack_b_size = pack_b_size_vec,
     .pack_b = pack_b_vec,
-    .layernorm_forward = linnet_layernorm_forward_reference,
-    .layernorm_backward = linnet_layernorm_backward_reference,
-    .dropout = linnet_dropout_reference,
-    .activation_forward = linnet_activation_forward_reference,
-    .activation_backward = linnet_activation_backward_reference,
-    .glu_forward = linnet_glu_forward_reference,
-    .glu_backward = linnet_glu_backward_reference,
-    .conv_forward = linnet_conv_forward_reference,
-    .conv_backward = linnet_conv_backward_reference,
+    .layernorm_forward = layernorm_forward_vec,
+    .layernorm_backward = layernorm_backward_vec,
+    .dropout = dropout_vec,
+    .activation_forward = activation_forward_vec,
+    .activation_backward = activation_backward_vec,
+    .glu_forward = glu_forward_vec,
+    .glu_backward = glu_backward_vec,
+    .conv_forward = conv_forward_vec,
+    .conv_backward = conv_backward_vec,
     .attention_accumulate = attention_accumulate_vec,
     .attention_apply = attention_apply_vec,
     .attention_forward = attention_forward_vec,
     .attention_backward = attention_backward_vec,
-    .log_softmax = linnet_log_softmax_reference,
+    .log_softmax = log_softmax_vec,
     .ctc = ctc_vec,
-    .update = linnet_update_reference,
-    .sum_of_squares = linnet_sum_of_squares_reference,
-    .add = linnet_add_reference,
-    .column_sum = linnet_column_sum_reference,
+    .update = update_vec,
+    .sum_of_squares = sum_of_squares_vec,
+    .add = add_vec,
+    .column_sum = column_sum_vec,
 };

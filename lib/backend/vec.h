@@ -97,6 +97,16 @@ VEC_INLINE void vf_store_n(float *x, vf v, size_t n) {
 #endif
 }
 
+/* The same for the first min(n, VW): a row of n elements from its end, or anywhere in it. */
+VEC_INLINE vf vf_load_part(const float *x, size_t n) { return n >= VW ? vf_load(x) : vf_load_n(x, n); }
+
+VEC_INLINE void vf_store_part(float *x, vf v, size_t n) {
+  if (n >= VW)
+    vf_store(x, v);
+  else
+    vf_store_n(x, v, n);
+}
+
 /* --- Lane by lane. Comparisons (a < b and so on) give lanes of 0 or -1. */
 
 VEC_INLINE vf vf_select(vi condition, vf yes, vf no) { return (vf)((condition & (vi)yes) | (~condition & (vi)no)); }

@@ -9,6 +9,8 @@ static size_t describe(const struct linnet_ops *ops, const real *weights, size_t
   if (!ops->pack_b)
     return 0;
   size_t size = (ops->pack_b_size(in, out) + 15) / 16 * 16;
+  if (size > 2 * in * out)
+    return 0; /* a narrow map would be mostly padding: a small file could ask for 30 times its size */
   if (packed) {
     ops->pack_b(true, in, out, map->weight, in, packed);
     map->packed = packed;
@@ -52,6 +54,7 @@ enum linnet_status linnet_maps_create(struct linnet_context *context, const stru
   maps->context = context;
   maps->layers = linnet_calloc(context, config->layers, sizeof *maps->layers);
   size_t size = maps->layers ? describe_all(ops, config, parameters, weights, maps) : 0;
+  maps->packed_size = size;
   if (size > 0)
     maps->packed = linnet_alloc(context, size, sizeof(real));
   if (!maps->layers || (size > 0 && !maps->packed)) {

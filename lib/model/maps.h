@@ -23,7 +23,8 @@ struct linnet_maps {
   struct linnet_context *context;
   struct linnet_map input, output;
   struct linnet_layer_maps *layers;
-  real *packed; /* all packed weights, one block */
+  real *packed; /* (packed_size): all packed weights, one block */
+  size_t packed_size;
 };
 
 /* Lays out all maps of `weights`, which must outlive the result. */

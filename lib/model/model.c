@@ -326,7 +326,9 @@ static enum linnet_status load_all(struct linnet_model *model, const struct linn
   LINNET_TRY(linnet_parameters_create(model->context, &model->config, &model->parameters));
   LINNET_TRY(load_weights(model, file));
   LINNET_TRY(copy_metadata(model, file));
-  return linnet_maps_create(model->context, &model->config, model->parameters, model->weights, &model->maps);
+  LINNET_TRY(linnet_maps_create(model->context, &model->config, model->parameters, model->weights, &model->maps));
+  model->memory += model->maps->packed_size * sizeof(real);
+  return LINNET_OK;
 }
 
 static enum linnet_status load(struct linnet_context *context, const struct linnet_safetensors *file,

@@ -25,6 +25,7 @@ enum {
   GEMM_HEIGHT = 96,         /* multiple of GEMM_ROWS */
   GEMM_WIDTH = 768,         /* columns of B packed at a time, multiple of GEMM_COLUMNS */
   GEMM_STRIPS = 192,        /* rows of A packed at a time, multiple of GEMM_HEIGHT */
+  GEMM_AHEAD = 32,           /* rows that packing fetches ahead */
   GEMM_WORK = GEMM_DEPTH * (GEMM_WIDTH + GEMM_STRIPS) + 16
 };
 
@@ -75,8 +76,10 @@ static void gemm_pack_transposed(size_t depth, size_t columns, size_t panel, con
 VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, const float *from, size_t ld, float *to) {
   size_t full = n / panel * panel;
   for (size_t d = 0; d < depth; d++, from += ld, to += panel) {
-    for (size_t j = 0; j < full; j += panel)
+    for (size_t j = 0; j < full; j += panel) {
+      __builtin_prefetch(from + GEMM_AHEAD * ld + j);
       memcpy(to + j * depth, from + j, panel * sizeof(float));
+    }
     for (size_t j = full; j < n; j++)
       to[full * depth + j - full] = from[j];
     if (n > full)
@@ -130,26 +133,15 @@ struct gemm_right {
   enum linnet_activation activation;
 };
 
-VEC_INLINE void gemm_finish_vector(const struct gemm_right *to, size_t n, float *c, const float *bias) {
-  vf x = n == VW ? vf_load(c) : vf_load_n(c, n);
-  if (bias)
-    x += n == VW ? vf_load(bias) : vf_load_n(bias, n);
-  x = activation_value(to->activation, x);
-  if (n == VW)
-    vf_store(c, x);
-  else
-    vf_store_n(c, x, n);
-}
-
 /* Bias and activation of (rows, columns) at `c`. */
 static void gemm_finish(const struct gemm_right *to, size_t rows, size_t columns, float *c, const float *bias) {
-  for (size_t i = 0; i < rows; i++, c += to->ldc) {
-    size_t j = 0;
-    for (; j + VW <= columns; j += VW)
-      gemm_finish_vector(to, VW, c + j, bias ? bias + j : NULL);
-    if (j < columns)
-      gemm_finish_vector(to, columns - j, c + j, bias ? bias + j : NULL);
-  }
+  for (size_t i = 0; i < rows; i++, c += to->ldc)
+    for (size_t j = 0; j < columns; j += VW) {
+      vf x = vf_load_part(c + j, columns - j);
+      if (bias)
+        x += vf_load_part(bias + j, columns - j);
+      vf_store_part(c + j, activation_value(to->activation, x), columns - j);
+    }
 }
 
 /* Keeps the compiler from computing a pointer from others, and all rows' addresses ahead: they would not fit into

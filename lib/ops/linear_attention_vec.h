@@ -20,7 +20,8 @@ typedef float attention_operand[ATTENTION_FLOATS] __attribute__((aligned(64)));
 typedef float attention_square[ATTENTION_WIDTH * ATTENTION_WIDTH] __attribute__((aligned(64)));
 
 static struct attention_head attention_head(const struct linnet_attention_shape *s) {
-  return (struct attention_head){s->width, (s->width + VW - 1) / VW * VW, s->ld, s->heads * s->width};
+  return (struct attention_head){
+      .width = s->width, .stride = (s->width + VW - 1) / VW * VW, .ld = s->ld, .out_ld = s->heads * s->width};
 }
 
 static size_t attention_rows(const struct attention_head *h) {
@@ -32,19 +33,6 @@ VEC_INLINE vf attention_phi(vf x, vf *slope) {
   *slope = vf_exp_negative(vf_min(zero, x));
   return *slope + vf_max(zero, x);
 }
-
-/* Lanes j ... of a row of `width`, zero beyond. */
-VEC_INLINE vf attention_load(const float *x, size_t width, size_t j) {
-  return width - j >= VW ? vf_load(x + j) : vf_load_n(x + j, width - j);
-}
-
-VEC_INLINE void attention_store(float *x, vf v, size_t width, size_t j) {
-  if (width - j >= VW)
-    vf_store(x + j, v);
-  else
-    vf_store_n(x + j, v, width - j);
-}
-
 
 /* Row loops below are inlined twice: for the usual width, whose loops over vectors unroll then, and for any.
  *
@@ -66,16 +54,20 @@ static const float *attention_panels(bool transpose, size_t width, const float *
 /* --- Forward */
 
 /* phi of keys, and their sum into z. */
-VEC_INLINE void attention_keys(size_t rows, const size_t width, const size_t ld, const size_t stride, const float *k,
-                               float *phi, float *z_add) {
-  for (size_t j = 0; j < width; j += VW) {
-    vf sum = vf_set(0), slope;
-    for (size_t t = 0; t < rows; t++) {
-      vf f = attention_phi(attention_load(k + t * ld, width, j), &slope);
-      vf_store(phi + t * stride + j, f);
-      sum += f;
+VEC_INLINE void attention_keys(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
+                               const float *k, float *phi, float *z_add) {
+  for (size_t t = 0; t < rows; t++, k += h->ld, phi += stride) {
+    for (size_t j = 0; j < width; j += VW) {
+      vf slope, f = attention_phi(vf_load_part(k + j, width - j), &slope);
+      vf_store(phi + j, f);
     }
-    attention_store(z_add, attention_load(z_add, width, j) + sum, width, j);
+  }
+  phi -= rows * stride;
+  for (size_t j = 0; j < width; j += VW) {
+    vf sum = vf_set(0);
+    for (size_t t = 0; t < rows; t++)
+      sum += vf_load(phi + t * stride + j);
+    vf_store_part(z_add + j, vf_load_part(z_add + j, width - j) + sum, width - j);
   }
 }
 
@@ -83,7 +75,10 @@ static void attention_accumulate_block(const struct attention_head *h, size_t ro
                                        float *state_add) {
   attention_operand phi, values;
   size_t w = h->width;
-  attention_keys(rows, w, h->ld, h->stride, k, phi, state_add + w * w);
+  if (w == 32)
+    attention_keys(h, 32, 32, rows, k, phi, state_add + w * w);
+  else
+    attention_keys(h, w, h->stride, rows, k, phi, state_add + w * w);
   gemm_pack_straight(rows, w, GEMM_COLUMNS, v, h->ld, values);
   attention_product(w, w, rows, gemm_left(phi, 1, h->stride), values, state_add, w, true);
 }
@@ -103,13 +98,13 @@ static void attention_accumulate_vec(const struct linnet_attention_shape *s, siz
 }
 
 /* phi of queries over their normaliser. */
-VEC_INLINE void attention_queries(size_t rows, const size_t width, const size_t ld, const size_t stride,
+VEC_INLINE void attention_queries(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
                                   const float *q, const float *z, float *phi) {
-  for (size_t t = 0; t < rows; t++, q += ld, phi += stride) {
+  for (size_t t = 0; t < rows; t++, q += h->ld, phi += stride) {
     vf dot = vf_set(0), slope;
     for (size_t j = 0; j < width; j += VW) {
-      vf f = attention_phi(attention_load(q, width, j), &slope);
-      dot += f * attention_load(z, width, j);
+      vf f = attention_phi(vf_load_part(q + j, width - j), &slope);
+      dot += f * vf_load_part(z + j, width - j);
       vf_store(phi + j, f);
     }
     float scale = 1 / (vf_sum(dot) + (float)LINNET_ATTENTION_EPSILON);
@@ -124,9 +119,9 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
   attention_square room;
   size_t w = h->width;
   if (w == 32)
-    attention_queries(rows, 32, h->ld, 32, q, state + w * w, phi);
+    attention_queries(h, 32, 32, rows, q, state + w * w, phi);
   else
-    attention_queries(rows, w, h->ld, h->stride, q, state + w * w, phi);
+    attention_queries(h, w, h->stride, rows, q, state + w * w, phi);
   attention_product(rows, w, w, gemm_left(phi, h->stride, 1), attention_panels(false, w, state, room), out, h->out_ld,
                     false);
 }
@@ -172,17 +167,17 @@ VEC_INLINE void attention_query_gradients(const struct attention_head *h, const 
     float *phi = g->phi + t * stride;
     vf dot = vf_set(0), projected = vf_set(0), slope;
     for (size_t j = 0; j < width; j += VW) {
-      vf f = attention_phi(attention_load(q, width, j), &slope);
+      vf f = attention_phi(vf_load_part(q + j, width - j), &slope);
       vf_store(phi + j, f);
       vf_store(g->slope + t * stride + j, slope);
-      dot += f * attention_load(z, width, j);
-      projected += attention_load(dout, width, j) * attention_load(out, width, j);
+      dot += f * vf_load_part(z + j, width - j);
+      projected += vf_load_part(dout + j, width - j) * vf_load_part(out + j, width - j);
     }
     float scale = 1 / (vf_sum(dot) + (float)LINNET_ATTENTION_EPSILON), e = -vf_sum(projected) * scale;
     g->e[t] = e;
     for (size_t j = 0; j < width; j += VW) {
-      vf_store(g->n + t * stride + j, attention_load(dout, width, j) * scale);
-      attention_store(dz_add, attention_load(dz_add, width, j) + vf_load(phi + j) * e, width, j);
+      vf_store(g->n + t * stride + j, vf_load_part(dout + j, width - j) * scale);
+      vf_store_part(dz_add + j, vf_load_part(dz_add + j, width - j) + vf_load(phi + j) * e, width - j);
     }
   }
 }
@@ -192,8 +187,8 @@ VEC_INLINE void attention_slopes(size_t rows, const size_t width, const size_t l
                                  const struct attention_gradient *g, const float *e, const float *z, float *gradient) {
   for (size_t t = 0; t < rows; t++, gradient += ld)
     for (size_t j = 0; j < width; j += VW) {
-      vf sum = vf_load(g->product + t * stride + j) + attention_load(z, width, j) * (e ? e[t] : 1);
-      attention_store(gradient, sum * vf_load(g->slope + t * stride + j), width, j);
+      vf sum = vf_load(g->product + t * stride + j) + vf_load_part(z + j, width - j) * (e ? e[t] : 1);
+      vf_store_part(gradient + j, sum * vf_load(g->slope + t * stride + j), width - j);
     }
 }
 
@@ -223,14 +218,15 @@ static void attention_backward_queries(const struct attention_head *h, size_t ro
     attention_slopes(rows, w, h->ld, h->stride, &g, g.e, z, dq);
 }
 
-VEC_INLINE void attention_key_slopes(size_t rows, const size_t width, const size_t ld, const size_t stride,
-                                     const float *k, struct attention_gradient *g) {
-  for (size_t t = 0; t < rows; t++, k += ld)
+VEC_INLINE void attention_key_slopes(const struct attention_head *h, const size_t width, const size_t stride,
+                                     size_t rows, const float *k, struct attention_gradient *g) {
+  for (size_t t = 0; t < rows; t++, k += h->ld) {
     for (size_t j = 0; j < width; j += VW) {
       vf slope;
-      vf_store(g->phi + t * stride + j, attention_phi(attention_load(k, width, j), &slope));
+      vf_store(g->phi + t * stride + j, attention_phi(vf_load_part(k + j, width - j), &slope));
       vf_store(g->slope + t * stride + j, slope);
     }
+  }
 }
 
 static void attention_backward_keys(const struct attention_head *h, size_t rows, const float *k, const float *v,
@@ -240,9 +236,9 @@ static void attention_backward_keys(const struct attention_head *h, size_t rows,
   size_t w = h->width;
   const float *dz = dstate + w * w;
   if (w == 32)
-    attention_key_slopes(rows, 32, h->ld, 32, k, &g);
+    attention_key_slopes(h, 32, 32, rows, k, &g);
   else
-    attention_key_slopes(rows, w, h->ld, h->stride, k, &g);
+    attention_key_slopes(h, w, h->stride, rows, k, &g);
   attention_product(rows, w, w, gemm_left(g.phi, h->stride, 1), attention_panels(false, w, dstate, room), dv, h->ld,
                     false);
   attention_product(rows, w, w, gemm_left(v, h->ld, 1), attention_panels(true, w, dstate, room), g.product, h->stride,

@@ -108,25 +108,30 @@ prepare_folder() {
 	flock -n 9 || die "$out: another make_corpus.sh is at work there; wait for it or choose another --out"
 	if [ -f "$out/.made" ] && [ "$(cat "$out/.made")" = "$1" ]; then
 		say "$out: already made"
+		rm -rf "$work"
 		exit 0
 	fi
 	if [ -f "$work/arguments" ] && [ "$(cat "$work/arguments")" = "$1" ]; then
 		say "$out: going on with an interrupted run"
 	elif [ -f "$out/.made" ] || [ -f "$work/arguments" ]; then
 		say "$out: was made with other arguments, making it anew"
+		# in this order, so that a run that ends between any two lines is not taken for a good one
+		mkdir -p "$work"
+		echo 'being cleared' >"$work/arguments"
+		rm -f "$out/.made" "$out"/new.{wav,txt,phones}
 		for set in $sets; do
 			rm -rf "${out:?}/$set"
 		done
-		rm -rf "$work" "$out/.made" "$out"/new.{wav,txt,phones}
-	elif [ -n "$(find "$out" -mindepth 1 ! -name .lock -print -quit)" ]; then
+		find "$work" -mindepth 1 ! -name arguments -delete
+	elif [ -n "$(find "$out" -mindepth 1 -maxdepth 1 ! -name .lock ! -name .work -print -quit)" ]; then
 		die "$out: holds files that are no corpus of this script; choose another --out"
 	fi
 	mkdir -p "$work/new/audio"
+	printf '%s\n' "$1" >"$work/arguments"
 	for set in $sets; do
 		mkdir -p "$out/$set/audio"
 	done
 	rm -rf "$work"/tmp.*
-	printf '%s\n' "$1" >"$work/arguments"
 }
 
 make_sentences() {

@@ -14,11 +14,7 @@ static size_t list_errors(const struct linnet_scorer *scorer, const struct linne
   size_t i = u->token, j = u->token + u->reference_count, count = 0;
   for (size_t k = 0; k < u->edit_count; k++) {
     uint8_t edit = scorer->edits[u->edit + k];
-    struct linnet_score_pair pair = {NULL, NULL};
-    if (edit != LINNET_EDIT_INSERTION)
-      pair.reference = linnet_names_text(&scorer->vocabulary, (size_t)scorer->tokens[i++]);
-    if (edit != LINNET_EDIT_DELETION)
-      pair.hypothesis = linnet_names_text(&scorer->vocabulary, (size_t)scorer->tokens[j++]);
+    struct linnet_score_pair pair = linnet_scorer_step(scorer, edit, &i, &j);
     if (edit != LINNET_EDIT_MATCH)
       list[count++] = (struct linnet_confusion){pair, 1};
   }

@@ -152,8 +152,7 @@ static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t use
     LINNET_TRY(normalise(scorer, tokens[i], &index));
     if (index == LINNET_NOT_FOUND)
       continue;
-    int *grown =
-        linnet_grow(scorer->context, scorer->tokens, &scorer->token_capacity, used + *kept + 1, sizeof *grown);
+    int *grown = linnet_grow(scorer->context, scorer->tokens, &scorer->token_capacity, used + *kept + 1, sizeof *grown);
     if (!grown)
       return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu tokens", used + *kept);
     scorer->tokens = grown;
@@ -184,8 +183,8 @@ static enum linnet_status reserve_utterance(struct linnet_scorer *scorer) {
                                                  scorer->ids.count + 1, sizeof *utterances);
   if (utterances)
     scorer->utterances = utterances;
-  struct linnet_score_sum *sums = linnet_grow(scorer->context, scorer->sums, &scorer->sum_capacity,
-                                              scorer->speakers.count + 1, sizeof *sums);
+  struct linnet_score_sum *sums =
+      linnet_grow(scorer->context, scorer->sums, &scorer->sum_capacity, scorer->speakers.count + 1, sizeof *sums);
   if (sums)
     scorer->sums = sums;
   if (!utterances || !sums)
@@ -200,7 +199,7 @@ static void add_to_sum(struct linnet_score_sum *sum, const struct linnet_scored 
   sum->score.insertions += s->insertions;
   sum->score.deletions += s->deletions;
   sum->utterances++;
-  sum->wrong += u->lost || s->substitutions + s->insertions + s->deletions > 0;
+  sum->wrong += s->substitutions + s->insertions + s->deletions > 0;
   sum->lost += u->lost;
 }
 
@@ -275,8 +274,8 @@ static enum linnet_status check_extra(struct linnet_scorer *scorer, const struct
     return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
                        "%zu of %zu hypotheses have no reference, the first is '%.100s': is it the right reference?",
                        extra, count, first);
-  linnet_log(scorer->context, LINNET_LOG_WARNING, "%zu hypotheses without reference are left out, the first is '%.100s'",
-             extra, first);
+  linnet_log(scorer->context, LINNET_LOG_WARNING,
+             "%zu hypotheses without reference are left out, the first is '%.100s'", extra, first);
   return LINNET_OK;
 }
 
@@ -326,15 +325,21 @@ enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
-struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer) { return scorer->total; }
+struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer) {
+  return scorer->total;
+}
 
-size_t linnet_scorer_speakers(const struct linnet_scorer *scorer) { return scorer->speakers.count; }
+size_t linnet_scorer_speakers(const struct linnet_scorer *scorer) {
+  return scorer->speakers.count;
+}
 
 struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer, size_t index) {
   return index < scorer->speakers.count ? scorer->sums[index] : (struct linnet_score_sum){.name = ""};
 }
 
-size_t linnet_scorer_utterances(const struct linnet_scorer *scorer) { return scorer->ids.count; }
+size_t linnet_scorer_utterances(const struct linnet_scorer *scorer) {
+  return scorer->ids.count;
+}
 
 struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_scorer *scorer, size_t index) {
   if (index >= scorer->ids.count)
@@ -354,12 +359,6 @@ void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index, s
     return;
   const struct linnet_scored *u = &scorer->utterances[index];
   size_t i = u->token, j = u->token + u->reference_count;
-  for (size_t k = 0; k < u->edit_count; k++) {
-    uint8_t edit = scorer->edits[u->edit + k];
-    pairs[k] = (struct linnet_score_pair){NULL, NULL};
-    if (edit != LINNET_EDIT_INSERTION)
-      pairs[k].reference = linnet_names_text(&scorer->vocabulary, (size_t)scorer->tokens[i++]);
-    if (edit != LINNET_EDIT_DELETION)
-      pairs[k].hypothesis = linnet_names_text(&scorer->vocabulary, (size_t)scorer->tokens[j++]);
-  }
+  for (size_t k = 0; k < u->edit_count; k++)
+    pairs[k] = linnet_scorer_step(scorer, scorer->edits[u->edit + k], &i, &j);
 }

@@ -1,0 +1,41 @@
+/* Where the bytes of an audio input come from: memory, a regular file read by position, or a pipe. */
+#ifndef LINNET_AUDIO_BYTES_H
+#define LINNET_AUDIO_BYTES_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+struct linnet_bytes {
+  struct linnet_context *context;
+  char *name;                /* for messages */
+  const unsigned char *data; /* the input in memory, NULL for files and pipes that are read on */
+  void *owned;               /* what was slurped, else NULL */
+  int fd;                    /* -1: none */
+  bool owns_fd, seekable;
+  int64_t base;     /* offset in the file at which the input begins */
+  int64_t size;     /* bytes; -1 on a pipe */
+  int64_t position; /* of the next byte */
+  int error;        /* errno of a read that failed, else 0 */
+};
+
+/* Each takes the name by copy. On failure nothing needs closing. */
+enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const char *path, struct linnet_bytes *bytes);
+enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, const char *name,
+                                        struct linnet_bytes *bytes);
+enum linnet_status linnet_bytes_open_memory(struct linnet_context *context, const void *data, size_t size,
+                                            const char *name, struct linnet_bytes *bytes);
+
+/* Reads a pipe to its end, so that it becomes seekable; nothing happens to what is seekable already. */
+enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes);
+
+/* One read of up to `n` bytes, blocking on pipes; 0 at the end, and after an error, which is kept in `error`. */
+size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n);
+
+/* LINNET_ERROR_IO with a sentence if reading failed. */
+enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes);
+
+/* Harmless on a struct of zeros. */
+void linnet_bytes_close(struct linnet_bytes *bytes);
+
+#endif

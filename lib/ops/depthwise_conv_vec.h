@@ -1,0 +1,173 @@
+/* Depthwise convolution over time, a vector of channels after the other, in spans of frames that stay in L2. Where the
+ * windows of CONV_BLOCK frames lie inside the sequence and the kernel is the usual 15, the frames' sums stay in
+ * registers while the inputs they share pass by; elsewhere one frame at a time. Both add the taps in the same order. */
+
+enum { CONV_KERNEL = 15, CONV_BLOCK = 8, CONV_SPAN = 128 };
+
+/* One sequence and one vector of channels; pointers at the first channel. */
+struct conv_lanes {
+  size_t frames, width, kernel, channels; /* channels: of the vector, may be more than VW */
+  const float *x, *w, *bias;              /* bias NULL: 0 */
+  bool reverse;                           /* taps in reverse order, as the gradient of x wants them */
+  float *y;
+};
+
+static inline const float *conv_tap(const struct conv_lanes *l, size_t j) {
+  return l->w + (l->reverse ? l->kernel - 1 - j : j) * l->width;
+}
+
+/* The taps [*first, *end) of frame t that lie inside the sequence. */
+static void conv_taps(size_t frames, size_t kernel, size_t t, size_t *first, size_t *end) {
+  size_t half = kernel / 2;
+  *first = t < half ? half - t : 0;
+  *end = gemm_min(kernel, frames + half - t);
+}
+
+static void conv_frame(const struct conv_lanes *l, size_t t) {
+  size_t first, end, half = l->kernel / 2;
+  conv_taps(l->frames, l->kernel, t, &first, &end);
+  vf sum = l->bias ? vf_load_part(l->bias, l->channels) : vf_set(0);
+  for (size_t j = first; j < end; j++)
+    sum += vf_load_part(conv_tap(l, j), l->channels) * vf_load_part(l->x + (t + j - half) * l->width, l->channels);
+  vf_store_part(l->y + t * l->width, sum, l->channels);
+}
+
+/* Frames t ... t + CONV_BLOCK - 1, `taps` being the kernel. */
+VEC_INLINE void conv_block(const struct conv_lanes *l, size_t t, const vf *taps, vf bias) {
+  const float *x = l->x + (t - CONV_KERNEL / 2) * l->width;
+  float *y = l->y + t * l->width;
+  vf sum[CONV_BLOCK];
+  VEC_UNROLL
+  for (size_t i = 0; i < CONV_BLOCK; i++)
+    sum[i] = bias;
+  VEC_UNROLL
+  for (size_t i = 0; i < CONV_BLOCK + CONV_KERNEL - 1; i++, x += l->width) {
+    vf input = vf_load(x);
+    VEC_UNROLL
+    for (size_t b = 0; b < CONV_BLOCK; b++)
+      if (i >= b && i - b < CONV_KERNEL)
+        sum[b] += taps[i - b] * input;
+  }
+  VEC_UNROLL
+  for (size_t i = 0; i < CONV_BLOCK; i++, y += l->width)
+    vf_store(y, sum[i]);
+}
+
+/* Frames [t, end). */
+static void conv_span(const struct conv_lanes *l, size_t t, size_t end) {
+  size_t half = l->kernel / 2;
+  if (l->kernel == CONV_KERNEL && l->channels >= VW && l->frames > 2 * half) {
+    vf taps[CONV_KERNEL], bias = l->bias ? vf_load(l->bias) : vf_set(0);
+    for (size_t j = 0; j < CONV_KERNEL; j++)
+      taps[j] = vf_load(conv_tap(l, j));
+    for (; t < gemm_min(half, end); t++)
+      conv_frame(l, t);
+    for (; t + CONV_BLOCK <= gemm_min(end, l->frames - half); t += CONV_BLOCK)
+      conv_block(l, t, taps, bias);
+  }
+  for (; t < end; t++)
+    conv_frame(l, t);
+}
+
+static void conv_sequence(const struct linnet_conv *c, size_t frames, const float *x, const float *w, const float *bias,
+                          bool reverse, float *y) {
+  for (size_t t = 0; t < frames; t += CONV_SPAN)
+    for (size_t i = 0; i < c->channels; i += VW) {
+      struct conv_lanes l = {frames, c->channels, c->kernel, c->channels - i, x + i,
+                             w + i,  bias ? bias + i : NULL, reverse,         y + i};
+      conv_span(&l, t, gemm_min(t + CONV_SPAN, frames));
+    }
+}
+
+static void conv_forward_vec(const struct linnet_conv *c, const struct linnet_pack *p, const float *x, const float *w,
+                             const float *bias, float *y) {
+  for (size_t s = 0; s < p->sequences; s++) {
+    size_t start = p->offsets[s] * c->channels;
+    conv_sequence(c, p->offsets[s + 1] - p->offsets[s], x + start, w, bias, false, y + start);
+  }
+}
+
+/* --- Gradient of the taps: dw[j] = sum_t x[t + j - half] dy[t] */
+
+#define CONV_TAPS (VW == 16 ? CONV_KERNEL : 8) /* sums that fit into registers */
+
+/* `taps` taps from j on, over frames [first, end) where all of them lie inside. */
+VEC_INLINE void conv_tap_gradients(size_t width, const size_t taps, size_t j, size_t first, size_t end, const float *x,
+                                   const float *dy, float *dw_add) {
+  vf sum[CONV_KERNEL];
+  VEC_UNROLL
+  for (size_t i = 0; i < taps; i++)
+    sum[i] = vf_set(0);
+  for (size_t t = first; t < end; t++) {
+    vf d = vf_load(dy + t * width);
+    const float *row = x + (t + j - CONV_KERNEL / 2) * width;
+    VEC_UNROLL
+    for (size_t i = 0; i < taps; i++, row += width)
+      sum[i] += vf_load(row) * d;
+  }
+  float *dw = dw_add + j * width;
+  VEC_UNROLL
+  for (size_t i = 0; i < taps; i++, dw += width)
+    vf_store(dw, vf_load(dw) + sum[i]);
+}
+
+/* One tap of one vector of channels over frames [first, end). */
+static void conv_tap_gradient(const struct linnet_conv *c, size_t channels, size_t j, size_t first, size_t end,
+                              const float *x, const float *dy, float *dw_add) {
+  vf sum = vf_set(0);
+  for (size_t t = first; t < end; t++)
+    sum += vf_load_part(x + (t + j - c->kernel / 2) * c->channels, channels) *
+           vf_load_part(dy + t * c->channels, channels);
+  float *dw = dw_add + j * c->channels;
+  vf_store_part(dw, vf_load_part(dw, channels) + sum, channels);
+}
+
+/* Frames [middle, end), whose taps all lie inside, in spans: what a span gives is summed on its own, so that less is
+ * rounded away. */
+static void conv_inner_gradients(size_t width, size_t middle, size_t end, const float *x, const float *dy,
+                                 float *dw_add) {
+  for (size_t t = middle; t < end; t += CONV_SPAN)
+    for (size_t i = 0; i + VW <= width; i += VW) {
+      size_t stop = gemm_min(t + CONV_SPAN, end);
+      conv_tap_gradients(width, CONV_TAPS, 0, t, stop, x + i, dy + i, dw_add + i);
+      if (CONV_KERNEL > CONV_TAPS)
+        conv_tap_gradients(width, CONV_KERNEL - CONV_TAPS, CONV_TAPS, t, stop, x + i, dy + i, dw_add + i);
+    }
+}
+
+/* The other frames of a vector of channels, tap by tap. */
+static void conv_outer_gradients(const struct linnet_conv *c, size_t frames, size_t channels, size_t middle, size_t end,
+                                 const float *x, const float *dy, float *dw_add) {
+  size_t half = c->kernel / 2;
+  for (size_t j = 0; j < c->kernel; j++) {
+    size_t low = j < half ? half - j : 0, high = frames + half > j ? gemm_min(frames + half - j, frames) : 0;
+    if (low < middle)
+      conv_tap_gradient(c, channels, j, low, middle, x, dy, dw_add);
+    if (end > low)
+      low = end;
+    if (low < high)
+      conv_tap_gradient(c, channels, j, low, high, x, dy, dw_add);
+  }
+}
+
+static void conv_weight_gradients(const struct linnet_conv *c, size_t frames, const float *x, const float *dy,
+                                  float *dw_add) {
+  size_t half = c->kernel / 2, middle = 0, end = 0;
+  if (c->kernel == CONV_KERNEL && frames > 2 * half)
+    middle = half, end = frames - half;
+  conv_inner_gradients(c->channels, middle, end, x, dy, dw_add);
+  for (size_t i = 0; i < c->channels; i += VW) {
+    bool whole = c->channels - i >= VW;
+    conv_outer_gradients(c, frames, c->channels - i, whole ? middle : 0, whole ? end : 0, x + i, dy + i, dw_add + i);
+  }
+}
+
+static void conv_backward_vec(const struct linnet_conv *c, const struct linnet_pack *p, const float *x, const float *w,
+                              const float *dy, float *dx, float *dw_add, float *dbias_add) {
+  for (size_t s = 0; s < p->sequences; s++) {
+    size_t start = p->offsets[s] * c->channels, frames = p->offsets[s + 1] - p->offsets[s];
+    conv_sequence(c, frames, dy + start, w, NULL, true, dx + start);
+    column_sum_vec(frames, c->channels, dy + start, dbias_add);
+    conv_weight_gradients(c, frames, x + start, dy + start, dw_add);
+  }
+}

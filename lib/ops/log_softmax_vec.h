@@ -1,0 +1,24 @@
+/* Log-softmax over rows. */
+
+static void log_softmax_row(size_t width, const float *x, float *y) {
+  const vf lowest = vf_set(-INFINITY), none = vf_set(0);
+  size_t full = width / VW * VW, rest = width - full;
+  vf most = lowest, sum = none;
+  for (size_t c = 0; c < full; c += VW)
+    most = vf_max(most, vf_load(x + c));
+  if (rest)
+    most = vf_max(most, vf_select(vi_first(rest), vf_load_n(x + full, rest), lowest));
+  float largest = vf_largest(most);
+  for (size_t c = 0; c < full; c += VW)
+    sum += vf_exp_negative(vf_load(x + c) - largest);
+  if (rest)
+    sum += vf_select(vi_first(rest), vf_exp_negative(vf_load_n(x + full, rest) - largest), none);
+  float shift = largest + logf(vf_sum(sum));
+  for (size_t c = 0; c < width; c += VW)
+    vf_store_part(y + c, vf_load_part(x + c, width - c) - shift, width - c);
+}
+
+static void log_softmax_vec(size_t rows, size_t width, const float *x, float *y) {
+  for (size_t t = 0; t < rows; t++)
+    log_softmax_row(width, x + t * width, y + t * width);
+}

@@ -1,0 +1,232 @@
+/* What benchmarks share: CPU time of the thread (other work on the machine does not count), medians over repetitions,
+ * the limits of this core measured in the same run, and the choice of op tables: bench_NAME [--kernels TABLE].
+ * Figures of one run are comparable; those of two runs on a busy machine are not. */
+#ifndef LINNET_BENCH_H
+#define LINNET_BENCH_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "backend/backend.h"
+#include "test.h"
+
+typedef void bench_fn(void *user);
+
+static inline double bench_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline int bench_order(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+enum { BENCH_SAMPLES = 15 };
+
+static inline double bench_median(double *samples) {
+  qsort(samples, BENCH_SAMPLES, sizeof *samples, bench_order);
+  return samples[BENCH_SAMPLES / 2];
+}
+
+/* How many calls take about `seconds`. */
+static inline size_t bench_calls(bench_fn *body, void *user, double seconds) {
+  double start = bench_now();
+  body(user);
+  double once = bench_now() - start;
+  return once < seconds ? (size_t)(seconds / (once + 1e-8)) + 1 : 1;
+}
+
+static inline double bench_sample(bench_fn *body, void *user, size_t calls) {
+  double start = bench_now();
+  for (size_t i = 0; i < calls; i++)
+    body(user);
+  return (bench_now() - start) / (double)calls;
+}
+
+/* Median seconds of one call, over samples of at least `seconds` / BENCH_SAMPLES each. */
+static inline double bench_time(bench_fn *body, void *user, double seconds) {
+  double samples[BENCH_SAMPLES];
+  size_t calls = bench_calls(body, user, seconds / BENCH_SAMPLES);
+  for (size_t i = 0; i < BENCH_SAMPLES; i++)
+    samples[i] = bench_sample(body, user, calls);
+  return bench_median(samples);
+}
+
+#define BENCH_UNROLL _Pragma("GCC unroll 16")
+
+/* --- The core's float32 multiply-add peak, with the widest registers that the table uses. */
+
+enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };
+static volatile float bench_sink;
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static void bench_peak_avx512(void *flops) {
+  __m512 x = _mm512_set1_ps(bench_sink), sum[BENCH_PEAK_CHAINS];
+  BENCH_UNROLL
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
+    sum[i] = x;
+  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
+    BENCH_UNROLL
+    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+      sum[i] = _mm512_fmadd_ps(sum[i], x, x);
+      __asm__("" : "+v"(sum[i]));
+    }
+  BENCH_UNROLL
+  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
+    sum[0] = _mm512_add_ps(sum[0], sum[i]);
+  bench_sink = _mm512_cvtss_f32(sum[0]);
+  *(double *)flops = 2.0 * 16 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
+}
+
+__attribute__((target("avx2,fma"))) static void bench_peak_avx2(void *flops) {
+  __m256 x = _mm256_set1_ps(bench_sink), sum[BENCH_PEAK_CHAINS];
+  BENCH_UNROLL
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
+    sum[i] = x;
+  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
+    BENCH_UNROLL
+    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+      sum[i] = _mm256_fmadd_ps(sum[i], x, x);
+      __asm__("" : "+v"(sum[i]));
+    }
+  BENCH_UNROLL
+  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
+    sum[0] = _mm256_add_ps(sum[0], sum[i]);
+  bench_sink = _mm256_cvtss_f32(sum[0]);
+  *(double *)flops = 2.0 * 8 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
+}
+#endif
+
+static void bench_peak_generic(void *flops) {
+  typedef float v4 __attribute__((vector_size(16)));
+  v4 x = {bench_sink, bench_sink, bench_sink, bench_sink}, sum[BENCH_PEAK_CHAINS];
+  BENCH_UNROLL
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
+    sum[i] = x;
+  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
+    BENCH_UNROLL
+    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+#if defined(__aarch64__)
+      __asm__("fmla %0.4s, %1.4s, %1.4s" : "+w"(sum[i]) : "w"(x));
+#else
+      sum[i] = sum[i] * x + x;
+#endif
+    }
+  BENCH_UNROLL
+  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
+    sum[0] += sum[i];
+  bench_sink = sum[0][0];
+  *(double *)flops = 2.0 * 4 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
+}
+
+static inline bench_fn *bench_peak_loop(const char *table) {
+#if defined(__x86_64__)
+  if (strcmp(table, "avx512") == 0)
+    return bench_peak_avx512;
+  if (strcmp(table, "avx2") == 0)
+    return bench_peak_avx2;
+#endif
+  (void)table;
+  return bench_peak_generic;
+}
+
+/* Flop per second that this core can do with the registers of this table. */
+static inline double bench_peak(const char *table) {
+  double flops = 0, seconds = bench_time(bench_peak_loop(table), &flops, 0.1);
+  return flops / seconds;
+}
+
+struct bench_result {
+  double seconds; /* of one call */
+  double share;   /* of the core's peak; measured in turns with it, as its clock and its neighbours change */
+};
+
+/* Medians for a body that does `flops` per call. */
+static inline struct bench_result bench_share(const char *table, bench_fn *body, void *user, double flops,
+                                              double seconds) {
+  double samples[BENCH_SAMPLES], shares[BENCH_SAMPLES], peak_flops;
+  size_t calls = bench_calls(body, user, seconds / BENCH_SAMPLES);
+  bench_fn *peak = bench_peak_loop(table);
+  for (size_t i = 0; i < BENCH_SAMPLES; i++) {
+    double before = bench_sample(peak, &peak_flops, 1);
+    samples[i] = bench_sample(body, user, calls);
+    double after = bench_sample(peak, &peak_flops, 1);
+    shares[i] = flops / samples[i] * (before + after) / 2 / peak_flops;
+  }
+  return (struct bench_result){bench_median(samples), bench_median(shares)};
+}
+
+/* --- Read bandwidth in bytes per second over a buffer of `bytes` (cached or not, by its size). */
+
+struct bench_buffer {
+  const float *x;
+  size_t n;
+};
+
+static void bench_read(void *user) {
+  typedef float v4 __attribute__((vector_size(16)));
+  const struct bench_buffer *b = user;
+  const v4 *x = (const v4 *)b->x;
+  v4 sum[8] = {{0}};
+  for (size_t i = 0; i + 8 <= b->n / 4; i += 8)
+    BENCH_UNROLL
+    for (size_t j = 0; j < 8; j++)
+      sum[j] += x[i + j];
+  BENCH_UNROLL
+  for (size_t j = 1; j < 8; j++)
+    sum[0] += sum[j];
+  bench_sink = sum[0][0];
+}
+
+static inline double bench_bandwidth(size_t bytes, double seconds) {
+  struct bench_buffer b = {aligned_alloc(64, (bytes + 63) / 64 * 64), bytes / sizeof(float)};
+  if (!b.x)
+    exit(1);
+  memset((void *)b.x, 0, bytes);
+  double once = bench_time(bench_read, &b, seconds);
+  free((void *)b.x);
+  return (double)bytes / once;
+}
+
+/* --- Tables, memory, inputs */
+
+/* The table named by --kernels, or each that runs here: for (i = 0; (ops = bench_table(argc, argv, i)); i++). */
+static inline const struct linnet_ops *bench_table(int argc, char **argv, size_t i) {
+  static const char *const names[] = {"avx512", "avx2", "generic", "reference"};
+  if (argc == 3 && strcmp(argv[1], "--kernels") == 0) {
+    const struct linnet_ops *ops = i == 0 ? linnet_cpu_ops(argv[2]) : NULL;
+    if (i == 0 && !ops)
+      fprintf(stderr, "%s: no such kernels on this machine\n", argv[2]);
+    return ops;
+  }
+  for (size_t j = 0; j < sizeof names / sizeof *names - 1; j++) {
+    const struct linnet_ops *ops = linnet_cpu_ops(names[j]);
+    if (ops && i-- == 0)
+      return ops;
+  }
+  return NULL;
+}
+
+static inline void *bench_alloc(size_t bytes) {
+  void *block = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+  if (!block)
+    exit(1);
+  memset(block, 0, bytes);
+  return block;
+}
+
+static inline float *bench_floats(struct test_random *r, size_t n) {
+  float *x = bench_alloc(n * sizeof *x);
+  test_fill(r, x, n);
+  return x;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* Linear attention of the paper's model, 6 heads of 32, on sequences of 1000 frames: GFLOP/s of the products alone
+ * (4 width^2 a frame and head forward, 8 backward), and their share of the measured multiply-add peak. */
+#include "bench.h"
+
+enum { HEADS = 6, WIDTH = 32, FRAMES = 1000, SEQUENCES = 4, ROWS = FRAMES * SEQUENCES };
+
+struct run {
+  const struct linnet_ops *ops;
+  struct linnet_attention_shape shape;
+  struct linnet_pack pack;
+  size_t offsets[SEQUENCES + 1];
+  float *qkv, *state, *out, *dout, *dqkv, *work;
+};
+
+static void accumulate(void *user) {
+  struct run *r = user;
+  r->ops->attention_accumulate(&r->shape, FRAMES, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->work);
+}
+
+static void apply(void *user) {
+  struct run *r = user;
+  r->ops->attention_apply(&r->shape, FRAMES, r->qkv, r->state, r->out);
+}
+
+static void forward(void *user) {
+  struct run *r = user;
+  r->ops->attention_forward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
+                            r->out);
+}
+
+static void backward(void *user) {
+  struct run *r = user;
+  r->ops->attention_backward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
+                             r->out, r->dout, r->dqkv, r->dqkv + HEADS * WIDTH, r->dqkv + 2 * HEADS * WIDTH, r->work);
+}
+
+static void report(const struct run *r, const char *name, bench_fn *body, double rows, double flops_per_frame) {
+  double flops = rows * HEADS * WIDTH * WIDTH * flops_per_frame;
+  struct bench_result result = bench_share(r->ops->name, body, (void *)r, flops, 0.15);
+  printf("%-9s %-11s %8.1f us %7.1f GFLOP/s  %5.1f %%\n", r->ops->name, name, result.seconds * 1e6,
+         flops / result.seconds * 1e-9, 100 * result.share);
+}
+
+static void measure(const struct linnet_ops *ops) {
+  struct test_random random = {1};
+  struct run r = {.ops = ops, .shape = {HEADS, WIDTH, 3 * HEADS * WIDTH}};
+  size_t state = linnet_attention_state_size(&r.shape);
+  for (size_t i = 0; i <= SEQUENCES; i++)
+    r.offsets[i] = i * FRAMES;
+  r.pack = (struct linnet_pack){SEQUENCES, r.offsets};
+  r.qkv = bench_floats(&random, ROWS * r.shape.ld), r.dqkv = bench_floats(&random, ROWS * r.shape.ld);
+  r.out = bench_floats(&random, ROWS * HEADS * WIDTH), r.dout = bench_floats(&random, ROWS * HEADS * WIDTH);
+  r.state = bench_floats(&random, SEQUENCES * state);
+  r.work = bench_floats(&random, linnet_attention_backward_work(&r.shape));
+  report(&r, "accumulate", accumulate, FRAMES, 2);
+  report(&r, "forward", forward, ROWS, 4);
+  report(&r, "apply", apply, FRAMES, 2);
+  report(&r, "backward", backward, ROWS, 8);
+  free(r.qkv), free(r.dqkv), free(r.out), free(r.dout), free(r.state), free(r.work);
+}
+
+int main(int argc, char **argv) {
+  const struct linnet_ops *ops;
+  size_t i = 0;
+  for (; (ops = bench_table(argc, argv, i)); i++) {
+    printf("%-9s peak %.1f GFLOP/s\n", ops->name, bench_peak(ops->name) * 1e-9);
+    measure(ops);
+  }
+  return i == 0;
+}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# check_headers.sh INCLUDE_DIR COMPILER [FLAGS...]: compiles every public header alone, and twice in one file.
+set -euo pipefail
+export LC_ALL=C
+
+include=$1
+shift
+failed=0
+for header in "$include"/linnet/*.h; do
+	name=linnet/${header##*/}
+	if ! printf '#include <%s>\n#include <%s>\n' "$name" "$name" |
+		"$@" -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I "$include" -; then
+		echo "FAILED: <$name> alone, with $*" >&2
+		failed=1
+	fi
+done
+exit $failed

@@ -1,0 +1,120 @@
+/* Model files: any bytes either load as a model that keeps its promises, or are refused; within a budget of memory, and
+ * without leaks. */
+#include "fuzz/fuzz.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+
+/* Aborts with a reason: both runners keep the input. */
+static void check(bool good, const char *what) {
+  if (good)
+    return;
+  fprintf(stderr, "fuzz_model: %s\n", what);
+  abort();
+}
+
+/* --- an allocator with a budget -------------------------------------------------------------------------------- */
+
+enum { FRONT = 64 };
+
+struct budget {
+  size_t live, limit; /* bytes; limit 0: none */
+  bool exceeded;
+};
+
+static void *budget_reallocate(void *user, void *pointer, size_t bytes) {
+  struct budget *budget = user;
+  char *raw = pointer ? (char *)pointer - FRONT : NULL;
+  size_t before = 0;
+  if (raw)
+    memcpy(&before, raw, sizeof before);
+  budget->live -= before;
+  if (bytes == 0) {
+    free(raw);
+    return NULL;
+  }
+  if (budget->limit > 0 && (bytes > budget->limit || budget->live > budget->limit - bytes))
+    budget->exceeded = true;
+  raw = budget->exceeded ? NULL : realloc(raw, bytes + FRONT);
+  if (!raw) {
+    budget->live += before;
+    return NULL;
+  }
+  memcpy(raw, &bytes, sizeof bytes);
+  budget->live += bytes;
+  return raw + FRONT;
+}
+
+static struct budget budget;
+
+static struct linnet_context *make_context(void) {
+  struct linnet_context *context = NULL;
+  struct linnet_context_settings settings;
+  linnet_context_settings_default(&settings);
+  settings.threads = 1;
+  settings.reallocate = budget_reallocate;
+  settings.reallocate_user = &budget;
+  check(linnet_context_create(&settings, &context) == LINNET_OK, "no context");
+  return context;
+}
+
+/* --- the target ------------------------------------------------------------------------------------------------ */
+
+static void check_model(const struct linnet_model *model) {
+  check(linnet_model_num_symbols(model) >= 2, "too few symbols");
+  for (int i = 0; i < linnet_model_num_symbols(model); i++)
+    check(linnet_model_symbol(model, i)[0] != '\0', "an empty symbol");
+  for (size_t i = 0; i < model->parameters->size; i++)
+    check(isfinite(model->weights[i]), "a weight that is not finite");
+  check(linnet_model_num_parameters(model) <= model->parameters->size, "more parameters than there is room for");
+  check((linnet_model_features(model)->cmvn == LINNET_CMVN_GLOBAL) == (linnet_model_cmvn(model) != NULL),
+        "statistics without need, or none in need");
+  for (size_t i = 0; linnet_model_metadata_key(model, i); i++)
+    check(linnet_model_metadata(model, linnet_model_metadata_key(model, i)) != NULL, "metadata without value");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static struct linnet_context *context;
+  if (!context)
+    context = make_context();
+  struct linnet_model *model = NULL;
+  size_t before = budget.live;
+  budget.limit = before + 6 * size + (2 << 20);
+  enum linnet_status status = linnet_model_load_memory(context, data, size, "FILE", &model);
+  budget.limit = 0;
+  check(!budget.exceeded, "asked for more memory than such a file deserves");
+  check((status == LINNET_OK) == (model != NULL), "status and result disagree");
+  if (model)
+    check_model(model);
+  else
+    check(strstr(linnet_context_error(context), "FILE") != NULL, "a message that does not name the file");
+  linnet_model_destroy(model);
+  check(budget.live == before, "memory was not released");
+  return 0;
+}
+
+/* Mutates the header or the data alone and keeps the header's size true: else nearly all mutations would end there. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
+  uint64_t header = 0;
+  for (int i = 0; i < 8 && size >= 8; i++)
+    header |= (uint64_t)data[i] << 8 * i;
+  if (size < 8 || header > size - 8 || seed % 8 == 0)
+    return LLVMFuzzerMutate(data, size, capacity);
+  size_t start = 8 + (size_t)header, rest = size - start;
+  if (seed % 8 == 1)
+    return start + LLVMFuzzerMutate(data + start, rest, capacity - start);
+  uint8_t *tail = malloc(rest + 1);
+  check(tail != NULL, "no memory");
+  memcpy(tail, data + start, rest);
+  size_t mutated = LLVMFuzzerMutate(data + 8, (size_t)header, capacity - 8 - rest);
+  memcpy(data + 8 + mutated, tail, rest);
+  free(tail);
+  for (int i = 0; i < 8; i++)
+    data[i] = (uint8_t)((uint64_t)mutated >> 8 * i);
+  return 8 + mutated + rest;
+}

@@ -1,0 +1,76 @@
+/* Reading golden files. Whatever is missing or of another size ends the test. */
+#ifndef LINNET_GOLDEN_H
+#define LINNET_GOLDEN_H
+
+#include "model/safetensors.h"
+#include "tables.h"
+
+struct golden {
+  struct linnet_context *context;
+  void *data;
+  struct linnet_safetensors file;
+  char name[64];
+};
+
+static inline void golden_open(struct golden *g, struct linnet_context *context, const char *name) {
+  char path[128];
+  size_t bytes;
+  *g = (struct golden){.context = context};
+  snprintf(g->name, sizeof g->name, "%s", name);
+  snprintf(path, sizeof path, "tests/golden/%s", name);
+  REQUIRE(linnet_file_read(context, test_source(path), 1 << 20, &g->data, &bytes) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  REQUIRE(linnet_safetensors_open(context, g->data, bytes, g->name, &g->file) == LINNET_OK, "%s",
+          linnet_context_error(context));
+}
+
+static inline void golden_close(struct golden *g) {
+  linnet_safetensors_close(&g->file);
+  linnet_free(g->context, g->data);
+}
+
+static inline const char *golden_text(const struct golden *g, const char *key) {
+  const char *text = linnet_safetensors_metadata(&g->file, key);
+  REQUIRE(text, "%s: no metadata \"%s\"", g->name, key);
+  return text;
+}
+
+static inline const struct linnet_tensor *golden_tensor(const struct golden *g, const char *prefix, const char *name) {
+  char full[160];
+  snprintf(full, sizeof full, "%s%s", prefix, name);
+  const struct linnet_tensor *tensor = linnet_safetensors_find(&g->file, full);
+  REQUIRE(tensor, "%s: no tensor \"%s\"", g->name, full);
+  return tensor;
+}
+
+/* All values of a tensor; free() them. `count` may be NULL. */
+static inline float *golden_floats(const struct golden *g, const char *prefix, const char *name, size_t *count) {
+  const struct linnet_tensor *tensor = golden_tensor(g, prefix, name);
+  float *values = test_alloc(tensor->count, sizeof *values);
+  REQUIRE(linnet_tensor_floats(tensor, 0, tensor->count, values), "%s: \"%s\" holds no floats", g->name, tensor->name);
+  if (count)
+    *count = tensor->count;
+  return values;
+}
+
+static inline int32_t *golden_integers(const struct golden *g, const char *prefix, const char *name, size_t *count) {
+  const struct linnet_tensor *tensor = golden_tensor(g, prefix, name);
+  int32_t *values = test_alloc(tensor->count, sizeof *values);
+  REQUIRE(linnet_tensor_integers(tensor, 0, tensor->count, values), "%s: \"%s\" holds no integers", g->name,
+          tensor->name);
+  if (count)
+    *count = tensor->count;
+  return values;
+}
+
+/* The largest |a - b|; 0 where both are the same infinity, infinity for NaN. */
+static inline double golden_error(const float *a, const float *b, size_t n) {
+  double worst = 0;
+  for (size_t i = 0; i < n; i++) {
+    double difference = a[i] == b[i] ? 0 : fabs((double)a[i] - b[i]);
+    worst = isnan(difference) ? INFINITY : fmax(worst, difference);
+  }
+  return worst;
+}
+
+#endif

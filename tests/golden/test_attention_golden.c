@@ -1,0 +1,77 @@
+/* Linear attention against PyTorch in double (make_attention.py): output, and gradients for a given dout. */
+#include "golden/golden.h"
+
+struct attention_data {
+  size_t frames, width; /* width: of all heads */
+  struct linnet_attention_shape shape;
+  struct linnet_pack pack;
+  size_t offsets[8];
+  float *q, *k, *v, *dout, *output, *gradients[3];
+};
+
+static void data_read(struct attention_data *d, const struct golden *g) {
+  size_t count, sequences;
+  int32_t *lengths = golden_integers(g, "", "lengths", &sequences);
+  *d = (struct attention_data){.q = golden_floats(g, "", "q", &count),
+                               .k = golden_floats(g, "", "k", NULL),
+                               .v = golden_floats(g, "", "v", NULL),
+                               .dout = golden_floats(g, "", "dout", NULL),
+                               .output = golden_floats(g, "", "output", NULL),
+                               .gradients = {golden_floats(g, "", "dq", NULL), golden_floats(g, "", "dk", NULL),
+                                             golden_floats(g, "", "dv", NULL)}};
+  REQUIRE(sequences < 8, "%zu sequences", sequences);
+  d->shape.heads = strtoul(golden_text(g, "heads"), NULL, 10);
+  d->shape.width = strtoul(golden_text(g, "head_width"), NULL, 10);
+  d->shape.ld = d->width = d->shape.heads * d->shape.width;
+  for (size_t i = 0; i < sequences; i++)
+    d->offsets[i + 1] = d->offsets[i] + (size_t)lengths[i];
+  d->pack = (struct linnet_pack){sequences, d->offsets};
+  d->frames = d->offsets[sequences];
+  REQUIRE(d->frames * d->width == count, "%zu values for %zu frames", count, d->frames);
+  free(lengths);
+}
+
+static void data_free(struct attention_data *d) {
+  free(d->q);
+  free(d->k);
+  free(d->v);
+  free(d->dout);
+  free(d->output);
+  for (size_t i = 0; i < 3; i++)
+    free(d->gradients[i]);
+}
+
+static struct attention_data data;
+
+static void check_table(const struct linnet_ops *ops) {
+  const struct attention_data *d = &data;
+  size_t n = d->frames * d->width;
+  float *state = test_alloc(d->pack.sequences * linnet_attention_state_size(&d->shape), sizeof *state);
+  float *work = test_alloc(linnet_attention_backward_work(&d->shape), sizeof *work);
+  float *out = test_alloc(n, sizeof *out), *grad[3];
+  for (size_t i = 0; i < 3; i++)
+    grad[i] = test_alloc(n, sizeof *grad[i]);
+  ops->attention_forward(&d->shape, &d->pack, d->q, d->k, d->v, state, out);
+  ops->attention_backward(&d->shape, &d->pack, d->q, d->k, d->v, state, out, d->dout, grad[0], grad[1], grad[2], work);
+  test_bound(ops->name, "output", golden_error(out, d->output, n), 1e-6);
+  test_bound(ops->name, "dq", golden_error(grad[0], d->gradients[0], n), 1e-6);
+  test_bound(ops->name, "dk", golden_error(grad[1], d->gradients[1], n), 1e-6);
+  test_bound(ops->name, "dv", golden_error(grad[2], d->gradients[2], n), 1e-6);
+  for (size_t i = 0; i < 3; i++)
+    free(grad[i]);
+  free(state);
+  free(work);
+  free(out);
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  struct golden g;
+  golden_open(&g, context, "linear_attention.safetensors");
+  data_read(&data, &g);
+  test_each_table(check_table);
+  data_free(&data);
+  golden_close(&g);
+  linnet_context_destroy(context);
+  return test_result();
+}

@@ -1,0 +1,347 @@
+/* The whole network in double: the gradient of summed CTC losses with respect to every tensor of parameters against
+ * central differences, element by element (a random subset) and along one random direction per tensor (all elements).
+ * Also: what a batch computes does not depend on how it is cut into shards, dropout included.
+ *
+ * relu and elu + 1 have no (second) derivative at 0. The op table is the reference with two slots wrapped, so that a
+ * hash of the signs of all their inputs tells when a step crosses 0 somewhere: then the step is shortened. */
+#include "backend/backend.h"
+#include "gradient/gradient.h"
+#include "model/network.h"
+
+enum { MAX_SEQUENCES = 4, MAX_LABELS = 8, SAMPLES = 6, INPUT_DIM = 3, SEED = 77 };
+
+struct network_case {
+  const char *name;
+  enum linnet_norm_order norm;
+  enum linnet_activation activation;
+  size_t convolution, stack;
+  enum linnet_position position;
+  double dropout;
+};
+
+static const struct network_case cases[] = {
+    {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0},
+    {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2},
+    {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1},
+    {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0},
+    {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3},
+    {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0},
+    {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0},
+    {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5},
+};
+
+/* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
+static const struct {
+  size_t frames, labels;
+  int label[MAX_LABELS];
+} batch[MAX_SEQUENCES] = {{11, 4, {1, 1, 4, 2}}, {1, 1, {3}}, {2, 3, {1, 2, 3}}, {7, 2, {2, 2}}};
+
+/* --- the op table ----------------------------------------------------------------------------------------------- */
+
+static uint64_t signs;
+
+static void hash_signs(size_t n, const real *x) {
+  for (size_t i = 0; i < n; i++)
+    signs = (signs ^ (x[i] > 0)) * 0x100000001B3u;
+}
+
+static void hashing_gemm(const struct linnet_gemm *g, real *work) {
+  linnet_cpu_ops("reference")->gemm(g, work);
+  for (size_t i = 0; g->activation == LINNET_RELU && i < g->m; i++)
+    hash_signs(g->n, g->c + i * g->ldc);
+}
+
+static void hashing_attention(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
+                              const real *k, const real *v, real *state, real *out) {
+  for (size_t t = 0; t < p->offsets[p->sequences]; t++) {
+    hash_signs(s->heads * s->width, q + t * s->ld);
+    hash_signs(s->heads * s->width, k + t * s->ld);
+  }
+  linnet_cpu_ops("reference")->attention_forward(s, p, q, k, v, state, out);
+}
+
+/* --- a problem ---------------------------------------------------------------------------------------------------- */
+
+struct problem {
+  const struct network_case *c;
+  struct linnet_context *context;
+  struct linnet_config config;
+  struct linnet_parameters *parameters;
+  struct linnet_ops ops;
+  struct linnet_network network;
+  struct linnet_shard shard; /* the whole batch */
+  size_t offsets[MAX_SEQUENCES + 1];
+  real *weights, *gradients, *features, *logits, *dlogits;
+  void *work;
+};
+
+static void configure(struct problem *p) {
+  linnet_config_default(&p->config);
+  p->config.input_dim = INPUT_DIM;
+  p->config.stack = p->c->stack;
+  p->config.width = 12;
+  p->config.heads = 3;
+  p->config.layers = 2;
+  p->config.feed_forward = 20;
+  p->config.activation = p->c->activation;
+  p->config.norm = p->c->norm;
+  p->config.position = p->c->position;
+  p->config.convolution = p->c->convolution;
+  p->config.outputs = 5;
+}
+
+/* Initial values, with the vectors (0 or 1 where they belong to norms) moved. */
+static void fill_weights(struct problem *p, struct test_random *r) {
+  linnet_parameters_initialise(p->parameters, SEED, p->weights);
+  for (size_t i = 0; i < p->parameters->count; i++) {
+    const struct linnet_parameter *t = &p->parameters->list[i];
+    for (size_t j = 0; t->cols == 0 && j < t->count; j++)
+      p->weights[t->offset + j] += 0.3 * test_uniform(r);
+  }
+}
+
+/* The last stack of a sequence is cut short. */
+static void fill_features(struct problem *p, struct test_random *r) {
+  size_t row = INPUT_DIM * p->c->stack;
+  for (size_t s = 0; s < MAX_SEQUENCES; s++) {
+    size_t frames = batch[s].frames * p->c->stack - (s % 2 && p->c->stack > 1);
+    float features[16 * 4 * INPUT_DIM];
+    test_fill(r, features, frames * INPUT_DIM);
+    linnet_stack_frames(&p->config, features, frames, p->features + p->offsets[s] * row);
+    CHECK(linnet_stacked_frames(&p->config, frames) == batch[s].frames, "%zu frames", frames);
+  }
+}
+
+static void problem_create(struct problem *p, const struct network_case *c) {
+  struct test_random r = {SEED};
+  *p = (struct problem){.c = c, .context = test_context(), .ops = *linnet_cpu_ops("reference")};
+  p->ops.gemm = hashing_gemm;
+  p->ops.attention_forward = hashing_attention;
+  configure(p);
+  REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "%s",
+          linnet_context_error(p->context));
+  for (size_t s = 0; s < MAX_SEQUENCES; s++)
+    p->offsets[s + 1] = p->offsets[s] + batch[s].frames;
+  size_t frames = p->offsets[MAX_SEQUENCES];
+  p->weights = gradient_reals(p->parameters->size);
+  p->gradients = gradient_reals(p->parameters->size);
+  p->features = gradient_reals(frames * c->stack * INPUT_DIM);
+  p->logits = gradient_reals(frames * p->config.outputs);
+  p->dlogits = gradient_reals(frames * p->config.outputs);
+  p->work = malloc(linnet_ctc_work_bytes(frames, p->config.outputs, MAX_LABELS));
+  p->network = (struct linnet_network){&p->ops, &p->config, p->parameters};
+  p->shard = (struct linnet_shard){.pack = {MAX_SEQUENCES, p->offsets},
+                                   .features = p->features,
+                                   .dropout = c->dropout,
+                                   .seed = 1234567890123,
+                                   .step = 9,
+                                   .first_row = 0};
+  fill_weights(p, &r);
+  fill_features(p, &r);
+}
+
+static void problem_destroy(struct problem *p) {
+  free(p->weights);
+  free(p->gradients);
+  free(p->features);
+  free(p->logits);
+  free(p->dlogits);
+  free(p->work);
+  linnet_parameters_destroy(p->parameters);
+  linnet_context_destroy(p->context);
+}
+
+/* --- loss and gradient -------------------------------------------------------------------------------------------- */
+
+/* The sum over sequences first ... of a shard, infeasible ones left out; dlogits may be NULL. */
+static double ctc_sum(struct problem *p, const struct linnet_pack *pack, size_t first, const real *logits,
+                      real *dlogits) {
+  size_t outputs = p->config.outputs;
+  double sum = 0;
+  for (size_t s = 0; s < pack->sequences; s++) {
+    size_t start = pack->offsets[s] * outputs;
+    struct linnet_ctc ctc = {.frames = batch[first + s].frames,
+                             .symbols = outputs,
+                             .labels = batch[first + s].labels,
+                             .logits = logits + start,
+                             .label = batch[first + s].label,
+                             .scale = 1,
+                             .gradient = dlogits ? dlogits + start : NULL};
+    double loss = p->ops.ctc(&ctc, p->work);
+    sum += isinf(loss) ? 0 : loss;
+  }
+  return sum;
+}
+
+/* Forward and, if gradients_add is given, backward of a shard that begins at sequence `first`. */
+static double pass(struct problem *p, const struct linnet_shard *shard, size_t first, real *logits,
+                   real *gradients_add) {
+  size_t frames = linnet_shard_frames(shard);
+  size_t bytes = linnet_network_bytes(&p->network, frames, shard->pack.sequences);
+  unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard behind */
+  REQUIRE(bytes < SIZE_MAX && memory, "%zu bytes", bytes);
+  memset(memory, 0xFF, bytes); /* NaNs */
+  unsigned char guard[64];
+  memset(guard, 0xA5, sizeof guard);
+  memcpy(memory + bytes, guard, sizeof guard);
+  struct linnet_pass *forward = linnet_network_forward(&p->network, p->weights, shard, memory, bytes, logits);
+  double loss = ctc_sum(p, &shard->pack, first, logits, gradients_add ? p->dlogits : NULL);
+  if (gradients_add)
+    linnet_network_backward(forward, p->dlogits, gradients_add);
+  REQUIRE(memcmp(memory + bytes, guard, sizeof guard) == 0, "wrote beyond the %zu bytes asked for", bytes);
+  linnet_free(p->context, memory);
+  return loss;
+}
+
+/* --- differences -------------------------------------------------------------------------------------------------- */
+
+/* Moves a tensor along `direction` (count) or, if NULL, one element of it. */
+struct moving {
+  struct problem *p;
+  const struct linnet_parameter *tensor;
+  const real *direction;
+  size_t element;
+  uint64_t signs; /* at rest */
+  bool crossed;
+};
+
+static double loss_moved(void *user, double by) {
+  struct moving *m = user;
+  real *w = m->p->weights + m->tensor->offset, *kept = gradient_reals(m->tensor->count);
+  memcpy(kept, w, m->tensor->count * sizeof *w);
+  for (size_t i = 0; m->direction && i < m->tensor->count; i++)
+    w[i] += by * m->direction[i];
+  if (!m->direction)
+    w[m->element] += by;
+  signs = 0;
+  double loss = pass(m->p, &m->p->shard, 0, m->p->logits, NULL);
+  m->crossed |= signs != m->signs;
+  memcpy(w, kept, m->tensor->count * sizeof *w);
+  free(kept);
+  return loss;
+}
+
+struct tally {
+  double worst_element, worst_direction;
+  unsigned shortened, skipped, measured;
+};
+
+/* The derivative with the longest step that crosses no kink; false if there is none. */
+static bool derivative(struct moving *m, struct tally *tally, double *slope) {
+  for (double step = 1e-4; step > 1e-6; step /= 4) {
+    m->crossed = false;
+    *slope = gradient_difference(loss_moved, m, step);
+    if (!m->crossed)
+      return ++tally->measured > 0;
+    tally->shortened++;
+  }
+  tally->skipped++;
+  return false;
+}
+
+static void check_tensor(struct problem *p, const struct linnet_parameter *t, uint64_t at_rest, struct test_random *r,
+                         struct tally *tally) {
+  const real *gradient = p->gradients + t->offset;
+  double rms = gradient_rms(t->count, gradient), slope, error;
+  CHECK(rms > 1e-6, "%s, %s: the gradient is %g", p->c->name, t->name, rms);
+  for (size_t i = 0; i < SAMPLES; i++) {
+    struct moving m = {.p = p, .tensor = t, .element = test_below(r, t->count), .signs = at_rest};
+    if (!derivative(&m, tally, &slope))
+      continue;
+    error = gradient_error(slope, gradient[m.element], rms / 10);
+    tally->worst_element = fmax(tally->worst_element, error);
+    CHECK(error <= GRADIENT_BOUND,
+          "%s, %s[%zu], seed %d: %.10g by differences, %.10g by backward, error %.2e, bound %.0e", p->c->name, t->name,
+          m.element, SEED, slope, gradient[m.element], error, GRADIENT_BOUND);
+  }
+  real *direction = gradient_random(r, t->count);
+  struct moving m = {.p = p, .tensor = t, .direction = direction, .signs = at_rest};
+  if (derivative(&m, tally, &slope)) {
+    double expected = gradient_dot(t->count, direction, gradient);
+    error = gradient_error(slope, expected, rms * sqrt((double)t->count) / 10);
+    tally->worst_direction = fmax(tally->worst_direction, error);
+    CHECK(error <= GRADIENT_BOUND, "%s, %s, a direction, seed %d: %.10g by differences, %.10g, error %.2e, bound %.0e",
+          p->c->name, t->name, SEED, slope, expected, error, GRADIENT_BOUND);
+  }
+  free(direction);
+}
+
+static void check_gradients(struct problem *p) {
+  struct test_random r = {SEED + 1};
+  struct tally tally = {0};
+  memset(p->gradients, 0, p->parameters->size * sizeof(real));
+  signs = 0;
+  pass(p, &p->shard, 0, p->logits, p->gradients);
+  uint64_t at_rest = signs;
+  for (size_t i = 0; i < p->parameters->count; i++)
+    check_tensor(p, &p->parameters->list[i], at_rest, &r, &tally);
+  printf("%-24s %zu tensors, seed %d: error %.1e of elements, %.1e along directions, bound %.0e; %u derivatives, %u "
+         "steps shortened, %u skipped\n",
+         p->c->name, p->parameters->count, SEED, tally.worst_element, tally.worst_direction, GRADIENT_BOUND,
+         tally.measured, tally.shortened, tally.skipped);
+  CHECK(tally.skipped * 50 <= tally.measured, "%s: %u of %u derivatives lie at kinks", p->c->name, tally.skipped,
+        tally.measured + tally.skipped);
+}
+
+/* Nothing is added to the padding between tensors. */
+static void check_padding(struct problem *p) {
+  size_t n = p->parameters->size;
+  real *rest = gradient_reals(n);
+  memcpy(rest, p->gradients, n * sizeof *rest);
+  for (size_t i = 0; i < p->parameters->count; i++)
+    memset(rest + p->parameters->list[i].offset, 0, p->parameters->list[i].count * sizeof *rest);
+  CHECK(gradient_rms(n, rest) == 0, "%s: the padding has a gradient", p->c->name);
+  free(rest);
+}
+
+/* Sequence by sequence: logits are the same bits, gradients add up. */
+static void check_shards(struct problem *p) {
+  size_t n = p->parameters->size, outputs = p->config.outputs, row = INPUT_DIM * p->c->stack;
+  real *sum = gradient_reals(n), *logits = gradient_reals(16 * outputs);
+  double worst = 0, loss = 0, whole = ctc_sum(p, &p->shard.pack, 0, p->logits, NULL);
+  memset(sum, 0, n * sizeof *sum);
+  for (size_t s = 0; s < MAX_SEQUENCES; s++) {
+    const size_t offsets[2] = {0, batch[s].frames};
+    struct linnet_shard shard = p->shard;
+    shard.pack = (struct linnet_pack){1, offsets};
+    shard.features = p->features + p->offsets[s] * row;
+    shard.first_row = p->offsets[s];
+    loss += pass(p, &shard, s, logits, sum);
+    CHECK(memcmp(logits, p->logits + p->offsets[s] * outputs, batch[s].frames * outputs * sizeof *logits) == 0,
+          "%s: the logits of sequence %zu depend on its neighbours", p->c->name, s);
+  }
+  for (size_t i = 0; i < n; i++)
+    worst = fmax(worst, gradient_error(sum[i], p->gradients[i], 1e-2));
+  CHECK(worst <= 1e-10, "%s: gradients of shards differ by %.2e, bound 1e-10", p->c->name, worst);
+  CHECK(fabs(loss - whole) <= 1e-10, "%s: loss %.12g by shards, %.12g at once", p->c->name, loss, whole);
+  free(sum);
+  free(logits);
+}
+
+/* Another step or seed draws another mask; without dropout neither matters. */
+static void check_counters(struct problem *p) {
+  struct linnet_shard shard = p->shard;
+  double loss = ctc_sum(p, &p->shard.pack, 0, p->logits, NULL);
+  shard.step++;
+  double next = pass(p, &shard, 0, p->logits, NULL);
+  shard = p->shard;
+  shard.seed++;
+  double other = pass(p, &shard, 0, p->logits, NULL);
+  bool drops = p->c->dropout > 0;
+  CHECK((loss != next) == drops && (loss != other) == drops, "%s: losses %.9g, %.9g (step), %.9g (seed)", p->c->name,
+        loss, next, other);
+}
+
+int main(void) {
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct problem p;
+    problem_create(&p, &cases[i]);
+    check_gradients(&p);
+    pass(&p, &p.shard, 0, p.logits, NULL); /* the differences left moved logits */
+    check_padding(&p);
+    check_shards(&p);
+    check_counters(&p);
+    problem_destroy(&p);
+  }
+  return test_result();
+}

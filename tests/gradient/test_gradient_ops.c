@@ -1,0 +1,409 @@
+/* The backward of every op against central differences of its forward, in double. The loss is <dout, out> with a random
+ * dout. Outputs of a backward start as NaN, those that it adds to as 1. */
+#include "backend/backend.h"
+#include "gradient/gradient.h"
+
+/* Steps of 1e-3 leave this much; narrow layer norms bend most. */
+#define BOUND 1e-7
+
+enum { MAX_INPUTS = 3, MAX_SEQUENCES = 6, ADDED = 1 };
+
+/* What distinguishes the runs of one op; fields that it does not need are 0. */
+struct shape {
+  size_t rows, width, inner; /* inner: depth of a product, kernel of a convolution, heads of an attention */
+  size_t lengths[MAX_SEQUENCES];
+  int variant; /* activation, transpositions, columns between rows */
+};
+
+struct problem;
+
+struct op {
+  const char *name;
+  const struct shape *shapes; /* ends with rows 0 */
+  void (*setup)(struct problem *p);
+  void (*forward)(struct problem *p);
+  void (*backward)(struct problem *p);
+};
+
+struct problem {
+  const struct linnet_ops *ops;
+  const struct shape *shape;
+  struct test_random random;
+  size_t offsets[MAX_SEQUENCES + 1];
+  struct linnet_pack pack;
+  struct input {
+    const char *name;
+    size_t n;
+    real *x, *gradient;
+    bool adds, off_zero;
+  } inputs[MAX_INPUTS];
+  size_t num_inputs, num_outputs;
+  real *out, *dout;
+  real *saved[2]; /* statistics or state between forward and backward */
+};
+
+static void input(struct problem *p, const char *name, size_t n, bool adds, bool off_zero) {
+  p->inputs[p->num_inputs++] = (struct input){.name = name, .n = n, .adds = adds, .off_zero = off_zero};
+}
+
+static void pack_lengths(struct problem *p) {
+  size_t n = 0;
+  p->offsets[0] = 0;
+  for (; n < MAX_SEQUENCES && p->shape->lengths[n] > 0; n++)
+    p->offsets[n + 1] = p->offsets[n] + p->shape->lengths[n];
+  p->pack = (struct linnet_pack){.sequences = n, .offsets = p->offsets};
+}
+
+static size_t total(const struct problem *p) {
+  return p->offsets[p->pack.sequences];
+}
+
+/* --- layer norm ----------------------------------------------------------------------------------------------- */
+
+static const struct shape layernorm_shapes[] = {{1, 2, 0, {0}, 0}, {5, 7, 0, {0}, 0}, {3, 24, 0, {0}, 0}, {0}};
+
+static void layernorm_setup(struct problem *p) {
+  const struct shape *s = p->shape;
+  input(p, "x", s->rows * s->width, false, false);
+  input(p, "gain", s->width, true, false);
+  input(p, "bias", s->width, true, false);
+  p->num_outputs = s->rows * s->width;
+  p->saved[0] = gradient_reals(s->rows);
+  p->saved[1] = gradient_reals(s->rows);
+}
+
+static void layernorm_forward(struct problem *p) {
+  p->ops->layernorm_forward(p->shape->rows, p->shape->width, p->inputs[0].x, p->inputs[1].x, p->inputs[2].x, p->out,
+                            p->saved[0], p->saved[1]);
+}
+
+static void layernorm_backward(struct problem *p) {
+  p->ops->layernorm_backward(p->shape->rows, p->shape->width, p->inputs[0].x, p->inputs[1].x, p->saved[0], p->saved[1],
+                             p->dout, p->inputs[0].gradient, p->inputs[1].gradient, p->inputs[2].gradient);
+}
+
+/* --- activations ------------------------------------------------------------------------------------------------ */
+
+static const struct shape activation_shapes[] = {{1, 1, 0, {0}, LINNET_IDENTITY}, {9, 7, 0, {0}, LINNET_IDENTITY},
+                                                 {9, 7, 0, {0}, LINNET_RELU},     {9, 7, 0, {0}, LINNET_GELU},
+                                                 {9, 7, 0, {0}, LINNET_SILU},     {0}};
+
+static void activation_setup(struct problem *p) {
+  input(p, "x", p->shape->rows * p->shape->width, false, p->shape->variant == LINNET_RELU);
+  p->num_outputs = p->inputs[0].n;
+}
+
+static void activation_forward(struct problem *p) {
+  p->ops->activation_forward((enum linnet_activation)p->shape->variant, p->num_outputs, p->inputs[0].x, p->out);
+}
+
+static void activation_backward(struct problem *p) {
+  p->ops->activation_backward((enum linnet_activation)p->shape->variant, p->num_outputs, p->inputs[0].x, p->dout,
+                              p->inputs[0].gradient);
+}
+
+/* --- gated linear unit ------------------------------------------------------------------------------------------ */
+
+static const struct shape glu_shapes[] = {{1, 1, 0, {0}, 0}, {6, 5, 0, {0}, 0}, {0}};
+
+static void glu_setup(struct problem *p) {
+  input(p, "x", 2 * p->shape->rows * p->shape->width, false, false);
+  p->num_outputs = p->shape->rows * p->shape->width;
+}
+
+static void glu_forward(struct problem *p) {
+  p->ops->glu_forward(p->shape->rows, p->shape->width, p->inputs[0].x, p->out);
+}
+
+static void glu_backward(struct problem *p) {
+  p->ops->glu_backward(p->shape->rows, p->shape->width, p->inputs[0].x, p->dout, p->inputs[0].gradient);
+}
+
+/* --- dropout: its backward is itself, with the same counters --------------------------------------------------------
+ */
+
+static const struct shape dropout_shapes[] = {{1, 5, 0, {0}, 10}, {7, 9, 0, {0}, 10}, {7, 9, 0, {0}, 50}, {0}};
+
+static struct linnet_dropout mask_of(const struct problem *p) {
+  return (struct linnet_dropout){.rate = p->shape->variant / 100.0, .seed = 11, .step = 3, .site = 5, .row = 1000};
+}
+
+static void dropout_setup(struct problem *p) {
+  p->num_outputs = p->shape->rows * p->shape->width;
+  input(p, "x", p->num_outputs, false, false);
+  input(p, "residual", p->num_outputs, false, false);
+}
+
+static void dropout_forward(struct problem *p) {
+  struct linnet_dropout d = mask_of(p);
+  p->ops->dropout(&d, p->shape->rows, p->shape->width, p->inputs[0].x, p->inputs[1].x, p->out);
+}
+
+static void dropout_backward(struct problem *p) {
+  struct linnet_dropout d = mask_of(p);
+  p->ops->dropout(&d, p->shape->rows, p->shape->width, p->dout, NULL, p->inputs[0].gradient);
+  memcpy(p->inputs[1].gradient, p->dout, p->num_outputs * sizeof(real));
+}
+
+/* --- depthwise convolution ---------------------------------------------------------------------------------------- */
+
+static const struct shape conv_shapes[] = {{1, 3, 3, {1}, 0},           {1, 3, 15, {1, 2, 1}, 0},
+                                           {1, 4, 5, {6, 1, 11, 2}, 0}, {1, 5, 15, {20, 1, 7}, 0},
+                                           {1, 2, 1, {3, 4}, 0},        {0}};
+
+static struct linnet_conv conv_of(const struct problem *p) {
+  return (struct linnet_conv){.channels = p->shape->width, .kernel = p->shape->inner};
+}
+
+static void conv_setup(struct problem *p) {
+  pack_lengths(p);
+  p->num_outputs = total(p) * p->shape->width;
+  input(p, "x", p->num_outputs, false, false);
+  input(p, "w", p->shape->inner * p->shape->width, true, false);
+  input(p, "bias", p->shape->width, true, false);
+}
+
+static void conv_forward(struct problem *p) {
+  struct linnet_conv conv = conv_of(p);
+  p->ops->conv_forward(&conv, &p->pack, p->inputs[0].x, p->inputs[1].x, p->inputs[2].x, p->out);
+}
+
+static void conv_backward(struct problem *p) {
+  struct linnet_conv conv = conv_of(p);
+  p->ops->conv_backward(&conv, &p->pack, p->inputs[0].x, p->inputs[1].x, p->dout, p->inputs[0].gradient,
+                        p->inputs[1].gradient, p->inputs[2].gradient);
+}
+
+/* --- linear attention: q, k, v side by side as in the network, `variant` spare columns ------------------------------
+ */
+
+static const struct shape attention_shapes[] = {
+    {1, 1, 1, {1}, 0}, {1, 4, 1, {1, 1}, 0}, {1, 4, 3, {9, 1, 14}, 0}, {1, 5, 2, {2, 1, 6, 1}, 3}, {0}};
+
+static struct linnet_attention_shape attention_of(const struct problem *p) {
+  size_t width = p->shape->width, heads = p->shape->inner;
+  return (struct linnet_attention_shape){
+      .heads = heads, .width = width, .ld = 3 * heads * width + (size_t)p->shape->variant};
+}
+
+static void attention_setup(struct problem *p) {
+  struct linnet_attention_shape s = attention_of(p);
+  pack_lengths(p);
+  p->num_outputs = total(p) * s.heads * s.width;
+  input(p, "qkv", total(p) * s.ld, false, true);
+  p->saved[0] = gradient_reals(p->pack.sequences * linnet_attention_state_size(&s));
+  p->saved[1] = gradient_reals(linnet_attention_backward_work(&s));
+}
+
+static void attention_forward(struct problem *p) {
+  struct linnet_attention_shape s = attention_of(p);
+  const real *q = p->inputs[0].x, *k = q + s.heads * s.width, *v = k + s.heads * s.width;
+  p->ops->attention_forward(&s, &p->pack, q, k, v, p->saved[0], p->out);
+}
+
+/* Spare columns are nobody's; they are zeroed for the comparison. */
+static void attention_backward(struct problem *p) {
+  struct linnet_attention_shape s = attention_of(p);
+  size_t width = s.heads * s.width, spare = s.ld - 3 * width;
+  const real *q = p->inputs[0].x, *k = q + width, *v = k + width;
+  real *dq = p->inputs[0].gradient, *dk = dq + width, *dv = dk + width;
+  p->ops->attention_backward(&s, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv, p->saved[1]);
+  for (size_t t = 0; t < total(p); t++)
+    for (size_t c = 0; c < spare; c++) {
+      CHECK(isnan(dv[t * s.ld + width + c]), "column between rows was written, row %zu", t);
+      dv[t * s.ld + width + c] = 0;
+    }
+}
+
+/* --- products: dA = dC op(B)^T and dB = op(A)^T dC, transposed where A and B are ------------------------------------
+ */
+
+/* rows m, width n, inner k; variant: 1 A is transposed, 2 B is, 4 no bias but C, which is added to. */
+static const struct shape gemm_shapes[] = {{1, 1, 1, {0}, 0}, {3, 4, 5, {0}, 0}, {3, 4, 5, {0}, 1}, {3, 4, 5, {0}, 2},
+                                           {3, 4, 5, {0}, 3}, {6, 2, 9, {0}, 4}, {6, 2, 9, {0}, 7}, {0}};
+
+static void gemm_setup(struct problem *p) {
+  const struct shape *s = p->shape;
+  p->num_outputs = s->rows * s->width;
+  input(p, "a", s->rows * s->inner, false, false);
+  input(p, "b", s->inner * s->width, true, false);
+  input(p, s->variant & 4 ? "c" : "bias", s->variant & 4 ? p->num_outputs : s->width, true, false);
+}
+
+static void gemm_forward(struct problem *p) {
+  const struct shape *s = p->shape;
+  bool ta = s->variant & 1, tb = s->variant & 2, add = s->variant & 4;
+  if (add)
+    memcpy(p->out, p->inputs[2].x, p->num_outputs * sizeof(real));
+  struct linnet_gemm g = {.transpose_a = ta,
+                          .transpose_b = tb,
+                          .m = s->rows,
+                          .n = s->width,
+                          .k = s->inner,
+                          .a = p->inputs[0].x,
+                          .lda = ta ? s->rows : s->inner,
+                          .b = p->inputs[1].x,
+                          .ldb = tb ? s->inner : s->width,
+                          .c = p->out,
+                          .ldc = s->width,
+                          .accumulate = add,
+                          .bias = add ? NULL : p->inputs[2].x};
+  p->ops->gemm(&g, NULL);
+}
+
+/* da (m, k) = dc op(b)^T, or its transpose (k, m) = op(b) dc^T. */
+static void gemm_backward_a(struct problem *p) {
+  const struct shape *s = p->shape;
+  bool ta = s->variant & 1, tb = s->variant & 2;
+  const real *b = p->inputs[1].x;
+  size_t ldb = tb ? s->inner : s->width;
+  struct linnet_gemm straight = {.transpose_b = !tb,
+                                 .m = s->rows,
+                                 .n = s->inner,
+                                 .k = s->width,
+                                 .a = p->dout,
+                                 .lda = s->width,
+                                 .b = b,
+                                 .ldb = ldb,
+                                 .c = p->inputs[0].gradient,
+                                 .ldc = s->inner};
+  struct linnet_gemm turned = {.transpose_a = tb,
+                               .transpose_b = true,
+                               .m = s->inner,
+                               .n = s->rows,
+                               .k = s->width,
+                               .a = b,
+                               .lda = ldb,
+                               .b = p->dout,
+                               .ldb = s->width,
+                               .c = p->inputs[0].gradient,
+                               .ldc = s->rows};
+  p->ops->gemm(ta ? &turned : &straight, NULL);
+}
+
+/* db (k, n) += op(a)^T dc, or its transpose (n, k) += dc^T op(a). */
+static void gemm_backward_b(struct problem *p) {
+  const struct shape *s = p->shape;
+  bool ta = s->variant & 1, tb = s->variant & 2;
+  const real *a = p->inputs[0].x;
+  size_t lda = ta ? s->rows : s->inner;
+  struct linnet_gemm straight = {.transpose_a = !ta,
+                                 .m = s->inner,
+                                 .n = s->width,
+                                 .k = s->rows,
+                                 .a = a,
+                                 .lda = lda,
+                                 .b = p->dout,
+                                 .ldb = s->width,
+                                 .c = p->inputs[1].gradient,
+                                 .ldc = s->width,
+                                 .accumulate = true};
+  struct linnet_gemm turned = {.transpose_a = true,
+                               .transpose_b = ta,
+                               .m = s->width,
+                               .n = s->inner,
+                               .k = s->rows,
+                               .a = p->dout,
+                               .lda = s->width,
+                               .b = a,
+                               .ldb = lda,
+                               .c = p->inputs[1].gradient,
+                               .ldc = s->inner,
+                               .accumulate = true};
+  p->ops->gemm(tb ? &turned : &straight, NULL);
+}
+
+static void gemm_backward(struct problem *p) {
+  gemm_backward_a(p);
+  gemm_backward_b(p);
+  if (p->shape->variant & 4)
+    p->ops->add(p->num_outputs, p->dout, p->inputs[2].gradient);
+  else
+    p->ops->column_sum(p->shape->rows, p->shape->width, p->dout, p->inputs[2].gradient);
+}
+
+/* --- the check ------------------------------------------------------------------------------------------------------
+ */
+
+static const struct op table[] = {
+    {"layernorm", layernorm_shapes, layernorm_setup, layernorm_forward, layernorm_backward},
+    {"activation", activation_shapes, activation_setup, activation_forward, activation_backward},
+    {"glu", glu_shapes, glu_setup, glu_forward, glu_backward},
+    {"dropout", dropout_shapes, dropout_setup, dropout_forward, dropout_backward},
+    {"conv", conv_shapes, conv_setup, conv_forward, conv_backward},
+    {"attention", attention_shapes, attention_setup, attention_forward, attention_backward},
+    {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward},
+};
+
+struct moving {
+  const struct op *op;
+  struct problem *problem;
+  real *x;
+};
+
+static double loss_moved(void *user, double by) {
+  struct moving *m = user;
+  real kept = *m->x;
+  *m->x += by;
+  m->op->forward(m->problem);
+  *m->x = kept;
+  return gradient_dot(m->problem->num_outputs, m->problem->out, m->problem->dout);
+}
+
+static double input_error(const struct op *op, struct problem *p, struct input *in) {
+  double worst = 0, least = gradient_rms(in->n, in->gradient) / 10;
+  for (size_t i = 0; i < in->n; i++) {
+    struct moving m = {op, p, in->x + i};
+    worst = fmax(worst, gradient_error(gradient_difference(loss_moved, &m, 1e-3), in->gradient[i], fmax(least, 1e-6)));
+  }
+  return worst;
+}
+
+static void fill_problem(struct problem *p) {
+  for (size_t i = 0; i < p->num_inputs; i++) {
+    struct input *in = &p->inputs[i];
+    in->x = in->off_zero ? gradient_random_off_zero(&p->random, in->n) : gradient_random(&p->random, in->n);
+    in->gradient = gradient_reals(in->n);
+    for (size_t j = 0; in->adds && j < in->n; j++)
+      in->gradient[j] = ADDED;
+  }
+  p->out = gradient_reals(p->num_outputs);
+  p->dout = gradient_random(&p->random, p->num_outputs);
+}
+
+static void free_problem(struct problem *p) {
+  for (size_t i = 0; i < p->num_inputs; i++) {
+    free(p->inputs[i].x);
+    free(p->inputs[i].gradient);
+  }
+  free(p->out);
+  free(p->dout);
+  free(p->saved[0]);
+  free(p->saved[1]);
+}
+
+static void check_shape(const struct op *op, const struct shape *shape, uint64_t seed) {
+  struct problem p = {.ops = linnet_cpu_ops("reference"), .shape = shape, .random = {seed}};
+  op->setup(&p);
+  fill_problem(&p);
+  op->forward(&p);
+  op->backward(&p);
+  for (size_t i = 0; i < p.num_inputs; i++) {
+    struct input *in = &p.inputs[i];
+    for (size_t j = 0; in->adds && j < in->n; j++)
+      in->gradient[j] -= ADDED;
+    double error = input_error(op, &p, in);
+    printf("%-10s shape %td, d%-8s seed %llu: error %.1e, bound %.0e\n", op->name, shape - op->shapes, in->name,
+           (unsigned long long)seed, error, BOUND);
+    CHECK(error <= BOUND, "%s, shape %td, d%s, seed %llu: error %.3e, bound %.0e", op->name, shape - op->shapes,
+          in->name, (unsigned long long)seed, error, BOUND);
+  }
+  free_problem(&p);
+}
+
+int main(void) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    for (const struct shape *shape = table[i].shapes; shape->rows > 0; shape++)
+      check_shape(&table[i], shape, 100 * i + (uint64_t)(shape - table[i].shapes));
+  return test_result();
+}

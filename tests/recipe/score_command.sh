@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# The command line of `linnet` and of `linnet score`: what it prints, writes and returns.
+#
+#   score_command.sh LINNET
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+linnet=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failures=0
+
+# check WANTED_STATUS WANTED_TEXT COMMAND...: the text must be in what the command prints on either stream.
+check() {
+  local wanted=$1 text=$2 status=0
+  shift 2
+  "$@" > out 2>&1 < /dev/null || status=$?
+  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
+    echo "FAILED: $*: status $status, expected $wanted and '$text' in:"
+    cat out
+    failures=$((failures + 1))
+  fi
+}
+
+# is FILE: compares with standard input.
+is() {
+  diff - "$1" || { echo "FAILED: $1 differs"; failures=$((failures + 1)); }
+}
+
+check 2 'Commands:' "$linnet"
+check 0 'Commands:' "$linnet" --help
+check 0 'linnet ' "$linnet" --version
+check 0 'Usage: linnet score [OPTIONS] REF HYP' "$linnet" help score
+check 0 'Usage: linnet score [OPTIONS] REF HYP' "$linnet" score --help
+check 2 "did you mean 'score'?" "$linnet" scor
+check 2 "did you mean 'transcribe'?" "$linnet" trasncribe
+check 2 "there is no command 'xyzzy'" "$linnet" xyzzy
+check 2 'unknown option' "$linnet" score --nonsense ref hyp
+check 2 'an argument is missing' "$linnet" score ref
+check 2 'one argument too many' "$linnet" score a b c
+check 2 'must be phone or word' "$linnet" score --unit letter a b
+check 2 'need --utt2spk' "$linnet" score --by-speaker a b
+check 2 'must be 0 to' "$linnet" score --bootstrap -1 a b
+check 2 'only one of' "$linnet" score - -
+check 1 'no-such-file: No such file' "$linnet" score no-such-file b
+
+printf 'u1 AH0 B IH1\nu2 c "d\nu3 e\n' > ref
+printf 'u3 e x\nu1 AH B IX\n' > hyp
+printf 'u1 s1\nu2 s-2\nu3 s1\n' > utt2spk
+printf 'IH IX\n' > map
+printf 'u9 a\n' > extra
+printf 'u1 a\nu1 b\n' > twice
+check 0 '%PER 83.33 [ 5 / 6, 1 ins, 2 del, 2 sub ]' "$linnet" score ref hyp
+check 0 '%SER 100.00 [ 3 / 3 ]' "$linnet" score ref hyp
+check 0 'Lost utterances, counted as deleted: u2' "$linnet" score ref hyp
+check 0 '%WER 50.00 [ 3 / 6, 1 ins, 2 del, 0 sub ]' "$linnet" score --unit word -s -m map ref hyp
+check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --utt2spk utt2spk ref hyp
+check 0 '(bootstrap over speakers, 50 resamples, seed 3)' \
+  "$linnet" score --by-speaker --utt2spk utt2spk --bootstrap 50 --seed 3 ref hyp
+check 1 "the first is 'u9'" "$linnet" score ref extra
+check 0 'Scored 3 utterances, 3 not present in hyp.' "$linnet" score --allow-extra ref extra
+check 1 'twice:2: utterance' "$linnet" score ref twice
+check 1 'nowhere/x: cannot write' "$linnet" score --per-utt nowhere/x ref hyp
+check 1 'cannot write' bash -c '"$1" score ref hyp > /dev/full' bash "$linnet"
+check 0 '%PER 83.33' bash -c '"$1" score ref - < hyp' bash "$linnet"
+check 0 '"percent": 83.33333333' "$linnet" score --json ref hyp
+check 0 '"lost": ["u2"]' "$linnet" score --json ref hyp
+
+"$linnet" score ref hyp --utt2spk utt2spk --per-utt per_utt --per-speaker per_speaker --confusions confusions \
+  --trn files > first
+"$linnet" score ref hyp --utt2spk utt2spk > second
+is first < second
+is per_utt << 'END'
+u1 ref AH0 B IH1
+u1 hyp AH  B IX
+u1 op  S   C S
+u1 #csid 1 2 0 0
+u2 ref c   "d
+u2 hyp *** ***
+u2 op  D   D
+u2 #csid 0 0 0 2 lost
+u3 ref e ***
+u3 hyp e x
+u3 op  C I
+u3 #csid 1 0 1 0
+END
+is confusions << 'END'
+1	insertion	***	x
+1	deletion	"d	***
+1	substitution	AH0	AH
+1	substitution	IH1	IX
+1	deletion	c	***
+END
+is per_speaker << 'END'
+speaker	utterances	tokens	correct	sub	ins	del	%PER	%SER
+s1	2	4	2	2	1	0	75.00	100.00
+s-2	1	2	0	0	0	2	100.00	100.00
+ALL	3	6	2	2	1	2	83.33	100.00
+END
+is files.ref.trn << 'END'
+AH0 B IH1 (s1-u1)
+c "d (s_2-u2)
+e (s1-u3)
+END
+
+# A link is written through, not replaced; nothing is left beside what was written.
+ln -s target link
+"$linnet" score ref hyp --confusions link > /dev/null
+[[ -L link ]] || { echo "FAILED: the link was replaced"; failures=$((failures + 1)); }
+is target < confusions
+if compgen -G '*.tmp.*' > /dev/null; then
+  echo "FAILED: temporary files are left"
+  failures=$((failures + 1))
+fi
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]

@@ -1,0 +1,158 @@
+#!/bin/bash
+# Builds Linnet and runs all of its tests; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: tests/run.sh [--quick] [--jobs N]
+
+Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: packages that are missing are installed by
+apt, as root or through sudo. Everything is made under build/check and build/logs.
+
+  1. layout of the sources (clang-format) and shell scripts (shellcheck)
+  2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
+     recipes, exported symbols, and programs that use the installed library
+  3. the core alone, built where only jansson is found: no BLAS, FFTW, libsndfile, soxr, popt
+  4. a build with the address and undefined-behaviour sanitizers, and the tests that have their own code to check
+
+  --quick   1 and 2 only
+  --jobs N  processes at a time (default: one per processor)
+
+The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
+speech need the folder that LINNET_DATA names (see docs/building.md) and are skipped without it.
+END
+}
+
+quick=''
+jobs=$(nproc)
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--quick) quick=yes ;;
+	--jobs)
+		jobs=${2-}
+		shift
+		;;
+	*)
+		echo "run.sh: no option $1; see --help" >&2
+		exit 2
+		;;
+	esac
+	shift
+done
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || {
+	echo 'run.sh: --jobs needs a number; see --help' >&2
+	exit 2
+}
+
+cd "$(dirname "$0")/.."
+check=$PWD/build/check logs=$PWD/build/logs
+mkdir -p "$check" "$logs"
+passed=0 failed=0 skipped=0
+
+# One line on what has been done: report WHAT RESULT SINCE.
+report() {
+	printf '%-44s %s (%d s)\n' "$1" "$2" $((SECONDS - $3))
+}
+
+show_log() { # LOG LINES
+	printf -- '--- the end of %s\n' "${1#"$PWD"/}"
+	tail -n "$2" "$1"
+	printf -- '---\n'
+}
+
+# step NAME WHAT COMMAND...: one check; its output goes to a log. Exit status 77 means that it was skipped.
+step() {
+	local log=$logs/$1.log what=$2 since=$SECONDS status=0
+	shift 2
+	"$@" >"$log" 2>&1 </dev/null || status=$?
+	case $status in
+	0)
+		passed=$((passed + 1))
+		report "$what" ok $since
+		;;
+	77)
+		skipped=$((skipped + 1))
+		report "$what" "skipped: $(sed -n 's/^SKIPPED: //p' "$log")" $since
+		return 0
+		;;
+	*)
+		failed=$((failed + 1))
+		report "$what" FAILED $since
+		show_log "$log" 40
+		return 1
+		;;
+	esac
+}
+
+# Configures and builds: build NAME WHAT PRESET OPTIONS... (No -Werror with sanitizers: with them GCC warns of variables
+# that are never used before they are set.)
+build() {
+	step "$1" "$2" configure_and_build "$check/$1" "${@:3}"
+}
+
+configure_and_build() {
+	cmake --preset "$2" -B "$1" "${@:3}" && cmake --build "$1" --parallel "$jobs"
+}
+
+# Runs the tests of a build, each of which counts: run_tests NAME WHAT OPTIONS...
+run_tests() {
+	local log=$logs/$1-tests.log what=$2 since=$SECONDS status=0 counts
+	ctest --test-dir "$check/$1" --output-on-failure --no-tests=error --parallel "$jobs" "${@:3}" \
+		>"$log" 2>&1 </dev/null || status=$?
+	# Lines such as " 3/25 Test #16: name ....   Passed    0.16 sec"; what has no result that we know has failed.
+	read -r -a counts < <(awk '
+		/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
+			if (/ Passed +[0-9.]+ sec/) passed++
+			else if (/\*\*\*Skipped/ || /\*\*\*Not Run \(Disabled\)/) skipped++
+			else failed++
+		}
+		END { print passed + 0, failed + 0, skipped + 0 }' "$log")
+	if [ $status != 0 ] && [ "${counts[1]}" = 0 ]; then
+		counts[1]=1
+	fi
+	passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
+	report "$what" "${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped" $since
+	if [ "${counts[1]}" != 0 ]; then
+		show_log "$log" 80
+	fi
+}
+
+echo "Logs are in ${logs#"$PWD"/}"
+recipes/common/packages.sh build tests recipe >"$logs/packages.log" 2>&1 </dev/null || {
+	echo 'Some packages could not be installed; going on with what is there'
+	show_log "$logs/packages.log" 20
+}
+
+step format 'Layout of the sources' tests/check_format.sh || true
+step shell 'Shell scripts' tests/check_shell.sh || true
+
+if build release 'Release build' release -DLINNET_WERROR=ON; then
+	run_tests release 'Release tests'
+fi
+
+# Without the front end nothing but jansson may be looked for: pkg-config is shown nothing else.
+build_core() {
+	local jansson only=$check/only-jansson
+	rm -rf "$only" && mkdir -p "$only"
+	jansson=$(pkg-config --variable=pcfiledir jansson)
+	cp "$jansson/jansson.pc" "$only"
+	PKG_CONFIG_LIBDIR=$only PKG_CONFIG_PATH='' configure_and_build "$check/core" release -DLINNET_WERROR=ON \
+		-DLINNET_FRONTEND=OFF -DLINNET_BLAS=OFF
+}
+
+if [ -z "$quick" ]; then
+	if step core 'Core alone, no BLAS' build_core; then
+		run_tests core 'Core tests' -LE 'recipe|bench|slow'
+	fi
+	if build asan-ubsan 'Build with sanitizers' asan-ubsan; then
+		# As the test preset asan-ubsan has them.
+		export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+		export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
+		run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer|bench|slow' --timeout 600
+	fi
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]

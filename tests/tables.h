@@ -1,0 +1,45 @@
+/* The CPU's op tables, for tests that go through all of them. */
+#ifndef LINNET_TEST_TABLES_H
+#define LINNET_TEST_TABLES_H
+
+#include "backend/backend.h"
+#include "test.h"
+
+static const char *const test_table_names[] = {"reference", "generic", "avx2", "avx512"};
+enum { TEST_TABLES = sizeof test_table_names / sizeof *test_table_names };
+
+/* Table `i` of the names above, NULL (after saying so) if it is not compiled in or does not run here. */
+static inline const struct linnet_ops *test_table(size_t i) {
+  const struct linnet_ops *ops = linnet_cpu_ops(test_table_names[i]);
+  if (!ops)
+    printf("%s: not here\n", test_table_names[i]);
+  CHECK(ops || i > 0, "the reference is always there");
+  return ops;
+}
+
+/* Calls `body` with each table that runs here. */
+static inline void test_each_table(void (*body)(const struct linnet_ops *ops)) {
+  for (size_t i = 0; i < TEST_TABLES; i++) {
+    const struct linnet_ops *ops = test_table(i);
+    if (ops)
+      body(ops);
+  }
+}
+
+/* Prints a measured error and checks it. `name` says what it is of. */
+static inline void test_bound(const char *table, const char *name, double error, double bound) {
+  printf("%-10s %-34s error %.2e, bound %.1e\n", table, name, error, bound);
+  CHECK(error <= bound, "%s, %s: error %.3e, bound %.1e", table, name, error, bound);
+}
+
+/* malloc that ends the test when there is no memory; n may be 0. */
+static inline void *test_alloc(size_t n, size_t bytes) {
+  void *block = malloc(n * bytes + 1);
+  if (!block) {
+    fprintf(stderr, "no memory for %zu elements\n", n);
+    exit(1);
+  }
+  return block;
+}
+
+#endif

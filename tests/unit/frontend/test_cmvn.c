@@ -1,0 +1,86 @@
+/* Mean and variance normalisation against its definition. */
+#include <linnet/features.h>
+
+#include "test.h"
+
+enum { DIM = 13, FRAMES = 501 };
+
+/* Columns of very different size and spread; the last is constant. */
+static void make(struct test_random *random, float *x, size_t frames) {
+  for (size_t t = 0; t < frames; t++)
+    for (int i = 0; i < DIM; i++)
+      x[t * DIM + i] = i == DIM - 1 ? 7.25f : (float)(i * 3 - 20 + (i + 0.5) * test_uniform(random));
+}
+
+/* Moments of every column must be 0 and, with variance, 1 (0 for the constant one). */
+static void check_moments(const float *x, size_t frames, int variance, const char *what) {
+  double worst_mean = 0, worst_spread = 0, bound = 1e-5;
+  for (int i = 0; i < DIM; i++) {
+    double sum = 0, square = 0;
+    for (size_t t = 0; t < frames; t++)
+      sum += x[t * DIM + i], square += (double)x[t * DIM + i] * x[t * DIM + i];
+    worst_mean = fmax(worst_mean, fabs(sum / (double)frames));
+    if (variance)
+      worst_spread = fmax(worst_spread, fabs(sqrt(square / (double)frames) - (i < DIM - 1)));
+  }
+  CHECK(worst_mean <= bound && worst_spread <= bound, "%s: mean off by %.1e, deviation by %.1e, bound %.0e", what,
+        worst_mean, worst_spread, bound);
+  printf("%s: mean off by %.1e, deviation by %.1e, bound %.0e\n", what, worst_mean, worst_spread, bound);
+}
+
+static void test_moments(void) {
+  static float x[FRAMES * DIM], y[FRAMES * DIM];
+  struct test_random random = {1};
+  struct linnet_cmvn cmvn;
+  make(&random, x, FRAMES);
+  for (int variance = 0; variance < 2; variance++) {
+    memcpy(y, x, sizeof x);
+    CHECK(linnet_cmvn_reset(&cmvn, DIM) == LINNET_OK, "reset");
+    CHECK(linnet_cmvn_accumulate(&cmvn, y, FRAMES) == LINNET_OK, "accumulate");
+    CHECK(linnet_cmvn_apply(&cmvn, variance, y, FRAMES) == LINNET_OK, "apply");
+    check_moments(y, FRAMES, variance, variance ? "mean and variance" : "mean");
+  }
+}
+
+/* In pieces and by addition, as over a speaker: counts are exact, sums to rounding. */
+static void test_pieces(void) {
+  static float x[FRAMES * DIM];
+  struct test_random random = {2};
+  struct linnet_cmvn whole, pieces, other;
+  make(&random, x, FRAMES);
+  linnet_cmvn_reset(&whole, DIM), linnet_cmvn_reset(&pieces, DIM), linnet_cmvn_reset(&other, DIM);
+  linnet_cmvn_accumulate(&whole, x, FRAMES);
+  linnet_cmvn_accumulate(&pieces, x, 100);
+  linnet_cmvn_accumulate(&pieces, x + 100 * DIM, 0);
+  linnet_cmvn_accumulate(&other, x + 100 * DIM, FRAMES - 100);
+  CHECK(linnet_cmvn_add(&pieces, &other) == LINNET_OK && pieces.count == FRAMES, "%g frames", pieces.count);
+  double worst = 0, bound = 1e-12;
+  for (int i = 0; i < DIM; i++)
+    worst = fmax(worst, fmax(fabs(pieces.sum[i] - whole.sum[i]) / fabs(whole.sum[i] + 1),
+                             fabs(pieces.square[i] / whole.square[i] - 1)));
+  CHECK(worst <= bound, "pieces differ by %.1e, bound %.0e", worst, bound);
+  printf("pieces differ by %.1e, bound %.0e\n", worst, bound);
+}
+
+static void test_arguments(void) {
+  float x[DIM] = {0};
+  struct linnet_cmvn cmvn, narrow;
+  CHECK(linnet_cmvn_reset(NULL, 1) == LINNET_ERROR_ARGUMENT, "NULL");
+  CHECK(linnet_cmvn_reset(&cmvn, 0) == LINNET_ERROR_ARGUMENT, "dimension 0");
+  CHECK(linnet_cmvn_reset(&cmvn, LINNET_CMVN_MAX_DIM + 1) == LINNET_ERROR_ARGUMENT, "dimension too large");
+  CHECK(linnet_cmvn_reset(&cmvn, LINNET_CMVN_MAX_DIM) == LINNET_OK, "the largest dimension");
+  linnet_cmvn_reset(&cmvn, DIM), linnet_cmvn_reset(&narrow, DIM - 1);
+  CHECK(linnet_cmvn_accumulate(&cmvn, NULL, 1) == LINNET_ERROR_ARGUMENT, "NULL features");
+  CHECK(linnet_cmvn_add(&cmvn, &narrow) == LINNET_ERROR_ARGUMENT, "another dimension");
+  CHECK(linnet_cmvn_apply(&cmvn, 0, x, 1) == LINNET_ERROR_STATE, "no frames in the statistics");
+  CHECK(linnet_cmvn_apply(&cmvn, 0, NULL, 0) == LINNET_OK, "nothing to do");
+  cmvn.dim = 100000;
+  CHECK(linnet_cmvn_apply(&cmvn, 0, x, 1) == LINNET_ERROR_ARGUMENT, "damaged statistics");
+}
+
+int main(void) {
+  test_moments();
+  test_pieces();
+  test_arguments();
+  return test_result();
+}

@@ -1,0 +1,342 @@
+/* Contexts: what settings are refused, every allocation of a creation failing in turn, error texts of handles that
+ * share a core, memory and log. */
+#include "base/base.h"
+#include "tables.h"
+
+/* --- a hook that counts, and fails at one call ---------------------------------------------------------------------
+ */
+
+struct heap {
+  size_t calls, fail_at; /* 0: never */
+  long live;
+};
+
+static void *heap_reallocate(void *user, void *pointer, size_t bytes) {
+  struct heap *heap = user;
+  if (bytes == 0) {
+    heap->live -= pointer != NULL;
+    free(pointer);
+    return NULL;
+  }
+  if (++heap->calls == heap->fail_at)
+    return NULL;
+  void *block = realloc(pointer, bytes);
+  heap->live += block && !pointer;
+  return block;
+}
+
+static struct linnet_context_settings settings_of(struct heap *heap) {
+  struct linnet_context_settings settings;
+  linnet_context_settings_default(&settings);
+  settings.threads = 2;
+  settings.reallocate = heap_reallocate;
+  settings.reallocate_user = heap;
+  return settings;
+}
+
+static struct linnet_context *create(struct heap *heap) {
+  struct linnet_context_settings settings = settings_of(heap);
+  struct linnet_context *context;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "create");
+  return context;
+}
+
+/* --- settings
+ * --------------------------------------------------------------------------------------------------------- */
+
+static const struct settings_case {
+  const char *name;
+  long size; /* added to the right one */
+  unsigned threads;
+  const char *kernels;
+  enum linnet_status status;
+} settings_cases[] = {
+    {"defaults", 0, 0, NULL, LINNET_OK},
+    {"one thread", 0, 1, "auto", LINNET_OK},
+    {"most threads", 0, 256, "reference", LINNET_OK},
+    {"too many threads", 0, 257, NULL, LINNET_ERROR_ARGUMENT},
+    {"threads -1", 0, (unsigned)-1, NULL, LINNET_ERROR_ARGUMENT},
+    {"older struct", -8, 1, NULL, LINNET_ERROR_ARGUMENT},
+    {"newer struct", 8, 1, NULL, LINNET_ERROR_ARGUMENT},
+    {"unknown kernels", 0, 1, "sse9", LINNET_ERROR_UNSUPPORTED},
+    {"empty name", 0, 1, "", LINNET_ERROR_UNSUPPORTED},
+    {"another case", 0, 1, "Reference", LINNET_ERROR_UNSUPPORTED},
+};
+
+static void check_settings_case(const struct settings_case *c) {
+  struct linnet_context_settings settings;
+  struct linnet_context *context = (struct linnet_context *)&settings; /* anything but NULL */
+  linnet_context_settings_default(&settings);
+  settings.size += (size_t)c->size;
+  settings.threads = c->threads;
+  settings.kernels = c->kernels;
+  enum linnet_status status = linnet_context_create(&settings, &context);
+  CHECK(status == c->status, "%s: %s instead of %s", c->name, linnet_status_string(status),
+        linnet_status_string(c->status));
+  CHECK((context != NULL) == (status == LINNET_OK), "%s: context %p", c->name, (void *)context);
+  if (status == LINNET_OK && c->threads > 0)
+    CHECK(linnet_context_threads(context) <= c->threads, "%s: %u threads", c->name, linnet_context_threads(context));
+  linnet_context_destroy(status == LINNET_OK ? context : NULL);
+}
+
+static void check_settings(void) {
+  for (size_t i = 0; i < sizeof settings_cases / sizeof *settings_cases; i++)
+    check_settings_case(&settings_cases[i]);
+  struct linnet_context *context;
+  CHECK(linnet_context_create(NULL, NULL) == LINNET_ERROR_ARGUMENT, "nowhere to put the context");
+  CHECK(linnet_context_share(NULL, &context) == LINNET_ERROR_ARGUMENT, "nothing to share");
+  linnet_context_destroy(NULL);
+}
+
+static void check_defaults(void) {
+  struct linnet_context *context = test_context();
+  CHECK(linnet_context_threads(context) >= 1, "%u threads", linnet_context_threads(context));
+  CHECK(linnet_context_ops(context) == linnet_cpu_ops("auto"), "%s", linnet_context_kernels(context));
+  CHECK(strcmp(linnet_context_error(context), "") == 0, "\"%s\"", linnet_context_error(context));
+  CHECK(linnet_context_share(context, NULL) == LINNET_ERROR_ARGUMENT, "nowhere to put the handle");
+  linnet_context_destroy(context);
+}
+
+/* Every table that runs here can be asked for. */
+static void check_kernels(const struct linnet_ops *ops) {
+  struct linnet_context_settings settings;
+  struct linnet_context *context;
+  linnet_context_settings_default(&settings);
+  settings.threads = 1;
+  settings.kernels = ops->name;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "%s", ops->name);
+  CHECK(linnet_context_ops(context) == ops && strcmp(linnet_context_kernels(context), ops->name) == 0, "%s became %s",
+        ops->name, linnet_context_kernels(context));
+  linnet_context_destroy(context);
+}
+
+/* --- failing allocations
+ * ---------------------------------------------------------------------------------------------- */
+
+static void check_failing_create(void) {
+  struct linnet_context *context = NULL;
+  size_t failures = 0;
+  for (;;) {
+    struct heap heap = {.fail_at = failures + 1};
+    struct linnet_context_settings settings = settings_of(&heap);
+    enum linnet_status status = linnet_context_create(&settings, &context);
+    if (status == LINNET_OK) {
+      CHECK(heap.calls == failures, "%zu allocations, %zu of them failed in turn", heap.calls, failures);
+      linnet_context_destroy(context);
+      CHECK(heap.live == 0, "%ld blocks left after destroying", heap.live);
+      break;
+    }
+    failures++;
+    CHECK(status == LINNET_ERROR_MEMORY && !context, "allocation %zu: %s, context %p", failures,
+          linnet_status_string(status), (void *)context);
+    CHECK(heap.live == 0, "allocation %zu failed: %ld blocks left", failures, heap.live);
+    REQUIRE(failures < 100, "creation never succeeds");
+  }
+  printf("create: %zu allocations\n", failures);
+  CHECK(failures >= 3, "core, handle and pool come from the hook: %zu allocations", failures);
+}
+
+static void check_failing_share(void) {
+  struct heap heap = {0};
+  struct linnet_context *context = create(&heap), *shared = context;
+  heap.fail_at = heap.calls + 1;
+  CHECK(linnet_context_share(context, &shared) == LINNET_ERROR_MEMORY && !shared, "share without memory");
+  CHECK(strstr(linnet_context_error(context), "memory"), "\"%s\"", linnet_context_error(context));
+  CHECK(linnet_context_share(context, &shared) == LINNET_OK, "share with memory again");
+  linnet_context_destroy(shared);
+  linnet_context_destroy(context);
+  CHECK(heap.live == 0, "%ld blocks left", heap.live);
+}
+
+/* --- handles
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void check_handles(void) {
+  struct heap heap = {0};
+  struct linnet_context *first = create(&heap), *second, *third;
+  REQUIRE(linnet_context_share(first, &second) == LINNET_OK && linnet_context_share(second, &third) == LINNET_OK,
+          "share");
+  CHECK(linnet_context_ops(first) == linnet_context_ops(third) &&
+            linnet_context_threads(first) == linnet_context_threads(third),
+        "handles share their core");
+  CHECK(linnet_fail(first, LINNET_ERROR_IO, "%s %d", "one", 1) == LINNET_ERROR_IO, "linnet_fail returns the status");
+  linnet_fail(second, LINNET_ERROR_FORMAT, "two");
+  CHECK(strcmp(linnet_context_error(first), "one 1") == 0 && strcmp(linnet_context_error(second), "two") == 0 &&
+            strcmp(linnet_context_error(third), "") == 0,
+        "texts: \"%s\", \"%s\", \"%s\"", linnet_context_error(first), linnet_context_error(second),
+        linnet_context_error(third));
+  linnet_copy_error(third, second);
+  CHECK(strcmp(linnet_context_error(third), "two") == 0, "\"%s\"", linnet_context_error(third));
+  linnet_context_destroy(first);
+  void *block = linnet_alloc(third, 100, 1);
+  CHECK(block, "the core outlives its first handle");
+  linnet_free(third, block);
+  linnet_context_destroy(third);
+  linnet_context_destroy(second);
+  CHECK(heap.live == 0, "%ld blocks left", heap.live);
+}
+
+/* A sentence of any length is kept up to the room there is. */
+static void check_error_text(void) {
+  struct heap heap = {0};
+  struct linnet_context *context = create(&heap);
+  char longest[2000];
+  memset(longest, 'x', sizeof longest - 1);
+  longest[sizeof longest - 1] = 0;
+  linnet_fail(context, LINNET_ERROR_FORMAT, "begin %s", longest);
+  size_t length = strlen(linnet_context_error(context));
+  CHECK(length >= 200 && length < 2000 && memcmp(linnet_context_error(context), "begin xxx", 9) == 0,
+        "%zu characters are left", length);
+  CHECK(linnet_fail(NULL, LINNET_ERROR_LIMIT, "unheard") == LINNET_ERROR_LIMIT, "without a context");
+  CHECK(strcmp(linnet_context_error(NULL), "") == 0, "the text of no context");
+  linnet_context_destroy(context);
+}
+
+static void check_status_strings(void) {
+  for (int i = LINNET_OK; i <= LINNET_END; i++) {
+    const char *text = linnet_status_string((enum linnet_status)i);
+    CHECK(text && *text && strcmp(text, "unknown status") != 0, "status %d has no name", i);
+    for (int j = LINNET_OK; j < i; j++)
+      CHECK(strcmp(text, linnet_status_string((enum linnet_status)j)) != 0, "%d and %d are both \"%s\"", i, j, text);
+  }
+  CHECK(strcmp(linnet_status_string((enum linnet_status)(LINNET_END + 1)), "unknown status") == 0, "beyond the end");
+  CHECK(strcmp(linnet_status_string((enum linnet_status) - 1), "unknown status") == 0, "before the beginning");
+  CHECK(strcmp(linnet_version(), LINNET_VERSION) == 0, "version %s", linnet_version());
+}
+
+/* --- memory
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void check_blocks(void) {
+  static const size_t sizes[] = {0, 1, 63, 64, 65, 4095, 1000000};
+  struct heap heap = {0};
+  struct linnet_context *context = create(&heap);
+  long before = heap.live;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    unsigned char *block = linnet_alloc(context, sizes[i], 1), *clear = linnet_calloc(context, 1, sizes[i]);
+    REQUIRE(block && clear, "%zu bytes", sizes[i]);
+    CHECK((uintptr_t)block % 64 == 0 && (uintptr_t)clear % 64 == 0, "%p, %p", (void *)block, (void *)clear);
+    memset(block, 0xA5, sizes[i]);
+    CHECK(sizes[i] == 0 || (clear[0] == 0 && memcmp(clear, clear + 1, sizes[i] - 1) == 0), "%zu bytes are not clear",
+          sizes[i]);
+    linnet_free(context, block);
+    linnet_free(context, clear);
+  }
+  linnet_free(context, NULL);
+  CHECK(heap.live == before, "%ld blocks left", heap.live - before);
+  linnet_context_destroy(context);
+}
+
+/* Sizes that overflow are refused before the hook is asked. */
+static void check_overflow(void) {
+  static const size_t pairs[][2] = {{SIZE_MAX, 2},      {SIZE_MAX / 2 + 1, 2}, {SIZE_MAX, 1},
+                                    {SIZE_MAX - 64, 1}, {SIZE_MAX / 8, 9},     {3, SIZE_MAX / 2}};
+  struct heap heap = {0};
+  struct linnet_context *context = create(&heap);
+  size_t calls = heap.calls, capacity = 0, sum;
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    CHECK(!linnet_alloc(context, pairs[i][0], pairs[i][1]), "%zu * %zu", pairs[i][0], pairs[i][1]);
+    CHECK(!linnet_calloc(context, pairs[i][0], pairs[i][1]), "%zu * %zu", pairs[i][0], pairs[i][1]);
+    CHECK(!linnet_grow(context, NULL, &capacity, pairs[i][0], pairs[i][1]) && capacity == 0, "%zu * %zu", pairs[i][0],
+          pairs[i][1]);
+  }
+  CHECK(heap.calls == calls, "the hook was asked");
+  CHECK(!linnet_mul_size(SIZE_MAX, 2, &sum) && !linnet_add_size(SIZE_MAX, 1, &sum), "helpers");
+  CHECK(linnet_mul_size(SIZE_MAX / 2, 2, &sum) && sum == SIZE_MAX - 1 && linnet_add_size(SIZE_MAX - 1, 1, &sum) &&
+            sum == SIZE_MAX,
+        "helpers");
+  linnet_context_destroy(context);
+}
+
+static void check_grow(void) {
+  struct heap heap = {0};
+  struct linnet_context *context = create(&heap);
+  size_t capacity = 0, calls = heap.calls, wrong = 0;
+  int *numbers = NULL;
+  for (int i = 0; i < 10000; i++) {
+    numbers = linnet_grow(context, numbers, &capacity, (size_t)i + 1, sizeof *numbers);
+    REQUIRE(numbers && capacity > (size_t)i, "%d", i);
+    numbers[i] = i;
+  }
+  for (int i = 0; i < 10000; i++)
+    wrong += numbers[i] != i;
+  CHECK(wrong == 0, "%zu of 10000 numbers were lost", wrong);
+  CHECK(heap.calls - calls < 40, "%zu allocations for 10000 numbers", heap.calls - calls);
+  size_t before = capacity;
+  heap.fail_at = heap.calls + 1;
+  CHECK(!linnet_grow(context, numbers, &capacity, capacity + 1, sizeof *numbers) && capacity == before &&
+            numbers[9999] == 9999,
+        "the old block does not survive a failure");
+  linnet_free(context, numbers);
+  linnet_context_destroy(context);
+  CHECK(heap.live == 0, "%ld blocks left", heap.live);
+}
+
+static void check_strdup(void) {
+  struct heap heap = {0};
+  struct linnet_context *context = create(&heap);
+  char *copy = linnet_strdup(context, "text"), *empty = linnet_strdup(context, "");
+  REQUIRE(copy && empty, "strdup");
+  CHECK(strcmp(copy, "text") == 0 && strcmp(empty, "") == 0, "\"%s\", \"%s\"", copy, empty);
+  heap.fail_at = heap.calls + 1;
+  CHECK(!linnet_strdup(context, "text"), "strdup without memory");
+  linnet_free(context, copy);
+  linnet_free(context, empty);
+  linnet_context_destroy(context);
+}
+
+/* --- log
+ * ------------------------------------------------------------------------------------------------------------------ */
+
+struct heard {
+  int lines;
+  enum linnet_log_level level;
+  char text[64];
+  size_t length;
+};
+
+static void hear(void *user, enum linnet_log_level level, const char *message) {
+  struct heard *heard = user;
+  heard->lines++;
+  heard->level = level;
+  heard->length = strlen(message);
+  snprintf(heard->text, sizeof heard->text, "%s", message);
+}
+
+static void check_log(void) {
+  struct linnet_context_settings settings;
+  struct linnet_context *context, *silent = test_context();
+  struct heard heard = {0};
+  char longest[5000];
+  memset(longest, 'x', sizeof longest - 1);
+  longest[sizeof longest - 1] = 0;
+  linnet_context_settings_default(&settings);
+  settings.log = hear;
+  settings.log_user = &heard;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "create");
+  linnet_log(context, LINNET_LOG_WARNING, "%d of %s", 3, "four");
+  CHECK(heard.lines == 1 && heard.level == LINNET_LOG_WARNING && strcmp(heard.text, "3 of four") == 0, "\"%s\"",
+        heard.text);
+  linnet_log(context, LINNET_LOG_DEBUG, "%s", longest);
+  CHECK(heard.lines == 2 && heard.length >= 500 && heard.length < sizeof longest, "%zu characters", heard.length);
+  linnet_log(silent, LINNET_LOG_ERROR, "nobody hears this");
+  linnet_context_destroy(silent);
+  linnet_context_destroy(context);
+}
+
+int main(void) {
+  check_settings();
+  check_defaults();
+  test_each_table(check_kernels);
+  check_failing_create();
+  check_failing_share();
+  check_handles();
+  check_error_text();
+  check_status_strings();
+  check_blocks();
+  check_overflow();
+  check_grow();
+  check_strdup();
+  check_log();
+  return test_result();
+}

@@ -1,0 +1,296 @@
+/* Whole files: a file appears complete or not at all, whatever goes wrong on the way; reading with a cap, of files,
+ * pipes and folders. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "test.h"
+
+static struct linnet_context *context;
+static char folder[4096];
+
+/* A path in the test's folder. Two at a time. */
+static const char *in_folder(const char *name) {
+  static char paths[2][8192];
+  static int turn;
+  turn = !turn;
+  snprintf(paths[turn], sizeof paths[turn], "%s/%s", folder, name);
+  return paths[turn];
+}
+
+static size_t entries(void) {
+  size_t count = 0;
+  DIR *directory = opendir(folder);
+  REQUIRE(directory, "%s", folder);
+  for (struct dirent *entry; (entry = readdir(directory));)
+    count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+  closedir(directory);
+  return count;
+}
+
+static void put(const char *path, const char *text) {
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
+/* Whether the file holds exactly `text`; a NULL text: whether there is no file. */
+static bool holds(const char *path, const char *text) {
+  void *data;
+  size_t bytes;
+  if (linnet_file_read(context, path, 1 << 20, &data, &bytes) != LINNET_OK)
+    return !text;
+  bool same = text && bytes == strlen(text) && memcmp(data, text, bytes) == 0;
+  linnet_free(context, data);
+  return same;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+static void check_commit(const char *before) {
+  struct linnet_output output;
+  const char *path = in_folder("commit");
+  if (before)
+    put(path, before);
+  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  fputs("new", output.stream);
+  fflush(output.stream);
+  CHECK(holds(path, before), "the target changed before the commit");
+  CHECK(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(holds(path, "new") && entries() == 1, "after the commit there are %zu files", entries());
+  linnet_output_abandon(&output);
+  CHECK(holds(path, "new"), "abandoning after the commit did something");
+  remove(path);
+}
+
+static void check_abandon(const char *before) {
+  struct linnet_output output;
+  const char *path = in_folder("abandon");
+  if (before)
+    put(path, before);
+  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  fputs("new", output.stream);
+  linnet_output_abandon(&output);
+  CHECK(holds(path, before) && entries() == (before != NULL), "after abandoning there are %zu files", entries());
+  linnet_output_abandon(&output);
+  remove(path);
+}
+
+/* Outputs that cannot be opened say so, leave nothing, and may be abandoned. */
+static void check_refused(const char *path, enum linnet_status expected, const char *mention) {
+  struct linnet_output output;
+  size_t before = entries();
+  enum linnet_status status = linnet_output_open(context, path, &output);
+  CHECK(status == expected, "%.40s...: %s instead of %s", path, linnet_status_string(status),
+        linnet_status_string(expected));
+  CHECK(strstr(linnet_context_error(context), mention), "\"%s\" does not mention \"%s\"", linnet_context_error(context),
+        mention);
+  linnet_output_abandon(&output);
+  CHECK(entries() == before, "%.40s...: something was left behind", path);
+}
+
+static void check_refusals(void) {
+  char longest[5000];
+  memset(longest, 'x', sizeof longest - 1);
+  longest[sizeof longest - 1] = 0;
+  check_refused(in_folder("missing/file"), LINNET_ERROR_IO, "missing/file");
+  put(in_folder("plain"), "text");
+  check_refused(in_folder("plain/file"), LINNET_ERROR_IO, "plain/file");
+  remove(in_folder("plain"));
+  check_refused(longest, LINNET_ERROR_LIMIT, "longer than");
+  check_refused("", LINNET_ERROR_IO, "empty");
+}
+
+/* Nobody but root is refused by permissions. */
+static void check_unwritable(void) {
+  const char *closed = in_folder("closed");
+  REQUIRE(mkdir(closed, 0500) == 0, "%s", closed);
+  if (geteuid() == 0)
+    printf("root: permissions are not checked\n");
+  else
+    check_refused(in_folder("closed/file"), LINNET_ERROR_IO, "closed/file");
+  rmdir(in_folder("closed"));
+}
+
+/* The rename fails: the target is a folder. */
+static void check_target_is_folder(void) {
+  struct linnet_output output;
+  const char *path = in_folder("folder");
+  REQUIRE(mkdir(path, 0700) == 0, "%s", path);
+  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  fputs("new", output.stream);
+  CHECK(linnet_output_commit(&output) == LINNET_ERROR_IO, "a folder was replaced");
+  CHECK(strstr(linnet_context_error(context), "folder"), "\"%s\"", linnet_context_error(context));
+  CHECK(entries() == 1, "%zu entries: the temporary file is still there", entries());
+  linnet_output_abandon(&output);
+  rmdir(path);
+}
+
+/* The disk is full (or the limit of a file's size is reached): what was there stays. */
+static void check_full(void) {
+  struct linnet_output output;
+  struct rlimit old, small;
+  const char *path = in_folder("full");
+  put(path, "old");
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0, "getrlimit");
+  signal(SIGXFSZ, SIG_IGN);
+  small = (struct rlimit){4096, old.rlim_max};
+  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");
+  for (int i = 0; i < 100000; i++)
+    fputc('x', output.stream);
+  enum linnet_status status = linnet_output_commit(&output);
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &old) == 0, "setrlimit");
+  CHECK(status == LINNET_ERROR_IO, "a file cut short was committed: %s", linnet_status_string(status));
+  CHECK(holds(path, "old") && entries() == 1, "%zu entries", entries());
+  remove(path);
+}
+
+/* Two outputs at once do not disturb each other. */
+static void check_two(void) {
+  struct linnet_output first, second;
+  REQUIRE(linnet_output_open(context, in_folder("first"), &first) == LINNET_OK &&
+              linnet_output_open(context, in_folder("second"), &second) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  fputs("1", first.stream);
+  fputs("2", second.stream);
+  CHECK(linnet_output_commit(&second) == LINNET_OK && linnet_output_commit(&first) == LINNET_OK, "%s",
+        linnet_context_error(context));
+  CHECK(holds(in_folder("first"), "1") && holds(in_folder("second"), "2"), "contents");
+  remove(in_folder("first"));
+  remove(in_folder("second"));
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status read_with_cap(const char *path, size_t cap) {
+  void *data = &data;
+  size_t bytes = 0;
+  enum linnet_status status = linnet_file_read(context, path, cap, &data, &bytes);
+  CHECK((status == LINNET_OK) == (data != NULL), "%s: status %s, data %p", path, linnet_status_string(status), data);
+  if (status != LINNET_OK)
+    CHECK(strstr(linnet_context_error(context), path), "\"%s\" does not name the file", linnet_context_error(context));
+  linnet_free(context, data);
+  return status;
+}
+
+static void check_reading(void) {
+  const char *path = in_folder("read");
+  CHECK(read_with_cap(path, 10) == LINNET_ERROR_IO, "a file that is not there");
+  put(path, "0123456789");
+  CHECK(read_with_cap(path, 10) == LINNET_OK, "exactly the cap");
+  CHECK(read_with_cap(path, 9) == LINNET_ERROR_LIMIT, "one more than the cap");
+  CHECK(read_with_cap(path, 0) == LINNET_ERROR_LIMIT, "a cap of 0");
+  CHECK(holds(path, "0123456789"), "contents");
+  put(path, "");
+  CHECK(read_with_cap(path, 0) == LINNET_OK && holds(path, ""), "an empty file");
+  remove(path);
+  CHECK(read_with_cap(folder, 1 << 20) == LINNET_ERROR_IO, "a folder");
+}
+
+enum { PIPED = 1000000 };
+
+static void *feed_pipe(void *path) {
+  FILE *pipe = fopen(path, "wb");
+  for (int i = 0; pipe && i < PIPED; i++)
+    fputc(i % 251, pipe);
+  if (pipe)
+    fclose(pipe);
+  return NULL;
+}
+
+/* A pipe has no size; its contents come in pieces. */
+static void check_pipe(void) {
+  char path[8192];
+  pthread_t feeder;
+  void *data;
+  size_t bytes = 0, wrong = 0;
+  snprintf(path, sizeof path, "%s", in_folder("pipe"));
+  REQUIRE(mkfifo(path, 0600) == 0 && pthread_create(&feeder, NULL, feed_pipe, path) == 0, "%s", path);
+  enum linnet_status status = linnet_file_read(context, path, 1 << 24, &data, &bytes);
+  pthread_join(feeder, NULL);
+  REQUIRE(status == LINNET_OK && bytes == PIPED, "%s, %zu bytes", linnet_status_string(status), bytes);
+  for (size_t i = 0; i < bytes; i++)
+    wrong += ((unsigned char *)data)[i] != i % 251;
+  CHECK(wrong == 0, "%zu of %zu bytes", wrong, bytes);
+  linnet_free(context, data);
+  remove(path);
+}
+
+/* --- without memory ------------------------------------------------------------------------------------------------
+ */
+
+struct heap {
+  size_t calls, fail_at;
+  long live;
+};
+
+static void *heap_reallocate(void *user, void *pointer, size_t bytes) {
+  struct heap *heap = user;
+  if (bytes == 0) {
+    heap->live -= pointer != NULL;
+    free(pointer);
+    return NULL;
+  }
+  if (++heap->calls == heap->fail_at)
+    return NULL;
+  heap->live += !pointer;
+  return realloc(pointer, bytes);
+}
+
+static void check_failing_read(void) {
+  struct linnet_context_settings settings;
+  struct linnet_context *poor;
+  struct heap heap = {0};
+  const char *path = in_folder("large");
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file && fseek(file, 300000, SEEK_SET) == 0 && fputc(1, file) == 1 && fclose(file) == 0, "%s", path);
+  linnet_context_settings_default(&settings);
+  settings.threads = 1;
+  settings.reallocate = heap_reallocate;
+  settings.reallocate_user = &heap;
+  REQUIRE(linnet_context_create(&settings, &poor) == LINNET_OK, "create");
+  long before = heap.live;
+  size_t failures = 0, bytes;
+  for (;; failures++) {
+    void *data;
+    heap.calls = 0;
+    heap.fail_at = failures + 1;
+    enum linnet_status status = linnet_file_read(poor, path, 1 << 20, &data, &bytes);
+    if (status == LINNET_OK)
+      linnet_free(poor, data);
+    CHECK(heap.live == before, "allocation %zu: %ld blocks left", failures + 1, heap.live - before);
+    if (status == LINNET_OK)
+      break;
+    REQUIRE(status == LINNET_ERROR_MEMORY && !data && failures < 100, "allocation %zu: %s", failures + 1,
+            linnet_status_string(status));
+  }
+  CHECK(failures > 1 && bytes == 300001, "%zu allocations, %zu bytes", failures, bytes);
+  linnet_context_destroy(poor);
+  remove(path);
+}
+
+int main(void) {
+  context = test_context();
+  snprintf(folder, sizeof folder, "%s/test_file.XXXXXX", TEST_BINARY_DIR);
+  REQUIRE(mkdtemp(folder), "%s", folder);
+  check_commit(NULL);
+  check_commit("old");
+  check_abandon(NULL);
+  check_abandon("old");
+  check_refusals();
+  check_unwritable();
+  check_target_is_folder();
+  check_full();
+  check_two();
+  check_reading();
+  check_pipe();
+  check_failing_read();
+  CHECK(entries() == 0 && rmdir(folder) == 0, "%s is not empty", folder);
+  linnet_context_destroy(context);
+  return test_result();
+}

@@ -1,0 +1,512 @@
+/* Every slot of every op table that runs here against the C reference: sizes 0, 1, tails and blocks, leading
+ * dimensions, addresses without alignment, guard zones around outputs. Prints the largest error found and its bound. */
+#include <float.h>
+
+#include "backend/backend.h"
+#include "ops/activation.h"
+#include "ops/ctc.h"
+#include "ops/depthwise_conv.h"
+#include "ops/dropout.h"
+#include "ops/gemm.h"
+#include "ops/layernorm.h"
+#include "ops/linear_attention.h"
+#include "ops/log_softmax.h"
+#include "ops/optimizer.h"
+#include "ops/vector.h"
+#include "test.h"
+
+enum { GUARD = 64 };
+
+/* A bit pattern (a NaN) that no op computes: guards, gaps and outputs not yet written hold it. */
+static float poison(void) {
+  const uint32_t bits = 0x7fa5a5a5;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static bool is_poison(float x) {
+  const float p = poison();
+  return memcmp(&x, &p, sizeof x) == 0;
+}
+
+/* n floats at an address of any alignment, between guards. */
+struct buffer {
+  float *memory, *x;
+  size_t n;
+};
+
+static struct buffer buffer_poisoned(struct test_random *r, size_t n) {
+  struct buffer b = {.memory = malloc((n + 3 * GUARD) * sizeof(float)), .n = n};
+  if (!b.memory)
+    exit(1);
+  for (size_t i = 0; i < n + 3 * GUARD; i++)
+    b.memory[i] = poison();
+  b.x = b.memory + GUARD + (test_below(r, 3) ? test_below(r, 16) : 0);
+  return b;
+}
+
+static struct buffer buffer_random(struct test_random *r, size_t n) {
+  struct buffer b = buffer_poisoned(r, n);
+  test_fill(r, b.x, n);
+  return b;
+}
+
+static struct buffer buffer_scaled(struct test_random *r, size_t n, float scale) {
+  struct buffer b = buffer_random(r, n);
+  for (size_t i = 0; i < n; i++)
+    b.x[i] *= scale;
+  return b;
+}
+
+/* The same contents at another alignment. */
+static struct buffer buffer_copy(struct test_random *r, const struct buffer *other) {
+  struct buffer b = buffer_poisoned(r, other->n);
+  memcpy(b.x, other->x, other->n * sizeof(float));
+  return b;
+}
+
+static bool guards_hold(const struct buffer *b) {
+  for (float *p = b->memory; p < b->memory + b->n + 3 * GUARD; p++)
+    if ((p < b->x || p >= b->x + b->n) && !is_poison(*p))
+      return false;
+  return true;
+}
+
+/* 0 where both are untouched, or the same NaN or infinity; infinity where just one of them is. */
+static double difference(float a, float b) {
+  if (is_poison(a) || is_poison(b))
+    return is_poison(a) && is_poison(b) ? 0 : INFINITY;
+  if (a == b || (isnan(a) && isnan(b)))
+    return 0;
+  double d = fabs((double)a - b);
+  return isnan(d) ? INFINITY : d;
+}
+
+/* The largest difference, relative to the largest value or 1; infinity if a guard is broken. */
+static double buffer_error(const struct buffer *tested, const struct buffer *expected) {
+  double error = 0, scale = 1;
+  if (!guards_hold(tested))
+    return INFINITY;
+  for (size_t i = 0; i < tested->n; i++) {
+    error = fmax(error, difference(tested->x[i], expected->x[i]));
+    if (isfinite(expected->x[i]))
+      scale = fmax(scale, fabs(expected->x[i]));
+  }
+  return error / scale;
+}
+
+static double worst(double a, double b) { return a > b ? a : b; }
+
+static void release(size_t n, struct buffer *buffers) {
+  for (size_t i = 0; i < n; i++)
+    free(buffers[i].memory);
+}
+#define RELEASE(...)                                                                                                   \
+  release(sizeof((struct buffer[]){__VA_ARGS__}) / sizeof(struct buffer), (struct buffer[]){__VA_ARGS__})
+
+/* Sizes that matter to kernels of 4, 8 and 16 lanes; seldom large ones. */
+static size_t some_size(struct test_random *r, size_t largest) {
+  static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 40, 47, 48, 63, 64, 65};
+  size_t n = test_below(r, 4) ? sizes[test_below(r, sizeof sizes / sizeof *sizes)] : test_below(r, largest + 1);
+  return n <= largest ? n : largest;
+}
+
+/* --- Products */
+
+static size_t longer(struct test_random *r, size_t n) { return n + (test_below(r, 2) ? test_below(r, 20) : 0); }
+
+struct gemm_case {
+  struct linnet_gemm g;
+  struct buffer a, b, c, bias;
+};
+
+static struct gemm_case gemm_case(struct test_random *r) {
+  struct gemm_case p = {.g = {.transpose_a = test_below(r, 2), .transpose_b = test_below(r, 2)}};
+  struct linnet_gemm *g = &p.g;
+  g->m = some_size(r, 300), g->n = some_size(r, test_below(r, 8) ? 100 : 1700);
+  g->k = some_size(r, test_below(r, 8) ? 300 : 1200);
+  g->lda = longer(r, g->transpose_a ? g->m : g->k), g->ldb = longer(r, g->transpose_b ? g->k : g->n);
+  g->ldc = longer(r, g->n);
+  g->accumulate = test_below(r, 3) == 0;
+  p.a = buffer_random(r, g->lda * (g->transpose_a ? g->k : g->m));
+  p.b = buffer_random(r, g->ldb * (g->transpose_b ? g->n : g->k));
+  p.c = buffer_poisoned(r, g->ldc * g->m);
+  p.bias = buffer_random(r, g->n);
+  for (size_t i = 0; i < g->m && g->accumulate; i++)
+    test_fill(r, p.c.x + i * g->ldc, g->n);
+  if (!g->accumulate && test_below(r, 2))
+    g->bias = p.bias.x;
+  if (!g->accumulate)
+    g->activation = (enum linnet_activation)test_below(r, 4);
+  g->a = p.a.x, g->b = p.b.x, g->c = p.c.x;
+  return p;
+}
+
+/* The product in blocks of rows: the same bits are due. */
+static void gemm_by_rows(const struct linnet_ops *ops, struct linnet_gemm g, size_t height, float *work) {
+  size_t m = g.m;
+  for (size_t i = 0; i < m; i += height) {
+    struct linnet_gemm part = g;
+    part.m = i + height <= m ? height : m - i;
+    part.a += g.transpose_a ? i : i * g.lda;
+    part.c += i * g.ldc;
+    ops->gemm(&part, work);
+  }
+}
+
+static double gemm_packed_difference(const struct linnet_ops *ops, struct test_random *r, struct linnet_gemm g,
+                                     const struct buffer *before, const struct buffer *plain, float *work) {
+  struct buffer c = buffer_copy(r, before), packed = buffer_poisoned(r, ops->pack_b_size(g.k, g.n));
+  ops->pack_b(g.transpose_b, g.k, g.n, g.b, g.ldb, packed.x);
+  bool held = guards_hold(&packed);
+  g.b = NULL, g.packed = packed.x, g.c = c.x;
+  ops->gemm(&g, work);
+  double error = held ? buffer_error(&c, plain) : INFINITY;
+  RELEASE(c, packed);
+  return error;
+}
+
+static double test_gemm(const struct linnet_ops *ops, struct test_random *r) {
+  struct gemm_case p = gemm_case(r);
+  struct buffer plain = buffer_copy(r, &p.c), rows = buffer_copy(r, &p.c), expected = buffer_copy(r, &p.c);
+  struct buffer work = buffer_poisoned(r, ops->gemm_work);
+  struct linnet_gemm g = p.g;
+  g.c = expected.x;
+  linnet_gemm_reference(&g, NULL);
+  g.c = plain.x;
+  ops->gemm(&g, work.x);
+  double error = buffer_error(&plain, &expected);
+  g.c = rows.x;
+  gemm_by_rows(ops, g, 1 + test_below(r, 120), work.x);
+  CHECK(buffer_error(&rows, &plain) == 0, "%s: gemm %zu %zu %zu by rows differs", ops->name, g.m, g.n, g.k);
+  if (ops->pack_b)
+    CHECK(gemm_packed_difference(ops, r, g, &p.c, &plain, work.x) == 0, "%s: gemm %zu %zu %zu packed differs",
+          ops->name, g.m, g.n, g.k);
+  if (!guards_hold(&work))
+    error = INFINITY;
+  RELEASE(p.a, p.b, p.c, p.bias, plain, rows, expected, work);
+  return error;
+}
+
+/* --- CTC */
+
+/* Logits of which some are impossible, or odd in other ways. */
+static void ctc_logits(struct test_random *r, struct buffer *x) {
+  static const float scales[] = {1, 1, 5, 30, 300, 5000};
+  float scale = scales[test_below(r, 6)];
+  size_t odd = test_below(r, 12);
+  for (size_t i = 0; i < x->n; i++) {
+    x->x[i] *= scale;
+    if (odd < 4 && test_below(r, 20) == 0)
+      x->x[i] = -INFINITY;
+    if (odd == 4 && test_below(r, 20) == 0)
+      x->x[i] = -1e30f;
+    if (odd == 5 && test_below(r, 200) == 0)
+      x->x[i] = test_below(r, 2) ? NAN : INFINITY;
+  }
+}
+
+static void ctc_labels(struct test_random *r, const struct linnet_ctc *c, int *label) {
+  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1; /* 1: nothing but repeats */
+  for (size_t i = 0; i < c->labels; i++)
+    label[i] = 1 + (int)test_below(r, kinds);
+}
+
+static double ctc_difference(double a, double b) {
+  if (a == b || (isnan(a) && isnan(b)))
+    return 0;
+  double d = fabs(a - b) / fmax(1, fabs(b));
+  return isnan(d) ? INFINITY : d;
+}
+
+static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
+  struct linnet_ctc c = {.frames = some_size(r, 300), .symbols = 2 + some_size(r, 100), .scale = 1};
+  c.labels = test_below(r, 4) ? some_size(r, c.frames / 2) : some_size(r, c.frames + 1);
+  int *label = malloc((c.labels + 1) * sizeof *label);
+  ctc_labels(r, &c, label);
+  struct buffer logits = buffer_random(r, c.frames * c.symbols);
+  ctc_logits(r, &logits);
+  struct buffer in_place = buffer_copy(r, &logits), gradient = buffer_poisoned(r, logits.n);
+  struct buffer expected = buffer_poisoned(r, logits.n);
+  struct buffer work = buffer_poisoned(r, linnet_ctc_work_bytes(c.frames, c.symbols, c.labels) / sizeof(float));
+  double *double_work = malloc(work.n * sizeof(float)); /* the reference wants alignment */
+  c.label = label, c.logits = logits.x, c.gradient = expected.x;
+  double loss = linnet_ctc_reference(&c, double_work);
+  c.gradient = gradient.x;
+  float *aligned = (float *)(((uintptr_t)work.x + 7) & ~(uintptr_t)7);
+  work.n -= (size_t)(aligned - work.x);
+  double error = ctc_difference(ops->ctc(&c, aligned), loss);
+  error = worst(error, buffer_error(&gradient, &expected));
+  c.gradient = NULL;
+  error = worst(error, ctc_difference(ops->ctc(&c, aligned), loss));
+  c.logits = c.gradient = in_place.x;
+  error = worst(error, ctc_difference(ops->ctc(&c, aligned), loss));
+  CHECK(buffer_error(&in_place, &gradient) == 0, "%s: ctc in place differs", ops->name);
+  error = worst(error, guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(logits, in_place, gradient, expected, work);
+  free(label), free(double_work);
+  return error;
+}
+
+/* --- Linear attention */
+
+/* A batch of some sequences, some empty. */
+static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t most, size_t longest) {
+  struct linnet_pack p = {test_below(r, most + 1), offsets};
+  offsets[0] = 0;
+  for (size_t i = 0; i < p.sequences; i++)
+    offsets[i + 1] = offsets[i] + some_size(r, longest);
+  return p;
+}
+
+struct attention_case {
+  struct linnet_attention_shape shape;
+  struct linnet_pack pack;
+  size_t offsets[6], rows, state_size;
+  struct buffer qkv;
+  const float *q, *k, *v; /* side by side in it */
+};
+
+static void attention_case(struct test_random *r, struct attention_case *c) {
+  *c = (struct attention_case){.shape = {.heads = 1 + test_below(r, 6), .width = 32}};
+  if (test_below(r, 2))
+    c->shape.width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
+  c->shape.ld = 3 * c->shape.heads * c->shape.width + (test_below(r, 2) ? test_below(r, 5) : 0);
+  c->pack = some_pack(r, c->offsets, 4, 250);
+  c->rows = c->offsets[c->pack.sequences];
+  c->state_size = linnet_attention_state_size(&c->shape);
+  c->qkv = buffer_scaled(r, c->rows * c->shape.ld, test_below(r, 4) ? 1 : 5);
+  c->q = c->qkv.x, c->k = c->q + c->shape.heads * c->shape.width, c->v = c->k + c->shape.heads * c->shape.width;
+}
+
+static double test_attention_forward(const struct linnet_ops *ops, struct test_random *r) {
+  struct attention_case c;
+  attention_case(r, &c);
+  size_t width = c.shape.heads * c.shape.width;
+  struct buffer state = buffer_poisoned(r, c.pack.sequences * c.state_size), state2 = buffer_copy(r, &state);
+  struct buffer out = buffer_poisoned(r, c.rows * width), out2 = buffer_copy(r, &out);
+  struct buffer state3 = buffer_random(r, c.state_size), state4 = buffer_copy(r, &state3);
+  linnet_attention_forward_reference(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x);
+  ops->attention_forward(&c.shape, &c.pack, c.q, c.k, c.v, state2.x, out2.x);
+  linnet_attention_accumulate_reference(&c.shape, c.rows, c.k, c.v, state3.x);
+  ops->attention_accumulate(&c.shape, c.rows, c.k, c.v, state4.x);
+  double error = worst(buffer_error(&state2, &state), worst(buffer_error(&out2, &out), buffer_error(&state4, &state3)));
+  RELEASE(c.qkv, state, state2, state3, state4, out, out2);
+  return error;
+}
+
+static double test_attention_backward(const struct linnet_ops *ops, struct test_random *r) {
+  struct attention_case c;
+  attention_case(r, &c);
+  size_t width = c.shape.heads * c.shape.width;
+  struct buffer state = buffer_poisoned(r, c.pack.sequences * c.state_size), out = buffer_poisoned(r, c.rows * width);
+  struct buffer dout = buffer_random(r, c.rows * width), work = buffer_poisoned(r, linnet_attention_backward_work(&c.shape));
+  struct buffer d = buffer_poisoned(r, c.rows * c.shape.ld), d2 = buffer_copy(r, &d);
+  linnet_attention_forward_reference(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x);
+  linnet_attention_backward_reference(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x, dout.x, d.x, d.x + width,
+                                      d.x + 2 * width, work.x);
+  ops->attention_backward(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x, dout.x, d2.x, d2.x + width,
+                          d2.x + 2 * width, work.x);
+  double error = worst(buffer_error(&d2, &d), guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(c.qkv, state, out, dout, work, d, d2);
+  return error;
+}
+
+/* --- Row by row */
+
+static double test_layernorm(const struct linnet_ops *ops, struct test_random *r) {
+  size_t rows = some_size(r, 70), width = 1 + some_size(r, 400), n = rows * width;
+  struct buffer x = buffer_scaled(r, n, 3), gain = buffer_random(r, width), bias = buffer_random(r, width);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  struct buffer mean = buffer_poisoned(r, rows), mean2 = buffer_poisoned(r, rows);
+  struct buffer rstd = buffer_poisoned(r, rows), rstd2 = buffer_poisoned(r, rows);
+  linnet_layernorm_forward_reference(rows, width, x.x, gain.x, bias.x, y.x, mean.x, rstd.x);
+  ops->layernorm_forward(rows, width, x.x, gain.x, bias.x, y2.x, mean2.x, rstd2.x);
+  ops->layernorm_forward(rows, width, y3.x, gain.x, bias.x, y3.x, NULL, NULL);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  error = worst(error, worst(buffer_error(&mean2, &mean), buffer_error(&rstd2, &rstd)));
+
+  struct buffer dy = buffer_random(r, n), dx = buffer_poisoned(r, n), dx2 = buffer_copy(r, &dy);
+  struct buffer dgain = buffer_random(r, width), dgain2 = buffer_copy(r, &dgain);
+  struct buffer dbias = buffer_random(r, width), dbias2 = buffer_copy(r, &dbias);
+  linnet_layernorm_backward_reference(rows, width, x.x, gain.x, mean.x, rstd.x, dy.x, dx.x, dgain.x, dbias.x);
+  ops->layernorm_backward(rows, width, x.x, gain.x, mean.x, rstd.x, dx2.x, dx2.x, dgain2.x, dbias2.x);
+  error = worst(error, worst(buffer_error(&dx2, &dx), buffer_error(&dgain2, &dgain)));
+  error = worst(error, buffer_error(&dbias2, &dbias));
+  RELEASE(x, gain, bias, y, y2, y3, mean, mean2, rstd, rstd2, dy, dx, dx2, dgain, dgain2, dbias, dbias2);
+  return error;
+}
+
+static double test_log_softmax(const struct linnet_ops *ops, struct test_random *r) {
+  size_t rows = some_size(r, 70), width = 1 + some_size(r, 400), n = rows * width;
+  struct buffer x = buffer_scaled(r, n, test_below(r, 2) ? 3 : 200), y = buffer_poisoned(r, n);
+  for (size_t i = 0; i < n; i++)
+    if (i % width != 0 && test_below(r, 10) == 0)
+      x.x[i] = -INFINITY;
+  struct buffer y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  linnet_log_softmax_reference(rows, width, x.x, y.x);
+  ops->log_softmax(rows, width, x.x, y2.x);
+  ops->log_softmax(rows, width, y3.x, y3.x);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  RELEASE(x, y, y2, y3);
+  return error;
+}
+
+static double test_glu(const struct linnet_ops *ops, struct test_random *r) {
+  size_t rows = some_size(r, 70), width = some_size(r, 200), n = rows * width;
+  struct buffer x = buffer_scaled(r, 2 * n, test_below(r, 2) ? 3 : 120), dy = buffer_random(r, n);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n);
+  struct buffer dx = buffer_poisoned(r, 2 * n), dx2 = buffer_poisoned(r, 2 * n);
+  linnet_glu_forward_reference(rows, width, x.x, y.x);
+  ops->glu_forward(rows, width, x.x, y2.x);
+  linnet_glu_backward_reference(rows, width, x.x, dy.x, dx.x);
+  ops->glu_backward(rows, width, x.x, dy.x, dx2.x);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
+  RELEASE(x, dy, y, y2, dx, dx2);
+  return error;
+}
+
+/* --- Element by element */
+
+static double test_activation(const struct linnet_ops *ops, struct test_random *r) {
+  static const float scales[] = {1, 6, 30, 1000};
+  enum linnet_activation f = (enum linnet_activation)test_below(r, 4);
+  size_t n = some_size(r, 2000);
+  struct buffer x = buffer_scaled(r, n, scales[test_below(r, 4)]), dy = buffer_random(r, n);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  struct buffer dx = buffer_poisoned(r, n), dx2 = buffer_poisoned(r, n), dx3 = buffer_copy(r, &dy);
+  linnet_activation_forward_reference(f, n, x.x, y.x);
+  ops->activation_forward(f, n, x.x, y2.x);
+  ops->activation_forward(f, n, y3.x, y3.x);
+  linnet_activation_backward_reference(f, n, x.x, dy.x, dx.x);
+  ops->activation_backward(f, n, x.x, dy.x, dx2.x);
+  ops->activation_backward(f, n, x.x, dx3.x, dx3.x);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  error = worst(error, worst(buffer_error(&dx2, &dx), buffer_error(&dx3, &dx)));
+  RELEASE(x, dy, y, y2, y3, dx, dx2, dx3);
+  return error;
+}
+
+static double test_dropout(const struct linnet_ops *ops, struct test_random *r) {
+  static const double rates[] = {0, 1e-6, 0.1, 0.5, 0.9};
+  struct linnet_dropout d = {.rate = rates[test_below(r, 5)], .seed = test_next(r), .step = (uint32_t)test_next(r),
+                             .site = (uint32_t)test_next(r), .row = test_next(r) >> 20};
+  size_t rows = some_size(r, 70), width = some_size(r, 200), n = rows * width;
+  struct buffer x = buffer_random(r, n), residual = buffer_random(r, n);
+  const float *added = test_below(r, 2) ? residual.x : NULL;
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  linnet_dropout_reference(&d, rows, width, x.x, added, y.x);
+  ops->dropout(&d, rows, width, x.x, added, y2.x);
+  ops->dropout(&d, rows, width, y3.x, added, y3.x);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  if (added) {
+    ops->dropout(&d, rows, width, x.x, residual.x, residual.x);
+    error = worst(error, buffer_error(&residual, &y));
+  }
+  RELEASE(x, residual, y, y2, y3);
+  return error;
+}
+
+static double test_update(const struct linnet_ops *ops, struct test_random *r) {
+  size_t n = some_size(r, 2000);
+  struct linnet_update u;
+  linnet_update_terms(LINNET_RADAM, 1e-3, 1 + test_below(r, 12), &u);
+  u.gradient_scale = 0.3;
+  struct buffer p = buffer_random(r, n), g = buffer_random(r, n), m = buffer_random(r, n), v = buffer_random(r, n);
+  for (size_t i = 0; i < n; i++)
+    v.x[i] = fabsf(v.x[i]);
+  struct buffer p2 = buffer_copy(r, &p), m2 = buffer_copy(r, &m), v2 = buffer_copy(r, &v);
+  linnet_update_reference(&u, n, p.x, g.x, m.x, v.x);
+  ops->update(&u, n, p2.x, g.x, m2.x, v2.x);
+  double error = worst(buffer_error(&p2, &p), worst(buffer_error(&m2, &m), buffer_error(&v2, &v)));
+  RELEASE(p, g, m, v, p2, m2, v2);
+  return error;
+}
+
+static double test_sums(const struct linnet_ops *ops, struct test_random *r) {
+  size_t rows = some_size(r, 200), width = some_size(r, 200), n = rows * width;
+  struct buffer x = buffer_random(r, n), y = buffer_random(r, n), y2 = buffer_copy(r, &y);
+  struct buffer sums = buffer_random(r, width), sums2 = buffer_copy(r, &sums);
+  double expected = linnet_sum_of_squares_reference(n, x.x);
+  double error = fabs(ops->sum_of_squares(n, x.x) - expected) / fmax(1, expected);
+  linnet_add_reference(n, x.x, y.x);
+  ops->add(n, x.x, y2.x);
+  linnet_column_sum_reference(rows, width, x.x, sums.x);
+  ops->column_sum(rows, width, x.x, sums2.x);
+  error = worst(error, worst(buffer_error(&y2, &y), buffer_error(&sums2, &sums)));
+  RELEASE(x, y, y2, sums, sums2);
+  return error;
+}
+
+/* --- Convolution */
+
+static double test_conv(const struct linnet_ops *ops, struct test_random *r) {
+  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
+  size_t offsets[6];
+  struct linnet_pack p = some_pack(r, offsets, 4, test_below(r, 2) ? 30 : 600);
+  size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;
+  struct buffer x = buffer_random(r, n), w = buffer_random(r, taps), bias = buffer_random(r, c.channels);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), dy = buffer_random(r, n);
+  struct buffer dx = buffer_poisoned(r, n), dx2 = buffer_poisoned(r, n), dw = buffer_random(r, taps);
+  struct buffer dw2 = buffer_copy(r, &dw), dbias = buffer_random(r, c.channels), dbias2 = buffer_copy(r, &dbias);
+  linnet_conv_forward_reference(&c, &p, x.x, w.x, bias.x, y.x);
+  ops->conv_forward(&c, &p, x.x, w.x, bias.x, y2.x);
+  linnet_conv_backward_reference(&c, &p, x.x, w.x, dy.x, dx.x, dw.x, dbias.x);
+  ops->conv_backward(&c, &p, x.x, w.x, dy.x, dx2.x, dw2.x, dbias2.x);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
+  error = worst(error, worst(buffer_error(&dw2, &dw), buffer_error(&dbias2, &dbias)));
+  RELEASE(x, w, bias, y, y2, dy, dx, dx2, dw, dw2, dbias, dbias2);
+  return error;
+}
+
+/* --- All of them */
+
+static const struct {
+  const char *name;
+  double (*test)(const struct linnet_ops *ops, struct test_random *r);
+  double bound;
+  size_t cases;
+} slots[] = {
+    {"gemm", test_gemm, 1e-5, 400},
+    {"ctc", test_ctc, 1e-5, 400},
+    {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
+    {"log_softmax", test_log_softmax, 1e-6, 200},
+    {"glu", test_glu, 1e-6, 200},
+    {"activation", test_activation, 1e-6, 400},
+    {"dropout", test_dropout, 1e-7, 400},
+    {"update", test_update, 1e-6, 200},
+    {"sums", test_sums, 3e-6, 200},
+    {"conv", test_conv, 5e-6, 200},
+    {"attention_forward", test_attention_forward, 1e-5, 100},
+    {"attention_backward", test_attention_backward, 1e-5, 100},
+};
+
+static void test_slots(const struct linnet_ops *ops, uint64_t seed) {
+  for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+    double error = 0;
+    for (size_t j = 0; j < slots[i].cases; j++) {
+      uint64_t case_seed = seed + j;
+      double e = slots[i].test(ops, &(struct test_random){case_seed});
+      CHECK(e <= slots[i].bound, "%s: %s: error %g, bound %g, seed %llu", ops->name, slots[i].name, e, slots[i].bound,
+            (unsigned long long)case_seed);
+      error = worst(error, e);
+    }
+    printf("%-9s %-22s %4zu cases  error %.1e  bound %.0e\n", ops->name, slots[i].name, slots[i].cases, error,
+           slots[i].bound);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const char *const tables[] = {"generic", "avx2", "avx512"};
+  uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+  printf("seed %llu\n", (unsigned long long)seed);
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    const struct linnet_ops *ops = linnet_cpu_ops(tables[i]);
+    if (ops)
+      test_slots(ops, seed);
+    else
+      printf("%-9s not compiled in, or not runnable here\n", tables[i]);
+  }
+  return test_result();
+}

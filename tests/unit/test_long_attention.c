@@ -1,0 +1,203 @@
+/* An hour of frames in one sequence through linear attention: the sums over 360 000 frames stay finite, and outputs and
+ * gradients equal those of sums in double. The values have a mean and follow the keys, as in speech: the sums grow, and
+ * the gradient of a query is not the difference of two large numbers. */
+#include <time.h>
+
+#include "ops/linear_attention.h"
+#include "tables.h"
+
+enum { FRAMES = 360000, WIDTH = 32, LD = 3 * WIDTH, STATE = WIDTH * (WIDTH + 1), STRIDE = 1201, SEED = 42 };
+
+/* Relative to the largest value of a tensor. */
+#define BOUND 1e-3
+
+static float *qkv, *dqkv, *out, *dout;
+
+struct sums {
+  double s[WIDTH][WIDTH], z[WIDTH];   /* of keys and values */
+  double ds[WIDTH][WIDTH], dz[WIDTH]; /* their gradient */
+};
+static struct sums sums;
+
+static double phi(double x) {
+  return x > 0 ? x + 1 : exp(x);
+}
+static double phi_slope(double x) {
+  return x > 0 ? 1 : exp(x);
+}
+
+static void draw(void) {
+  struct test_random r = {SEED};
+  test_fill(&r, qkv, (size_t)FRAMES * LD);
+  test_fill(&r, dout, (size_t)FRAMES * WIDTH);
+  for (size_t t = 0; t < FRAMES; t++)
+    for (size_t c = 0; c < WIDTH; c++) {
+      qkv[t * LD + WIDTH + c] *= 3;
+      qkv[t * LD + 2 * WIDTH + c] += 0.5f + qkv[t * LD + WIDTH + c];
+      dout[t * WIDTH + c] += 0.25f;
+    }
+}
+
+/* --- the same in double ------------------------------------------------------------------------------------------- */
+
+static double normaliser(const float *q) {
+  double d = LINNET_ATTENTION_EPSILON;
+  for (size_t c = 0; c < WIDTH; c++)
+    d += phi(q[c]) * sums.z[c];
+  return d;
+}
+
+static void expected_out(const float *q, double *o) {
+  double d = normaliser(q);
+  for (size_t m = 0; m < WIDTH; m++) {
+    o[m] = 0;
+    for (size_t c = 0; c < WIDTH; c++)
+      o[m] += phi(q[c]) * sums.s[c][m] / d;
+  }
+}
+
+static void add_key(const float *k, const float *v) {
+  for (size_t c = 0; c < WIDTH; c++) {
+    double f = phi(k[c]);
+    sums.z[c] += f;
+    for (size_t m = 0; m < WIDTH; m++)
+      sums.s[c][m] += f * v[m];
+  }
+}
+
+static void add_query(const float *q, const float *g) {
+  double o[WIDTH], f[WIDTH], d = LINNET_ATTENTION_EPSILON, e = 0;
+  for (size_t m = 0; m < WIDTH; m++)
+    o[m] = 0;
+  for (size_t c = 0; c < WIDTH; c++) {
+    f[c] = phi(q[c]);
+    d += f[c] * sums.z[c];
+    for (size_t m = 0; m < WIDTH; m++)
+      o[m] += f[c] * sums.s[c][m];
+  }
+  for (size_t m = 0; m < WIDTH; m++)
+    e -= g[m] * o[m] / d / d;
+  for (size_t c = 0; c < WIDTH; c++) {
+    sums.dz[c] += f[c] * e;
+    for (size_t m = 0; m < WIDTH; m++)
+      sums.ds[c][m] += f[c] / d * g[m];
+  }
+}
+
+static void sum_in_double(void) {
+  for (size_t t = 0; t < FRAMES; t++)
+    add_key(qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH);
+  for (size_t t = 0; t < FRAMES; t++)
+    add_query(qkv + t * LD, dout + t * WIDTH);
+}
+
+/* Gradients of one row, (dq, dk, dv). */
+static void expected_gradient(const float *row, const float *g, double *d) {
+  const float *q = row, *k = row + WIDTH, *v = row + 2 * WIDTH;
+  double o[WIDTH], n = normaliser(q);
+  expected_out(q, o);
+  for (size_t c = 0; c < WIDTH; c++) {
+    double dq = 0, dk = sums.dz[c], dv = 0;
+    for (size_t m = 0; m < WIDTH; m++) {
+      dq += g[m] / n * (sums.s[c][m] - sums.z[c] * o[m]);
+      dk += sums.ds[c][m] * v[m];
+      dv += sums.ds[m][c] * phi(k[m]);
+    }
+    d[c] = dq * phi_slope(q[c]);
+    d[WIDTH + c] = dk * phi_slope(k[c]);
+    d[2 * WIDTH + c] = dv;
+  }
+}
+
+/* --- comparison ----------------------------------------------------------------------------------------------------
+ */
+
+struct comparison {
+  double difference, scale;
+};
+
+static void compare(struct comparison *c, const float *got, const double *expected, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    double d = fabs(got[i] - expected[i]);
+    c->difference = isnan(d) ? INFINITY : fmax(c->difference, d);
+    c->scale = fmax(c->scale, fabs(expected[i]));
+  }
+}
+
+static void check_rows(const struct linnet_ops *ops) {
+  static const char *const names[] = {"output", "dq", "dk", "dv"};
+  struct comparison comparisons[4] = {{0}};
+  for (size_t t = 0; t < FRAMES; t += STRIDE) {
+    double o[WIDTH], d[LD];
+    expected_out(qkv + t * LD, o);
+    expected_gradient(qkv + t * LD, dout + t * WIDTH, d);
+    compare(&comparisons[0], out + t * WIDTH, o, WIDTH);
+    for (size_t i = 0; i < 3; i++)
+      compare(&comparisons[1 + i], dqkv + t * LD + i * WIDTH, d + i * WIDTH, WIDTH);
+  }
+  for (size_t i = 0; i < 4; i++)
+    test_bound(ops->name, names[i], comparisons[i].difference / comparisons[i].scale, BOUND);
+}
+
+static bool all_finite(const float *x, size_t n) {
+  bool finite = true;
+  for (size_t i = 0; i < n; i++)
+    finite &= isfinite(x[i]) != 0;
+  return finite;
+}
+
+/* The state of the whole from blocks of rows, as recognition computes it, reads the same. */
+static void check_blocks(const struct linnet_ops *ops, const float *state) {
+  static float blocks[STATE];
+  const struct linnet_attention_shape shape = {1, WIDTH, LD};
+  double difference = 0, scale = 0;
+  memset(blocks, 0, sizeof blocks);
+  for (size_t t = 0; t < FRAMES; t += 500)
+    ops->attention_accumulate(&shape, 500, qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, blocks);
+  for (size_t i = 0; i < STATE; i++) {
+    difference = fmax(difference, fabs((double)blocks[i] - state[i]));
+    scale = fmax(scale, fabs(state[i]));
+  }
+  test_bound(ops->name, "state from blocks of 500 frames", difference / scale, BOUND);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void check_table(const struct linnet_ops *ops) {
+  static const size_t offsets[] = {0, FRAMES};
+  static float state[STATE];
+  const struct linnet_attention_shape shape = {1, WIDTH, LD};
+  const struct linnet_pack pack = {1, offsets};
+  const float *q = qkv, *k = q + WIDTH, *v = k + WIDTH;
+  float *work = test_alloc(linnet_attention_backward_work(&shape), sizeof *work);
+  double start = now();
+  ops->attention_forward(&shape, &pack, q, k, v, state, out);
+  double middle = now();
+  ops->attention_backward(&shape, &pack, q, k, v, state, out, dout, dqkv, dqkv + WIDTH, dqkv + 2 * WIDTH, work);
+  printf("%-10s %d frames: forward %.2f s, backward %.2f s\n", ops->name, FRAMES, middle - start, now() - middle);
+  CHECK(all_finite(state, STATE) && all_finite(out, (size_t)FRAMES * WIDTH) && all_finite(dqkv, (size_t)FRAMES * LD),
+        "%s: a value is not finite", ops->name);
+  check_rows(ops);
+  check_blocks(ops, state);
+  free(work);
+}
+
+int main(void) {
+  qkv = test_alloc((size_t)FRAMES * LD, sizeof *qkv);
+  dqkv = test_alloc((size_t)FRAMES * LD, sizeof *dqkv);
+  out = test_alloc((size_t)FRAMES * WIDTH, sizeof *out);
+  dout = test_alloc((size_t)FRAMES * WIDTH, sizeof *dout);
+  printf("seed %d\n", SEED);
+  draw();
+  sum_in_double();
+  test_each_table(check_table);
+  free(qkv);
+  free(dqkv);
+  free(out);
+  free(dout);
+  return test_result();
+}
