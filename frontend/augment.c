@@ -3,10 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/philox.h"
+#include "frontend/resample.h"
+
+enum { MAX_DIM = 512, MAX_MASKS = 1000 };
 
 /* What a number is drawn for; the low word of the counter, next to the utterance. */
-enum draw { DRAW_CHOICE = 0, DRAW_NOISE = 1, DRAW_MASKS = 16 };
+enum draw { DRAW_CHOICE = 0, DRAW_NOISE = 1, DRAW_WARP = 2, DRAW_MASKS = 16 };
 
 /* Four words for draw `purpose`: counter = (epoch, utterance, purpose). */
 static struct linnet_philox draw(struct linnet_augment_key key, uint32_t purpose) {
@@ -15,6 +19,8 @@ static struct linnet_philox draw(struct linnet_augment_key key, uint32_t purpose
 
 /* Evenly in 0 ... n-1. */
 static size_t below(uint32_t word, size_t n) { return (size_t)((double)n * linnet_philox_uniform(word)); }
+
+static bool inside(double value, double low, double high) { return value >= low && value <= high; } /* false for NaN */
 
 size_t linnet_augment_choose(struct linnet_augment_key key, size_t count) {
   return below(draw(key, DRAW_CHOICE).word[0], count);
@@ -28,7 +34,14 @@ void linnet_specaugment_settings_default(struct linnet_specaugment_settings *set
                                                    .max_frequency = 8,
                                                    .time_masks = 4,
                                                    .max_time = 40,
-                                                   .max_time_part = 0.1};
+                                                   .max_time_part = 0.1,
+                                                   .max_warp = 0,
+                                                   .fill_mean = 0};
+}
+
+static bool valid_settings(const struct linnet_specaugment_settings *s) {
+  return s && s->size == sizeof *s && inside(s->frequency_masks, 0, MAX_MASKS) && s->max_frequency >= 0 &&
+         inside(s->time_masks, 0, MAX_MASKS) && s->max_time >= 0 && inside(s->max_time_part, 0, 1) && s->max_warp >= 0;
 }
 
 struct mask {
@@ -41,30 +54,124 @@ static struct mask draw_mask(struct linnet_philox random, size_t longest, size_t
   return (struct mask){below(random.word[1], total - length + 1), length};
 }
 
-static void mask_channels(struct mask mask, float *features, size_t frames, size_t dim) {
-  for (size_t t = 0; t < frames; t++)
-    memset(features + t * dim + mask.start, 0, mask.length * sizeof *features);
+/* Frame t becomes what was at `from`, between two frames, which exist. */
+static void take_frame(float *features, size_t dim, size_t t, double from, size_t last) {
+  size_t low = (size_t)from, high = low < last ? low + 1 : last;
+  float share = (float)(from - (double)low);
+  for (size_t c = 0; c < dim; c++)
+    features[t * dim + c] = (1 - share) * features[low * dim + c] + share * features[high * dim + c];
 }
 
-void linnet_specaugment(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
-                        float *features, size_t frames, int dim) {
+/* Moves frame `from` to `to` and stretches what is on either side of it; the first and the last frame stay. All frames
+ * move in the same direction, so that going through them against it overwrites none that is still needed. */
+static void warp(float *features, size_t frames, size_t dim, size_t from, size_t to) {
+  size_t last = frames - 1;
+  for (size_t i = 1; i < last; i++) {
+    size_t t = to > from ? last - i : i;
+    double place = t <= to ? (double)t * (double)from / (double)to
+                           : (double)last - (double)(last - t) * (double)(last - from) / (double)(last - to);
+    take_frame(features, dim, t, place, last);
+  }
+}
+
+/* The point that moves lies at least max_warp frames, or a third of the utterance, from either end. */
+static void draw_warp(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
+                      float *features, size_t frames, size_t dim) {
+  size_t most = (size_t)settings->max_warp < frames / 3 ? (size_t)settings->max_warp : frames / 3;
+  if (most == 0)
+    return;
+  struct linnet_philox random = draw(key, DRAW_WARP);
+  size_t from = most + below(random.word[0], frames - 2 * most), to = from - most + below(random.word[1], 2 * most + 1);
+  if (from == 0 || to == 0 || from >= frames - 1 || to >= frames - 1 || from == to)
+    return;
+  warp(features, frames, dim, from, to);
+}
+
+/* What masks are filled with. */
+static void fill_of(const struct linnet_specaugment_settings *settings, const float *features, size_t frames,
+                    size_t dim, float *fill) {
+  double sum[MAX_DIM] = {0};
+  for (size_t t = 0; t < frames && settings->fill_mean; t++)
+    for (size_t c = 0; c < dim; c++)
+      sum[c] += features[t * dim + c];
+  for (size_t c = 0; c < dim; c++)
+    fill[c] = frames > 0 ? (float)(sum[c] / (double)frames) : 0;
+}
+
+static void mask_channels(struct mask mask, const float *fill, float *features, size_t frames, size_t dim) {
+  for (size_t t = 0; t < frames; t++)
+    memcpy(features + t * dim + mask.start, fill + mask.start, mask.length * sizeof *features);
+}
+
+static void mask_frames(struct mask mask, const float *fill, float *features, size_t dim) {
+  for (size_t t = 0; t < mask.length; t++)
+    memcpy(features + (mask.start + t) * dim, fill, dim * sizeof *features);
+}
+
+enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings,
+                                      struct linnet_augment_key key, float *features, size_t frames, int dim) {
+  if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || (frames > 0 && !features))
+    return LINNET_ERROR_ARGUMENT;
   size_t width = (size_t)dim, longest = (size_t)((double)frames * settings->max_time_part);
   uint32_t purpose = DRAW_MASKS;
+  float fill[MAX_DIM];
   if (longest > (size_t)settings->max_time)
     longest = (size_t)settings->max_time;
+  draw_warp(settings, key, features, frames, width);
+  fill_of(settings, features, frames, width, fill);
   for (int i = 0; i < settings->frequency_masks; i++)
-    mask_channels(draw_mask(draw(key, purpose++), (size_t)settings->max_frequency, width), features, frames, width);
-  for (int i = 0; i < settings->time_masks; i++) {
-    struct mask mask = draw_mask(draw(key, purpose++), longest, frames);
-    memset(features + mask.start * width, 0, mask.length * width * sizeof *features);
+    mask_channels(draw_mask(draw(key, purpose++), (size_t)settings->max_frequency, width), fill, features, frames,
+                  width);
+  for (int i = 0; i < settings->time_masks; i++)
+    mask_frames(draw_mask(draw(key, purpose++), longest, frames), fill, features, width);
+  return LINNET_OK;
+}
+
+/* --- speed -------------------------------------------------------------------------------------------------------- */
+
+/* All of `samples` through the resampler; `out` has room for `capacity`. */
+static enum linnet_status resample_all(struct linnet_resampler *resampler, const float *samples, size_t n, float *out,
+                                       size_t capacity, size_t *count) {
+  size_t taken = 0, used, got;
+  *count = 0;
+  do {
+    LINNET_TRY(linnet_resampler_run(resampler, taken < n ? samples + taken : NULL, n - taken, &used, out + *count,
+                                    capacity - *count, &got));
+    taken += used;
+    *count += got;
+  } while (*count < capacity && (got > 0 || used > 0 || taken < n));
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_augment_speed(struct linnet_context *context, const float *samples, size_t n, double speed,
+                                        float **result, size_t *count) {
+  if (!context || (n > 0 && !samples) || !result || !count || !inside(speed, 0.25, 4))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_augment_speed: NULL argument, or a speed that is not in 0.25 to 4");
+  *result = NULL;
+  *count = 0;
+  size_t capacity = (size_t)((double)n / speed) + 16;
+  float *out = linnet_alloc(context, capacity, sizeof *out);
+  if (!out)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu samples at another speed", n);
+  struct linnet_resampler *resampler = NULL;
+  enum linnet_status status = linnet_resampler_create(context, speed, 1, &resampler);
+  if (status == LINNET_OK)
+    status = resample_all(resampler, samples, n, out, capacity, count);
+  linnet_resampler_destroy(resampler);
+  if (status != LINNET_OK) {
+    linnet_free(context, out);
+    return status;
   }
+  *result = out;
+  return LINNET_OK;
 }
 
 /* --- noise -------------------------------------------------------------------------------------------------------- */
 
 void linnet_noise_settings_default(struct linnet_noise_settings *settings) {
-  *settings = (struct linnet_noise_settings){
-      .size = sizeof *settings, .probability = 0.5, .snr_low = 5, .snr_high = 20};
+  *settings =
+      (struct linnet_noise_settings){.size = sizeof *settings, .probability = 0.5, .snr_low = 5, .snr_high = 20};
 }
 
 static double energy(const float *samples, size_t count) {
@@ -81,20 +188,33 @@ static double noise_energy(const struct linnet_noise_clip *clip, size_t start, s
   return sum;
 }
 
-void linnet_augment_noise(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
-                          const struct linnet_noise_clip *clips, size_t num_clips, float *samples, size_t count) {
-  struct linnet_philox random = draw(key, DRAW_NOISE);
-  if (num_clips == 0 || linnet_philox_uniform(random.word[0]) >= settings->probability)
-    return;
-  const struct linnet_noise_clip *clip = &clips[below(random.word[1], num_clips)];
-  if (clip->count == 0)
-    return;
-  size_t start = below(random.word[2], clip->count);
-  double snr = settings->snr_low + (settings->snr_high - settings->snr_low) * linnet_philox_uniform(random.word[3]);
+static bool valid_noise(const struct linnet_noise_settings *s) {
+  return s && s->size == sizeof *s && inside(s->probability, 0, 1) && inside(s->snr_low, -100, 100) &&
+         inside(s->snr_high, s->snr_low, 100);
+}
+
+static void mix(const struct linnet_noise_clip *clip, size_t start, double snr, float *samples, size_t count) {
   double signal = energy(samples, count), noise = noise_energy(clip, start, count);
   if (signal <= 0 || noise <= 0)
     return;
   float gain = (float)sqrt(signal / noise * pow(10, -snr / 10));
   for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->count ? j + 1 : 0)
     samples[i] += gain * clip->samples[j];
+}
+
+enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
+                                        const struct linnet_noise_clip *clips, size_t num_clips, float *samples,
+                                        size_t count) {
+  if (!valid_noise(settings) || (num_clips > 0 && !clips) || (count > 0 && !samples))
+    return LINNET_ERROR_ARGUMENT;
+  struct linnet_philox random = draw(key, DRAW_NOISE);
+  if (num_clips == 0 || linnet_philox_uniform(random.word[0]) >= settings->probability)
+    return LINNET_OK;
+  const struct linnet_noise_clip *clip = &clips[below(random.word[1], num_clips)];
+  if (clip->count == 0)
+    return LINNET_OK;
+  size_t start = below(random.word[2], clip->count);
+  double snr = settings->snr_low + (settings->snr_high - settings->snr_low) * linnet_philox_uniform(random.word[3]);
+  mix(clip, start, snr, samples, count);
+  return LINNET_OK;
 }

@@ -216,7 +216,7 @@ static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct h
 
 /* --- Text ----------------------------------------------------------------------------------------------------- */
 
-/* A number of at most MAX_NUMBER characters, the first being `c`; *next is the character after it. */
+/* A number of less than MAX_NUMBER characters, the first being `c`; *next is the character after it. */
 static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, double *value, int *next) {
   char text[MAX_NUMBER + 1], *end;
   size_t n = 0;
@@ -227,7 +227,7 @@ static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, d
   locale_t before = uselocale(input->numbers);
   *value = strtod(text, &end);
   uselocale(before);
-  if (n == 0 || end != text + n)
+  if (n == 0 || n == MAX_NUMBER || end != text + n)
     return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is no number", place_of(input).text, text);
   return LINNET_OK;
 }

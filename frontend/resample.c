@@ -30,6 +30,7 @@ enum linnet_status linnet_resampler_create(struct linnet_context *context, doubl
 
 enum linnet_status linnet_resampler_run(struct linnet_resampler *resampler, const float *in, size_t n, size_t *used,
                                         float *out, size_t capacity, size_t *got) {
+  *used = *got = 0;
   soxr_error_t error = soxr_process(resampler->soxr, in, n, used, out, capacity, got);
   if (error)
     return linnet_fail(resampler->context, LINNET_ERROR_MEMORY, "resampling failed: %s", error);

@@ -41,13 +41,16 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
   return status;
 }
 
-static int num_mel(const struct linnet_stream *s) { return linnet_model_features(s->model)->fbank.num_mel; }
+static int num_mel(const struct linnet_stream *s) {
+  return linnet_model_features(s->model)->fbank.num_mel;
+}
 
 static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
   size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
   float *grown = linnet_grow(s->context, s->features, &s->capacity, (s->frames + pending) * mel, sizeof *grown);
   if (!grown)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio", linnet_stream_seconds(s));
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio",
+                       linnet_stream_seconds(s));
   s->features = grown;
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;

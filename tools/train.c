@@ -64,20 +64,20 @@ static bool load_symbols(struct run *run) {
   if (options.lexicon &&
       linnet_lexicon_load(run->context, options.lexicon, &settings, NULL, &run->lexicon) != LINNET_OK)
     return tool_fail_context(run->context) == TOOL_OK;
-  enum linnet_status status = options.symbols
-                                  ? linnet_symbols_load(run->context, options.symbols, &run->symbols)
-                                  : linnet_symbols_create(run->context, NULL, 0, &run->symbols);
+  enum linnet_status status = options.symbols ? linnet_symbols_load(run->context, options.symbols, &run->symbols)
+                                              : linnet_symbols_create(run->context, NULL, 0, &run->symbols);
   return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
 }
 
 /* Without a list of symbols they are collected from the training labels, in the order of first occurrence. */
 static bool load_corpora(struct run *run) {
-  struct train_labels labels = {.file = options.labels ? options.labels : options.lexicon ? "text" : "phones",
+  struct train_labels labels = {.file = options.labels    ? options.labels
+                                        : options.lexicon ? "text"
+                                                          : "phones",
                                 .lexicon = run->lexicon,
                                 .symbols = run->symbols,
                                 .open = options.symbols == NULL};
-  run->train =
-      train_corpus_load(run->context, options.train.items, options.train.count, &run->config, &labels, true);
+  run->train = train_corpus_load(run->context, options.train.items, options.train.count, &run->config, &labels, true);
   labels.open = false;
   if (run->train)
     run->dev = train_corpus_load(run->context, options.dev.items, options.dev.count, &run->config, &labels, false);
@@ -176,8 +176,7 @@ static const struct poptOption table[] = {
     POPT_TABLEEND};
 
 int tool_train(int argc, const char **argv) {
-  poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] --train DIR --dev DIR --exp DIR", take_option, NULL);
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --train DIR --dev DIR --exp DIR", take_option, NULL);
   size_t count = 0;
   if (!parsed || !tool_arguments(parsed, 0, 0, &count)) {
     poptFreeContext(parsed);

@@ -87,7 +87,8 @@ static bool read_section(const char *path, const char *section, const json_t *ob
     tool_fail("%s: %s is not an object", path, section);
     return false;
   }
-  json_object_foreach((json_t *)(uintptr_t)object, name, value) if (!set_key(path, section, keys, name, value)) return false;
+  json_object_foreach((json_t *)(uintptr_t)object, name,
+                      value) if (!set_key(path, section, keys, name, value)) return false;
   return true;
 }
 
@@ -141,8 +142,9 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   bool good = read_section(path, "augment.noise", rest, keys);
   json_decref(rest);
   if (good && (!scp || !(s->probability >= 0 && s->probability <= 1) || !(s->snr_low <= s->snr_high))) {
-    tool_fail("%s: augment.noise wants \"scp\" (lines \"name path\"), a probability in 0 ... 1, and snr_low <= snr_high",
-              path);
+    tool_fail(
+        "%s: augment.noise wants \"scp\" (lines \"name path\"), a probability in 0 ... 1, and snr_low <= snr_high",
+        path);
     good = false;
   }
   config->noise = good ? strdup(scp) : NULL;
@@ -151,12 +153,10 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
 
 static bool read_masks(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_specaugment_settings *s = &config->masks;
-  const struct key keys[] = {{"frequency_masks", KEY_INT, &s->frequency_masks, NULL},
-                             {"max_frequency", KEY_INT, &s->max_frequency, NULL},
-                             {"time_masks", KEY_INT, &s->time_masks, NULL},
-                             {"max_time", KEY_INT, &s->max_time, NULL},
-                             {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},
-                             {0}};
+  const struct key keys[] = {
+      {"frequency_masks", KEY_INT, &s->frequency_masks, NULL}, {"max_frequency", KEY_INT, &s->max_frequency, NULL},
+      {"time_masks", KEY_INT, &s->time_masks, NULL},           {"max_time", KEY_INT, &s->max_time, NULL},
+      {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},  {0}};
   config->specaugment = true;
   return read_section(path, "augment.specaugment", object, keys);
 }
@@ -223,7 +223,8 @@ static bool apply_setting(const char *setting, struct train_config *config) {
   return good;
 }
 
-static bool read_root(struct linnet_context *context, const char *path, const json_t *root, struct train_config *config) {
+static bool read_root(struct linnet_context *context, const char *path, const json_t *root,
+                      struct train_config *config) {
   config->model = section_text(root, "model");
   config->features = section_text(root, "features");
   char *augment = section_text(root, "augment");

@@ -26,7 +26,7 @@ struct train_config {
   struct linnet_specaugment_settings masks;
   char *noise; /* a list of clips, lines "name path"; NULL: none */
   struct linnet_noise_settings mixing;
-  char *recipe;             /* all of this as one line */
+  char *recipe; /* all of this as one line */
 };
 
 /* Reads `path` (NULL: all defaults) and then settings "key=value" (`count`). False after printing what is wrong. */

@@ -6,8 +6,11 @@
 
 #include <linnet/audio.h>
 #include <linnet/decoder.h>
+#include <linnet/kaldi.h>
 
 #include "parallel.h"
+
+enum { MAX_FOLDERS = 64 };
 
 /* 16-bit samples of one utterance. */
 struct clip {
@@ -16,19 +19,25 @@ struct clip {
 };
 
 struct utterance {
-  char *id, *path;
+  const char *id; /* of its folder */
+  const struct linnet_data_folder *folder;
+  size_t index; /* in the folder */
   size_t speaker;
   int *labels;
   size_t num_labels;
-  size_t frames; /* at its own speed */
+  size_t frames;                     /* at its own speed */
   struct clip audio[MAX_SPEEDS + 1]; /* [0]: as recorded; then one for each speed */
+  struct linnet_matrix stored;       /* features of feats.scp, where there is no audio */
 };
 
 struct train_corpus {
+  struct linnet_context *context;
   const struct train_config *config;
   bool augmented;
   struct utterance *utterances;
   size_t count;
+  struct linnet_data_folder *folders[MAX_FOLDERS];
+  size_t num_folders;
   struct linnet_symbols *speakers; /* names; speaker 0 is nobody's */
   struct linnet_cmvn *statistics;  /* per speaker, or one; NULL: of each utterance */
   struct linnet_noise_clip *noise;
@@ -44,21 +53,24 @@ static int16_t to_int16(float sample) {
   return rounded > 32767 ? 32767 : rounded < -32768 ? -32768 : (int16_t)rounded;
 }
 
+/* Keeps samples, which are released. */
+static enum linnet_status keep_samples(struct linnet_context *context, float *samples, size_t count,
+                                       struct clip *clip) {
+  clip->samples = malloc((count + 1) * sizeof *clip->samples);
+  clip->count = clip->samples ? count : 0;
+  for (size_t i = 0; i < clip->count; i++)
+    clip->samples[i] = to_int16(samples[i]);
+  linnet_audio_release(context, samples);
+  return clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+}
+
 /* Takes all samples of an open input, which is closed. */
 static enum linnet_status take_clip(struct linnet_context *context, struct linnet_audio *audio, struct clip *clip) {
   float *samples = NULL;
   size_t count = 0;
   enum linnet_status status = linnet_audio_read_all(audio, &samples, &count);
-  if (status == LINNET_OK) {
-    clip->samples = malloc((count + 1) * sizeof *clip->samples);
-    clip->count = clip->samples ? count : 0;
-    for (size_t i = 0; i < clip->count; i++)
-      clip->samples[i] = to_int16(samples[i]);
-    status = clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
-  }
-  linnet_audio_release(context, samples);
   linnet_audio_destroy(audio);
-  return status;
+  return status == LINNET_OK ? keep_samples(context, samples, count, clip) : status;
 }
 
 static enum linnet_status read_clip(struct linnet_context *context, const char *path, double rate, struct clip *clip) {
@@ -93,13 +105,34 @@ static double sample_rate(const struct train_corpus *corpus) {
   return corpus->config->feature_config.fbank.sample_rate;
 }
 
-static enum linnet_status read_utterance(struct linnet_context *context, const struct train_corpus *corpus,
-                                         struct utterance *u) {
+static enum linnet_status read_audio(struct linnet_context *context, const struct train_corpus *corpus,
+                                     struct utterance *u) {
   const struct train_config *config = corpus->config;
-  enum linnet_status status = read_clip(context, u->path, sample_rate(corpus), &u->audio[0]);
+  struct linnet_audio_settings settings;
+  float *samples = NULL;
+  size_t count = 0;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = sample_rate(corpus);
+  enum linnet_status status = linnet_data_folder_audio(u->folder, context, u->index, &settings, &samples, &count);
+  if (status == LINNET_OK)
+    status = keep_samples(context, samples, count, &u->audio[0]);
   for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
     if (config->speeds[i] != 1)
       status = change_speed(context, &u->audio[0], sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
+  u->frames = linnet_fbank_frames(corpus->fbank, u->audio[0].count);
+  return status;
+}
+
+static enum linnet_status read_stored(struct linnet_context *context, const struct train_corpus *corpus,
+                                      struct utterance *u) {
+  int mel = corpus->config->feature_config.fbank.num_mel;
+  enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &u->stored);
+  u->frames = u->stored.rows;
+  if (status == LINNET_OK && u->stored.cols != (size_t)mel) {
+    tool_fail("utterance %s: its stored features have %zu columns, the configuration's num_mel is %d", u->id,
+              u->stored.cols, mel);
+    status = LINNET_ERROR_FORMAT;
+  }
   return status;
 }
 
@@ -109,12 +142,11 @@ static int task_read(void *user, size_t i, unsigned worker, struct linnet_contex
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
-  if (read_utterance(context, corpus, u) != LINNET_OK) {
-    tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
-    return TOOL_FAILURE;
-  }
-  u->frames = linnet_fbank_frames(corpus->fbank, u->audio[0].count);
-  return 0;
+  bool audio = linnet_data_folder_path(u->folder, u->index) || !linnet_data_folder_has_features(u->folder);
+  if ((audio ? read_audio : read_stored)(context, corpus, u) == LINNET_OK)
+    return 0;
+  tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
+  return TOOL_FAILURE;
 }
 
 /* --- noise -------------------------------------------------------------------------------------------------------- */
@@ -143,7 +175,9 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
-static void warn_word(void *user, const char *word) { tool_warn("utterance %s: unknown word %s", (char *)user, word); }
+static void warn_word(void *user, const char *word) {
+  tool_warn("utterance %s: unknown word %s", ((const struct utterance *)user)->id, word);
+}
 
 static bool label_index(struct train_labels *labels, const char *token, int *index) {
   *index = linnet_symbols_find(labels->symbols, token);
@@ -171,7 +205,7 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
   size_t length = 0;
   for (size_t i = 0; i < count; i++)
     *unknown |= linnet_lexicon_find(labels->lexicon, words[i]) == LINNET_NOT_FOUND;
-  linnet_lexicon_pronounce(labels->lexicon, words, count, -1, warn_word, u->id, NULL, 0, &length);
+  linnet_lexicon_pronounce(labels->lexicon, words, count, -1, warn_word, u, NULL, 0, &length);
   if (*unknown)
     return true;
   u->labels = malloc((length + 1) * sizeof *u->labels);
@@ -188,105 +222,66 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-/* The files of one data folder. */
-struct folder {
-  const char *name;
-  struct linnet_transcripts *wav, *speakers, *transcripts;
-};
-
-static bool load_file(struct linnet_context *context, const char *folder, const char *name,
-                      struct linnet_transcripts **file) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  if (linnet_transcripts_load(context, path, file) == LINNET_OK)
-    return true;
-  tool_fail_context(context);
-  return false;
-}
-
-static void folder_close(struct folder *folder) {
-  linnet_transcripts_destroy(folder->wav);
-  linnet_transcripts_destroy(folder->speakers);
-  linnet_transcripts_destroy(folder->transcripts);
-}
-
-static bool folder_open(struct linnet_context *context, const char *name, const struct train_labels *labels,
-                        struct folder *folder) {
-  *folder = (struct folder){.name = name};
-  if (load_file(context, name, "wav.scp", &folder->wav) && load_file(context, name, "utt2spk", &folder->speakers) &&
-      load_file(context, name, labels->file, &folder->transcripts))
-    return true;
-  folder_close(folder);
-  return false;
-}
-
-static const char *only_token(const struct linnet_transcripts *file, const char *id) {
-  size_t count = 0, at = linnet_transcripts_find(file, id);
-  const char *const *tokens = at == LINNET_NOT_FOUND ? NULL : linnet_transcripts_tokens(file, at, &count);
-  return count == 1 ? tokens[0] : NULL;
-}
-
-/* An utterance without its labels; false after printing what is wrong. */
-static bool describe(struct train_corpus *corpus, const struct folder *folder, const char *id, struct utterance *u) {
-  const char *path = only_token(folder->wav, id), *speaker = only_token(folder->speakers, id);
-  char joined[4096];
-  int index = 0;
-  if (!path || !speaker) {
-    tool_fail("%s/%s: utterance %s wants one %s", folder->name, path ? "utt2spk" : "wav.scp", id,
-              path ? "speaker" : "path");
-    return false;
-  }
-  snprintf(joined, sizeof joined, "%s%s%s", path[0] == '/' ? "" : folder->name, path[0] == '/' ? "" : "/", path);
-  linnet_symbols_add(corpus->speakers, speaker, &index);
-  *u = (struct utterance){.id = strdup(id), .path = strdup(joined), .speaker = (size_t)index};
-  return u->id && u->path;
-}
-
-static void free_utterance(struct utterance *u) {
-  free(u->id);
-  free(u->path);
+static void free_utterance(struct linnet_context *context, struct utterance *u) {
   free(u->labels);
   for (size_t i = 0; i <= MAX_SPEEDS; i++)
     free(u->audio[i].samples);
+  linnet_matrix_release(context, &u->stored);
 }
 
-static bool add_utterance(struct train_corpus *corpus, const struct folder *folder, size_t index,
-                          struct train_labels *labels) {
-  const char *id = linnet_transcripts_id(folder->wav, index);
-  size_t at = linnet_transcripts_find(folder->transcripts, id), count = 0;
-  bool unknown = false;
+/* Appends an utterance of the folder whose labels are in `transcripts`; without labels it is left out. */
+static bool add_utterance(struct train_corpus *corpus, const struct linnet_data_folder *folder, size_t index,
+                          const struct linnet_transcripts *transcripts, struct train_labels *labels) {
+  const char *id = linnet_data_folder_id(folder, index);
+  size_t at = linnet_transcripts_find(transcripts, id), count = 0;
   struct utterance *u = &corpus->utterances[corpus->count];
+  int speaker = 0;
+  bool unknown = false;
   if (at == LINNET_NOT_FOUND) {
-    tool_warn("%s: utterance %s has no line in %s", folder->name, id, labels->file);
+    tool_warn("utterance %s has no line in %s", id, labels->file);
     corpus->missing++;
     return true;
   }
-  const char *const *tokens = linnet_transcripts_tokens(folder->transcripts, at, &count);
-  bool good = describe(corpus, folder, id, u) && (labels->lexicon ? lexicon_labels(u, labels, tokens, count, &unknown)
-                                                                  : direct_labels(u, labels, tokens, count));
+  const char *name = linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, index));
+  const char *const *tokens = linnet_transcripts_tokens(transcripts, at, &count);
+  linnet_symbols_add(corpus->speakers, name, &speaker);
+  *u = (struct utterance){.id = id, .folder = folder, .index = index, .speaker = (size_t)speaker};
+  bool good =
+      labels->lexicon ? lexicon_labels(u, labels, tokens, count, &unknown) : direct_labels(u, labels, tokens, count);
   corpus->unknown += unknown;
-  if (good && !unknown) {
+  if (good && !unknown)
     corpus->count++;
-    return true;
-  }
-  free_utterance(u);
+  else
+    free_utterance(corpus->context, u);
   return good;
 }
 
-static bool add_folder(struct linnet_context *context, struct train_corpus *corpus, const char *name,
-                       struct train_labels *labels) {
-  struct folder folder;
-  if (!folder_open(context, name, labels, &folder))
-    return false;
-  size_t count = linnet_transcripts_count(folder.wav);
-  bool good = true;
+static bool add_utterances(struct train_corpus *corpus, const struct linnet_data_folder *folder,
+                           const struct linnet_transcripts *transcripts, struct train_labels *labels) {
+  size_t count = linnet_data_folder_count(folder);
   struct utterance *grown = realloc(corpus->utterances, (corpus->count + count + 1) * sizeof *grown);
+  bool good = grown != NULL;
   if (grown)
     corpus->utterances = grown;
-  for (size_t i = 0; grown && good && i < count; i++)
-    good = add_utterance(corpus, &folder, i, labels);
-  folder_close(&folder);
-  return good && grown;
+  for (size_t i = 0; good && i < count; i++)
+    good = add_utterance(corpus, folder, i, transcripts, labels);
+  return good;
+}
+
+static bool add_folder(struct train_corpus *corpus, const char *name, struct train_labels *labels) {
+  struct linnet_context *context = corpus->context;
+  struct linnet_transcripts *transcripts = NULL;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", name, labels->file);
+  if (corpus->num_folders == MAX_FOLDERS ||
+      linnet_data_folder_open(context, name, &corpus->folders[corpus->num_folders]) != LINNET_OK ||
+      linnet_transcripts_load(context, path, &transcripts) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  bool good = add_utterances(corpus, corpus->folders[corpus->num_folders++], transcripts, labels);
+  linnet_transcripts_destroy(transcripts);
+  return good;
 }
 
 /* --- loading ------------------------------------------------------------------------------------------------------ */
@@ -299,7 +294,7 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
     return false;
   }
   for (size_t i = 0; i < count; i++)
-    if (!add_folder(context, corpus, folders[i], labels))
+    if (!add_folder(corpus, folders[i], labels))
       return false;
   if (corpus->missing + corpus->unknown > 0)
     tool_warn("%s: %zu utterances without labels and %zu with unknown words are left out", folders[0], corpus->missing,
@@ -314,6 +309,7 @@ struct train_corpus *train_corpus_load(struct linnet_context *context, const cha
   struct train_corpus *corpus = calloc(1, sizeof *corpus);
   if (!corpus)
     return NULL;
+  corpus->context = context;
   corpus->config = config;
   corpus->augmented = augmented;
   if (load(context, corpus, folders, count, labels))
@@ -326,7 +322,9 @@ void train_corpus_free(struct train_corpus *corpus) {
   if (!corpus)
     return;
   for (size_t i = 0; i < corpus->count; i++)
-    free_utterance(&corpus->utterances[i]);
+    free_utterance(corpus->context, &corpus->utterances[i]);
+  for (size_t i = 0; i < MAX_FOLDERS; i++)
+    linnet_data_folder_destroy(corpus->folders[i]);
   for (size_t i = 0; i < corpus->num_noise; i++)
     free((void *)(uintptr_t)corpus->noise[i].samples);
   free(corpus->noise);
@@ -338,10 +336,10 @@ void train_corpus_free(struct train_corpus *corpus) {
 }
 
 double train_corpus_hours(const struct train_corpus *corpus) {
-  double samples = 0;
+  double frames = 0;
   for (size_t i = 0; i < corpus->count; i++)
-    samples += (double)corpus->utterances[i].audio[0].count;
-  return samples / sample_rate(corpus) / 3600;
+    frames += (double)corpus->utterances[i].frames;
+  return frames * corpus->config->feature_config.fbank.frame_shift / 3.6e6;
 }
 
 /* --- features ----------------------------------------------------------------------------------------------------- */
@@ -356,8 +354,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   for (size_t i = 0; samples && i < clip->count; i++)
     samples[i] = clip->samples[i];
   if (samples && key && corpus->num_noise > 0)
-    linnet_augment_noise(&corpus->config->mixing, *key, corpus->noise,
-                         corpus->num_noise, samples, clip->count);
+    linnet_augment_noise(&corpus->config->mixing, *key, corpus->noise, corpus->num_noise, samples, clip->count);
   if (status == LINNET_OK)
     status = linnet_fbank_create(context, &corpus->config->feature_config.fbank, &fbank);
   if (status == LINNET_OK) {
@@ -367,6 +364,18 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   linnet_fbank_destroy(fbank);
   free(samples);
   return status;
+}
+
+/* Of an utterance as it is, without noise or change of speed. */
+static enum linnet_status compute_plain(struct linnet_context *context, const struct train_corpus *corpus,
+                                        const struct utterance *u, float *features, size_t capacity, size_t *frames) {
+  if (!u->stored.values)
+    return compute(context, corpus, &u->audio[0], NULL, features, capacity, frames);
+  *frames = u->stored.rows;
+  if (*frames > capacity)
+    return LINNET_ERROR_LIMIT;
+  memcpy(features, u->stored.values, u->stored.rows * u->stored.cols * sizeof *features);
+  return LINNET_OK;
 }
 
 static void normalise(const struct train_corpus *corpus, const struct utterance *u, float *features, size_t frames) {
@@ -399,8 +408,10 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   const struct train_config *config = corpus->config;
   struct linnet_augment_key key = {config->training.seed, epoch, utterance};
   bool augmented = corpus->augmented && epoch > 0;
-  const struct clip *clip = augmented ? choose_clip(corpus, u, key) : &u->audio[0];
-  enum linnet_status status = compute(context, corpus, clip, augmented ? &key : NULL, features, capacity, frames);
+  enum linnet_status status =
+      augmented && !u->stored.values
+          ? compute(context, corpus, choose_clip(corpus, u, key), &key, features, capacity, frames)
+          : compute_plain(context, corpus, u, features, capacity, frames);
   if (status != LINNET_OK)
     return status;
   normalise(corpus, u, features, *frames);
@@ -417,7 +428,7 @@ static bool accumulate(struct linnet_context *context, struct train_corpus *corp
     const struct utterance *u = &corpus->utterances[i];
     size_t frames = u->frames;
     float *features = malloc((frames * mel + 1) * sizeof *features);
-    good = features && compute(context, corpus, &u->audio[0], NULL, features, frames, &frames) == LINNET_OK;
+    good = features && compute_plain(context, corpus, u, features, frames, &frames) == LINNET_OK;
     if (good)
       linnet_cmvn_accumulate(&corpus->statistics[by_speaker ? u->speaker : 0], features, frames);
     free(features);
@@ -478,7 +489,8 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
   for (size_t i = 0; decoded && i < count; i++)
     decoded[i] = segments[i].symbol;
   if (status == LINNET_OK)
-    status = decoded ? linnet_score_add(context, u->labels, u->num_labels, decoded, count, &score) : LINNET_ERROR_MEMORY;
+    status =
+        decoded ? linnet_score_add(context, u->labels, u->num_labels, decoded, count, &score) : LINNET_ERROR_MEMORY;
   *errors = score.substitutions + score.insertions + score.deletions;
   *reference = score.reference;
   free(decoded);

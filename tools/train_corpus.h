@@ -9,7 +9,7 @@
 
 /* How transcripts become labels. */
 struct train_labels {
-  const char *file; /* in each data folder: "phones", "text" ... */
+  const char *file;                     /* in each data folder: "phones", "text" ... */
   const struct linnet_lexicon *lexicon; /* words to phones; NULL: tokens are symbols */
   struct linnet_symbols *symbols;       /* tokens not in it are added while `open`, else errors */
   bool open;

@@ -62,7 +62,8 @@ static int on_epoch(void *user, const struct linnet_train_epoch *e) {
   struct train_log *log = user;
   double rate = e->train_seconds > 0 ? (double)e->frames / e->train_seconds : 0;
   tool_progress_finish(&log->progress);
-  fprintf(stderr, "epoch %3u  train loss %.4f  dev loss %.4f  dev PER %6.2f %%%s  lr %.3g  %.0f frames/s (%.0f h/h)  %.0f s\n",
+  fprintf(stderr,
+          "epoch %3u  train loss %.4f  dev loss %.4f  dev PER %6.2f %%%s  lr %.3g  %.0f frames/s (%.0f h/h)  %.0f s\n",
           e->epoch, e->train_loss, e->dev_loss, e->dev_error, e->best ? " *" : "  ", e->learning_rate, rate,
           rate * log->frame_seconds, e->train_seconds + e->dev_seconds);
   return !append_epoch(log, e) || tool_interrupted();

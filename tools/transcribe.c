@@ -1,9 +1,11 @@
-/* linnet transcribe: audio files to phonemes, as text or as JSON lines with times. */
+/* linnet transcribe: audio files, or the utterances of a data folder, to phonemes, as text or as JSON lines with
+ * times. */
 #include <jansson.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <linnet/kaldi.h>
 #include <linnet/linnet.h>
 
 #include "default_model.h"
@@ -13,7 +15,7 @@
 enum { CHUNK = 1 << 16 }; /* samples read at once */
 
 static struct {
-  char *model, *format, *raw_format;
+  char *model, *format, *raw_format, *data, *output;
   int channel, raw_channels;
   double raw_rate;
 } options;
@@ -26,11 +28,13 @@ struct result {
 
 struct job {
   const struct linnet_model *model;
-  const char **paths;
+  const char **paths;                      /* (count), or NULL: */
+  const struct linnet_data_folder *folder; /* its utterances */
   size_t count;
   bool json;
+  FILE *output;
   struct linnet_audio_settings audio;
-  pthread_mutex_t mutex;          /* protects what follows */
+  pthread_mutex_t mutex; /* protects what follows */
   struct result *results;
   size_t printed, failures;
   double seconds; /* of audio */
@@ -53,33 +57,54 @@ static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream 
   }
 }
 
-static enum linnet_status recognise(struct linnet_context *context, const struct job *job, const char *path,
+static enum linnet_status feed_file(struct linnet_context *context, const struct job *job, const char *path,
                                     struct linnet_stream *stream) {
   struct linnet_audio *audio = NULL;
   float *samples = malloc(CHUNK * sizeof *samples);
   enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
-  linnet_stream_reset(stream);
   if (status == LINNET_OK)
     status = linnet_audio_open(context, path, &job->audio, &audio);
   if (status == LINNET_OK)
     status = feed(audio, stream, samples);
-  if (status == LINNET_OK)
-    status = linnet_stream_finish(stream);
   linnet_audio_destroy(audio);
   free(samples);
   return status;
 }
 
-/* "AH N D", with the path in front where there are several files. */
-static char *format_text(const struct job *job, const char *path, const struct linnet_stream *stream) {
+static enum linnet_status feed_utterance(struct linnet_context *context, const struct job *job, size_t utterance,
+                                         struct linnet_stream *stream) {
+  float *samples = NULL;
+  size_t count = 0;
+  enum linnet_status status = linnet_data_folder_audio(job->folder, context, utterance, &job->audio, &samples, &count);
+  if (status == LINNET_OK)
+    status = linnet_stream_accept(stream, samples, count);
+  linnet_audio_release(context, samples);
+  return status;
+}
+
+static const char *item_name(const struct job *job, size_t item) {
+  return job->folder ? linnet_data_folder_id(job->folder, item) : job->paths[item];
+}
+
+static enum linnet_status recognise(struct linnet_context *context, const struct job *job, size_t item,
+                                    struct linnet_stream *stream) {
+  enum linnet_status status =
+      job->folder ? feed_utterance(context, job, item, stream) : feed_file(context, job, job->paths[item], stream);
+  return status == LINNET_OK ? linnet_stream_finish(stream) : status;
+}
+
+/* "AH N D", with the name in front where there are several files, or for a data folder: then it is a Kaldi text. */
+static char *format_text(const struct job *job, const char *name, const struct linnet_stream *stream) {
   size_t count = 0, bytes = 0;
   char *line = NULL;
   const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
   FILE *out = open_memstream(&line, &bytes);
   if (!out)
     return NULL;
-  if (job->count > 1)
-    fprintf(out, "%s\t", path);
+  if (job->folder)
+    fprintf(out, "%s ", name);
+  else if (job->count > 1)
+    fprintf(out, "%s\t", name);
   for (size_t i = 0; i < count; i++)
     fprintf(out, "%s%s", i > 0 ? " " : "", linnet_model_symbol(job->model, segments[i].symbol));
   fputc('\n', out);
@@ -94,15 +119,15 @@ static json_t *segment_object(const struct job *job, const struct linnet_stream 
                    (double)segment->confidence);
 }
 
-/* {"file": ..., "seconds": ..., "phones": [{"symbol", "start", "end", "confidence"}, ...]} */
-static char *format_json(const struct job *job, const char *path, const struct linnet_stream *stream) {
+/* {"file" (or "utterance"): ..., "seconds": ..., "phones": [{"symbol", "start", "end", "confidence"}, ...]} */
+static char *format_json(const struct job *job, const char *name, const struct linnet_stream *stream) {
   size_t count = 0;
   const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
   json_t *phones = json_array();
   for (size_t i = 0; i < count; i++)
     json_array_append_new(phones, segment_object(job, stream, &segments[i]));
-  json_t *object = json_pack("{s:s+, s:f, s:o}", "file", path, "", "seconds", linnet_stream_seconds(stream), "phones",
-                             phones);
+  json_t *object = json_pack("{s:s, s:f, s:o}", job->folder ? "utterance" : "file", name, "seconds",
+                             linnet_stream_seconds(stream), "phones", phones);
   char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
   json_decref(object);
   char *line = text ? malloc(strlen(text) + 2) : NULL;
@@ -119,16 +144,16 @@ static void print_ready(struct job *job) {
   while (job->printed < job->count && job->results[job->printed].done) {
     struct result *result = &job->results[job->printed++];
     if (result->line)
-      fputs(result->line, stdout);
+      fputs(result->line, job->output);
     free(result->line);
     result->line = NULL;
   }
-  fflush(stdout);
+  fflush(job->output);
 }
 
-static void finish_file(struct job *job, size_t file, char *line, double seconds) {
+static void finish_item(struct job *job, size_t item, char *line, double seconds) {
   pthread_mutex_lock(&job->mutex);
-  job->results[file] = (struct result){.line = line, .done = true};
+  job->results[item] = (struct result){.line = line, .done = true};
   job->failures += line == NULL;
   job->seconds += seconds;
   tool_progress_add(&job->progress, 1);
@@ -136,9 +161,9 @@ static void finish_file(struct job *job, size_t file, char *line, double seconds
   pthread_mutex_unlock(&job->mutex);
 }
 
-static int transcribe_file(void *user, size_t file, unsigned worker, struct linnet_context *context) {
+static int transcribe_item(void *user, size_t item, unsigned worker, struct linnet_context *context) {
   struct job *job = user;
-  const char *path = job->paths[file];
+  const char *name = item_name(job, item);
   char *line = NULL;
   double seconds = 0;
   if (tool_interrupted())
@@ -147,17 +172,17 @@ static int transcribe_file(void *user, size_t file, unsigned worker, struct linn
   enum linnet_status status = linnet_stream_create(context, job->model, &stream);
   (void)worker;
   if (status == LINNET_OK)
-    status = recognise(context, job, path, stream);
+    status = recognise(context, job, item, stream);
   if (status == LINNET_OK) {
-    line = job->json ? format_json(job, path, stream) : format_text(job, path, stream);
+    line = job->json ? format_json(job, name, stream) : format_text(job, name, stream);
     seconds = linnet_stream_seconds(stream);
     if (!line)
-      tool_fail("%s: cannot print the result: its name is not UTF-8, or out of memory", path);
+      tool_fail("%s: cannot print the result: its name is not UTF-8, or out of memory", name);
   } else {
     tool_fail_context(context);
   }
   linnet_stream_destroy(stream);
-  finish_file(job, file, line, seconds);
+  finish_item(job, item, line, seconds);
   return 0;
 }
 
@@ -180,7 +205,7 @@ static int transcribe_all(struct linnet_context *context, struct job *job) {
   tool_catch_interrupt();
   double started = tool_clock();
   tool_progress_start(&job->progress, "transcribing", "files", (double)job->count);
-  int result = tool_parallel(context, job->count, transcribe_file, job);
+  int result = tool_parallel(context, job->count, transcribe_item, job);
   tool_progress_finish(&job->progress);
   pthread_mutex_destroy(&job->mutex);
   free(job->results);
@@ -217,18 +242,43 @@ static bool read_options(struct job *job) {
   return true;
 }
 
+static int transcribe_to_output(struct linnet_context *context, struct job *job) {
+  struct tool_output output;
+  if (!read_options(job))
+    return TOOL_USAGE;
+  if (!tool_output_open(&output, options.output))
+    return TOOL_FAILURE;
+  job->output = output.stream;
+  int code = transcribe_all(context, job);
+  /* What failed was named; the rest is worth keeping. */
+  if (code == TOOL_INTERRUPTED)
+    tool_output_abandon(&output);
+  else if (!tool_output_commit(&output))
+    code = TOOL_FAILURE;
+  return code;
+}
+
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
   struct linnet_model *model = NULL;
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK)
-    return tool_fail_context(context);
-  struct job job = {.model = model, .paths = paths, .count = count};
-  int code = read_options(&job) ? transcribe_all(context, &job) : TOOL_USAGE;
+  struct linnet_data_folder *folder = NULL;
+  int code = TOOL_FAILURE;
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
+      (options.data && linnet_data_folder_open(context, options.data, &folder) != LINNET_OK)) {
+    code = tool_fail_context(context);
+  } else {
+    struct job job = {.model = model, .paths = paths, .folder = folder, .count = count};
+    if (folder)
+      job.count = linnet_data_folder_count(folder);
+    code = transcribe_to_output(context, &job);
+  }
+  linnet_data_folder_destroy(folder);
   linnet_model_destroy(model);
   return code;
 }
 
 int tool_transcribe(int argc, const char **argv) {
   options.format = "text";
+  options.output = "-";
   options.channel = LINNET_CHANNEL_MIX;
   options.raw_rate = 16000;
   options.raw_channels = 1;
@@ -236,6 +286,9 @@ int tool_transcribe(int argc, const char **argv) {
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default) or json: one object per line, with times",
        "FORMAT"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
+      {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder",
+       "DIR"},
       {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
       {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
        "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
@@ -245,7 +298,8 @@ int tool_transcribe(int argc, const char **argv) {
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, 1, SIZE_MAX, &count) : NULL;
+  const char **paths =
+      parsed ? tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, &count) : NULL;
   struct linnet_context *context = paths ? tool_context() : NULL;
   char *model = context ? tool_find_model(options.model) : NULL;
   int code = model ? run(context, model, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;

@@ -1,7 +1,8 @@
-/* Augmentation of training data: SpecAugment, mixing with noise, drawing a speed. Every choice depends on (seed, epoch,
+/* Augmentation of training data: SpecAugment, changes of speed, mixing with noise. Every choice depends on (seed, epoch,
  * utterance) alone, so that it does not depend on threads and a resumed training repeats it.
  *
- * Threads: plain functions on the caller's arrays. */
+ * Threads: plain functions on the caller's arrays. Those without a context fail with LINNET_ERROR_ARGUMENT on NULL
+ * pointers and settings out of range, and then change nothing. */
 #ifndef LINNET_AUGMENT_H
 #define LINNET_AUGMENT_H
 
@@ -13,30 +14,38 @@
 extern "C" {
 #endif
 
-/* Which draw this is. */
+/* Which draw this is. `utterance` is below 2^48. */
 struct linnet_augment_key {
   uint64_t seed, epoch, utterance;
 };
 
-/* SpecAugment (Park et al. 2019), without time warping: bands of channels and stretches of time become 0, the mean of
- * normalised features. */
+/* SpecAugment (Park et al. 2019): bands of channels and stretches of time are masked, and optionally time is warped
+ * before. Widths are drawn evenly from 0 to their maximum, then places from all that there are. */
 struct linnet_specaugment_settings {
   size_t size;          /* set by ..._default */
-  int frequency_masks;  /* 2 */
-  int max_frequency;    /* channels; each mask has 0 to this many, drawn evenly; 8 */
-  int time_masks;       /* 4 */
-  int max_time;         /* frames, the same; 40 */
-  double max_time_part; /* no mask is longer than this part of the utterance; 0.1 */
+  int frequency_masks;  /* 2; 0 to 1000 */
+  int max_frequency;    /* channels of a mask; 8 */
+  int time_masks;       /* 4; 0 to 1000 */
+  int max_time;         /* frames of a mask; 40 */
+  double max_time_part; /* no mask in time is longer than this part of the utterance; 0.1; 0 to 1 */
+  int max_warp;         /* frames by which a point of the utterance is moved at most, the rest following evenly; 0: off */
+  int fill_mean;        /* masks take the channel's mean over the utterance; 0 (default): 0, the mean after CMVN */
 };
 
 LINNET_API void linnet_specaugment_settings_default(struct linnet_specaugment_settings *settings);
 
-/* features (frames, dim), row-major, changed in place. */
-LINNET_API void linnet_specaugment(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
-                                   float *features, size_t frames, int dim);
+/* features (frames, dim), row-major, changed in place; dim at most 512. */
+LINNET_API enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings,
+                                                 struct linnet_augment_key key, float *features, size_t frames,
+                                                 int dim);
 
-/* One of `count` (at least 1) choices, drawn evenly: which speed, for one. */
+/* One of `count` choices, drawn evenly: which speed, for one. 0 if there are none. */
 LINNET_API size_t linnet_augment_choose(struct linnet_augment_key key, size_t count);
+
+/* Changes speed and pitch together, as a tape that runs `speed` times as fast (0.9, 1.1): about n / speed samples.
+ * Release them with linnet_audio_release. `speed` is 0.25 to 4. */
+LINNET_API enum linnet_status linnet_augment_speed(struct linnet_context *context, const float *samples, size_t n,
+                                                   double speed, float **result, size_t *count);
 
 /* A clip of noise: samples on the int16 scale. */
 struct linnet_noise_clip {
@@ -47,16 +56,17 @@ struct linnet_noise_clip {
 struct linnet_noise_settings {
   size_t size;               /* set by ..._default */
   double probability;        /* of an utterance being mixed with noise; 0.5 */
-  double snr_low, snr_high;  /* dB, drawn evenly; 5, 20 */
+  double snr_low, snr_high;  /* dB, drawn evenly; 5, 20; -100 to 100 */
 };
 
 LINNET_API void linnet_noise_settings_default(struct linnet_noise_settings *settings);
 
 /* Adds a stretch of one clip, from a drawn place on and repeated as needed, at a drawn signal-to-noise ratio over the
  * whole utterance. Silence, of either side, is left as it is. */
-LINNET_API void linnet_augment_noise(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
-                                     const struct linnet_noise_clip *clips, size_t num_clips, float *samples,
-                                     size_t count);
+LINNET_API enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *settings,
+                                                   struct linnet_augment_key key,
+                                                   const struct linnet_noise_clip *clips, size_t num_clips,
+                                                   float *samples, size_t count);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@ enum {
   GEMM_HEIGHT = 96,         /* multiple of GEMM_ROWS */
   GEMM_WIDTH = 768,         /* columns of B packed at a time, multiple of GEMM_COLUMNS */
   GEMM_STRIPS = 192,        /* rows of A packed at a time, multiple of GEMM_HEIGHT */
-  GEMM_AHEAD = 32,           /* rows that packing fetches ahead */
+  GEMM_AHEAD = 16,           /* rows that packing fetches ahead */
   GEMM_WORK = GEMM_DEPTH * (GEMM_WIDTH + GEMM_STRIPS) + 16
 };
 
@@ -77,7 +77,7 @@ VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, c
   size_t full = n / panel * panel;
   for (size_t d = 0; d < depth; d++, from += ld, to += panel) {
     for (size_t j = 0; j < full; j += panel) {
-      __builtin_prefetch(from + GEMM_AHEAD * ld + j);
+      __builtin_prefetch(to + j * depth + GEMM_AHEAD * panel, 1);
       memcpy(to + j * depth, from + j, panel * sizeof(float));
     }
     for (size_t j = full; j < n; j++)

@@ -1,0 +1,87 @@
+#!/bin/bash
+# Plots of training logs; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: plot_training.sh --out PREFIX EXP...
+
+Draws loss and phoneme error rate against epochs and against wall time, one curve for each folder that linnet train
+wrote (EXP/log.jsonl), into PREFIX.svg and PREFIX.png. Needs gnuplot.
+END
+}
+
+out=''
+while [ $# -gt 0 ]; do
+	case "$1" in
+	--out) out=$2 && shift 2 ;;
+	-h | --help) usage && exit 0 ;;
+	-*) usage >&2 && exit 2 ;;
+	*) break ;;
+	esac
+done
+[ -n "$out" ] && [ $# -gt 0 ] || {
+	usage >&2
+	exit 2
+}
+command -v gnuplot >/dev/null || {
+	echo "plot_training.sh: gnuplot is missing: install the Debian package gnuplot-nox" >&2
+	exit 1
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Columns: epoch, minutes, training loss, validation loss, validation PER.
+columns() {
+	awk 'function value(key) {
+			if (!match($0, "\"" key "\": [-0-9.e+]+"))
+				return "nan"
+			return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)
+		}
+		{ print value("epoch"), value("total_seconds") / 60, value("train_loss"), value("dev_loss"), value("dev_per") }' \
+		"$1/log.jsonl"
+}
+
+plots() {
+	local x=$1 y=$2 separator='' name
+	shift 2
+	for exp; do
+		name=$(basename "$exp")
+		printf '%s "%s/%s" using %s:%s with linespoints pointsize 0.4 title "%s"' \
+			"$separator" "$work" "$name" "$x" "$y" "${name//_/ }"
+		separator=,
+	done
+}
+
+for exp; do
+	[ -s "$exp/log.jsonl" ] || {
+		echo "plot_training.sh: $exp/log.jsonl is missing or empty" >&2
+		exit 1
+	}
+	columns "$exp" >"$work/$(basename "$exp")"
+done
+
+draw() {
+	gnuplot <<END
+set terminal $1 size $2 enhanced
+set output "$3"
+set multiplot layout 2,2
+set grid
+set ylabel "phoneme error rate (%)"
+set xlabel "epochs"
+plot $(plots 1 5 "${@:4}")
+set xlabel "minutes of training"
+plot $(plots 2 5 "${@:4}")
+set ylabel "validation loss per phoneme (nats)"
+set xlabel "epochs"
+plot $(plots 1 4 "${@:4}")
+set xlabel "minutes of training"
+plot $(plots 2 4 "${@:4}")
+unset multiplot
+END
+}
+
+draw svg 1000,800 "$out.svg" "$@"
+draw png 1000,800 "$out.png" "$@"

@@ -1,0 +1,175 @@
+#!/bin/bash
+# Phoneme recognition on speechocean762; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR...] [--encoder NAME] [--exp DIR] [--seed S]
+              [--jobs J] [--epochs N] [--stage N] [--stop-stage N]
+
+Trains and scores phoneme recognisers on speechocean762 (OpenSLR 101: read English by Mandarin speakers, half of them
+children). Development set: the 12 training speakers of dev_speakers. Installs Debian packages that are missing and
+builds linnet first, unless $LINNET names it.
+
+  1  data folders: EXP/data/{train,dev,test,...}
+  2  training: EXP/NAME/; an interrupted training goes on
+  3  the mean of the best epochs' weights, if it is better on dev: EXP/NAME/final.safetensors
+  4  phoneme error rates on dev, test (once) and the unseen sets, by age: EXP/NAME/*.score
+  5  EXP/NAME/RESULTS.md with plots, and EXP/NAME/model-half.safetensors, a float16 copy to ship
+
+  --corpus DIR    the folder speechocean762 as OpenSLR publishes it, or with other audio formats
+  --lexicon FILE  CMUdict, for the folders below
+  --extra DIR     a Kaldi data folder (wav.scp, text, utt2spk) to train on as well
+  --unseen DIR    one to test on
+  --encoder NAME  a configuration of conf/:
+                    paper       9 layers x 6 heads, one output per frame, post-norm, RAdam 1e-4 (MODEL of the paper)
+                    paper-conv  the same with convolution modules, pre-norm
+                    stacked     9 layers, frames stacked by 3, pre-norm
+                    conv        6 layers with convolution modules, frames stacked by 3 (default; the model that ships)
+  --exp DIR       where everything goes (default exp/speechocean762)
+  --epochs N      instead of the configuration's
+  --seed S        of training (default 1)
+  --jobs J        threads (default: one per processor)
+  --stage N       begin with this stage (default 1)
+  --stop-stage N  end after this stage (default 5)
+END
+}
+
+corpus='' lexicon='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) epochs='' stage=1 stop_stage=5
+folders=() unseen=() arguments="$*"
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--*) [ $# -ge 2 ] || die "$1 wants a value" ;;
+	*) usage >&2 && exit 2 ;;
+	esac
+	case "$1" in
+	--extra) folders+=("$1" "$2") ;;
+	--unseen) folders+=("$1" "$2") && unseen+=("$(basename "$2")") ;;
+	--corpus | --lexicon | --encoder | --exp | --seed | --jobs | --epochs | --stage | --stop-stage)
+		name=${1#--} && printf -v "${name//-/_}" %s "$2"
+		;;
+	*) usage >&2 && exit 2 ;;
+	esac
+	shift 2
+done
+conf=$here/conf/$encoder.json
+need_file "$conf" "--encoder wants the name of a file there, without .json"
+data=$exp/data out=$exp/$encoder
+
+runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
+
+# decode MODEL SET NAME: hypotheses in $out/NAME.hyp
+decode() {
+	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --output "$out/$3.hyp" 2>"$out/$3.decode" || {
+		cat "$out/$3.decode" >&2
+		die "$2: not all utterances were recognised"
+	}
+}
+
+# error_rate REFERENCE HYPOTHESIS: the figure of %PER
+error_rate() { "$linnet" score --bootstrap 0 "$1" "$2" | awk '/^%PER/ {print $2}'; }
+
+# The average of the kept epochs and the best epoch compete on dev.
+choose_final() {
+	local best mean
+	"$linnet" average --output "$out/average.safetensors" "$out"/epoch-*.safetensors
+	decode "$out/model.safetensors" dev dev-best
+	decode "$out/average.safetensors" dev dev-average
+	best=$(error_rate "$data/dev/phones" "$out/dev-best.hyp")
+	mean=$(error_rate "$data/dev/phones" "$out/dev-average.hyp")
+	say "dev PER: best epoch $best %, average of $(find "$out" -name 'epoch-*' | wc -l) epochs $mean %"
+	if awk -v a="$mean" -v b="$best" 'BEGIN {exit !(a < b)}'; then
+		mv "$out/average.safetensors" "$out/final.safetensors"
+	else
+		rm "$out/average.safetensors"
+		cp "$out/model.safetensors" "$out/final.safetensors"
+	fi
+}
+
+score_set() {
+	decode "$out/final.safetensors" "$1" "$1"
+	"$linnet" score --utt2spk "$data/$1/utt2spk" --by-speaker --per-speaker "$out/$1.speakers" \
+		--confusions "$out/$1.confusions" --per-utt "$out/$1.utterances" "$data/$1/phones" "$out/$1.hyp" >"$out/$1.score"
+	say "$1: $(grep '^%PER' "$out/$1.score")"
+}
+
+# score_age NAME LOW HIGH: test speakers of an age in years
+score_age() {
+	awk -v low="$2" -v high="$3" '
+		FILENAME == ARGV[1] {if ($2 >= low && $2 <= high) speaker[$1]; next}
+		FILENAME == ARGV[2] {if ($2 in speaker) utterance[$1]; next}
+		$1 in utterance' "$data/test/spk2age" "$data/test/utt2spk" "$data/test/phones" >"$out/test-$1.phones"
+	[ -s "$out/test-$1.phones" ] || return 0
+	"$linnet" score --allow-extra "$out/test-$1.phones" "$out/test.hyp" >"$out/test-$1.score" 2>/dev/null
+}
+
+table() {
+	local set
+	echo '| set | PER % | 95 % interval | phones | insertions, deletions, substitutions |'
+	echo '|---|---|---|---|---|'
+	for set in dev test test-adults test-teens test-children ${unseen[@]+"${unseen[@]}"}; do
+		[ -e "$out/$set.score" ] || continue
+		awk -v set="$set" '
+			/^%PER/ {split($0, f, /[][ ,\/]+/); per = f[2]; n = f[4]; ins = f[5]; del = f[7]; sub_ = f[9]}
+			/interval/ {interval = $0; sub(/.*interval:? */, "", interval)}
+			END {printf "| %s | %s | %s | %s | %s, %s, %s |\n", set, per, interval, n, ins, del, sub_}' "$out/$set.score"
+	done
+}
+
+write_results() {
+	cat <<END
+# speechocean762, encoder $encoder
+
+- command: \`recipes/speechocean762/run.sh $arguments\`
+- commit: $(commit), seed $seed
+- processor: $(processor), $jobs threads
+- $(wc -l <"$data/train/phones") training utterances; $(wc -l <"$out/log.jsonl") epochs, $(awk 'match($0, /"train_seconds": [0-9.]+/) {print substr($0, RSTART + 17, RLENGTH - 17)}' "$out/log.jsonl" | sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}') s per epoch (median)
+
+$(table)
+
+![training](training.svg)
+
+| epoch | train loss | dev loss | dev PER % | s |
+|---|---|---|---|---|
+$(awk 'function value(key) {
+		if (!match($0, "\"" key "\": [-0-9.e+]+")) return ""
+		return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) }
+	{printf "| %s | %s | %s | %s | %s |\n", value("epoch"), value("train_loss"), value("dev_loss"), value("dev_per"), value("train_seconds")}' "$out/log.jsonl")
+END
+}
+
+mkdir -p "$out"
+build_linnet
+if runs 1; then
+	[ -n "$corpus" ] || die "--corpus DIR is missing: the folder speechocean762 of OpenSLR 101"
+	"$here/local/prepare.sh" --corpus "$corpus" --out "$data" --lexicon "$lexicon" ${folders[@]+"${folders[@]}"}
+fi
+if runs 2; then
+	need_file "$data/train/phones" "run stage 1 first"
+	"$linnet" train --threads "$jobs" --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
+		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
+		--provenance "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${folders[*]:+ and other folders; see models/README.md}"
+fi
+if runs 3; then
+	need_file "$out/model.safetensors" "run stage 2 first"
+	choose_final
+fi
+if runs 4; then
+	need_file "$out/final.safetensors" "run stage 3 first"
+	for set in dev test ${unseen[@]+"${unseen[@]}"}; do score_set "$set"; done
+	score_age children 0 12
+	score_age teens 13 17
+	score_age adults 18 200
+fi
+if runs 5; then
+	need_file "$out/test.score" "run stage 4 first"
+	"$here/../common/plot_training.sh" --out "$out/training" "$out"
+	"$linnet" average --half --output "$out/model-half.safetensors" "$out/final.safetensors"
+	into "$out/RESULTS.md" write_results
+	say "see $out/RESULTS.md"
+fi
