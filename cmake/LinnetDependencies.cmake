@@ -8,7 +8,7 @@ if(LINNET_CUDA)
     "Configure with another preset, or with -DLINNET_CUDA=OFF.")
 endif()
 
-set(LINNET_MODULE_JANSSON "jansson>=2.9")
+set(LINNET_MODULE_JANSSON "jansson>=2.11")
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET ${LINNET_MODULE_JANSSON})
 set(LINNET_CORE_NEEDS JANSSON)
 

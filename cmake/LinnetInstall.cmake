@@ -13,7 +13,8 @@ install(TARGETS ${LINNET_STATIC_TARGETS} EXPORT linnet_static
 # #include, not at link time.
 set(left_out "")
 if(NOT LINNET_FRONTEND)
-  set(left_out PATTERN audio.h EXCLUDE PATTERN augment.h EXCLUDE PATTERN linnet.h EXCLUDE PATTERN stream.h EXCLUDE)
+  set(left_out PATTERN audio.h EXCLUDE PATTERN augment.h EXCLUDE PATTERN kaldi.h EXCLUDE
+    PATTERN linnet.h EXCLUDE PATTERN stream.h EXCLUDE)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/linnet" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   COMPONENT development FILES_MATCHING PATTERN *.h ${left_out})

@@ -51,12 +51,21 @@ static float from_alaw(const unsigned char *b) {
 }
 
 static const struct {
+  const char *name;
   size_t bytes;
   float (*convert)(const unsigned char *);
-} formats[] = {[LINNET_SAMPLE_S16LE] = {2, from_s16le}, [LINNET_SAMPLE_S16BE] = {2, from_s16be},
-               [LINNET_SAMPLE_S24LE] = {3, from_s24le}, [LINNET_SAMPLE_S32LE] = {4, from_s32le},
-               [LINNET_SAMPLE_F32LE] = {4, from_f32le}, [LINNET_SAMPLE_U8] = {1, from_u8},
-               [LINNET_SAMPLE_ULAW] = {1, from_ulaw},   [LINNET_SAMPLE_ALAW] = {1, from_alaw}};
+} formats[] = {
+    [LINNET_SAMPLE_S16LE] = {"s16le", 2, from_s16le}, [LINNET_SAMPLE_S16BE] = {"s16be", 2, from_s16be},
+    [LINNET_SAMPLE_S24LE] = {"s24le", 3, from_s24le}, [LINNET_SAMPLE_S32LE] = {"s32le", 4, from_s32le},
+    [LINNET_SAMPLE_F32LE] = {"f32le", 4, from_f32le}, [LINNET_SAMPLE_U8] = {"u8", 1, from_u8},
+    [LINNET_SAMPLE_ULAW] = {"ulaw", 1, from_ulaw},    [LINNET_SAMPLE_ALAW] = {"alaw", 1, from_alaw}};
+
+enum linnet_sample_format linnet_sample_format_find(const char *name) {
+  for (int i = LINNET_SAMPLE_S16LE; name && i <= LINNET_SAMPLE_ALAW; i++)
+    if (strcmp(name, formats[i].name) == 0)
+      return (enum linnet_sample_format)i;
+  return LINNET_SAMPLE_NONE;
+}
 
 /* --- The decoder ---------------------------------------------------------------------------------------------- */
 

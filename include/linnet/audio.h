@@ -40,6 +40,9 @@ enum linnet_sample_format {
   LINNET_SAMPLE_ALAW = 8
 };
 
+/* By name: "s16le", "s16be", "s24le", "s32le", "f32le", "u8", "ulaw", "alaw"; LINNET_SAMPLE_NONE for any other. */
+LINNET_API enum linnet_sample_format linnet_sample_format_find(const char *name);
+
 enum { LINNET_CHANNEL_MIX = -1 };
 
 /* Hard limits: rates of input and output in Hz, samples that linnet_audio_read_all returns (18 hours at 16 kHz), bytes

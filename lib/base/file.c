@@ -2,14 +2,18 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Reads to the end, growing; works on pipes too. */
 static enum linnet_status read_stream(struct linnet_context *context, const char *path, FILE *stream, size_t max_bytes,
                                       char **data, size_t *bytes) {
-  size_t capacity = 0, size = 0;
-  for (;;) {
-    char *grown = linnet_grow(context, *data, &capacity, size + 65536, 1);
+  size_t capacity = 0, size = 0, step = 65536;
+  struct stat information;
+  if (fstat(fileno(stream), &information) == 0 && information.st_size > 0 && (uintmax_t)information.st_size < max_bytes)
+    step = (size_t)information.st_size + 1; /* one piece, and room to see the end */
+  for (;; step = 65536) {
+    char *grown = linnet_grow(context, *data, &capacity, size + step, 1);
     if (!grown)
       return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory after %zu bytes", path, size);
     *data = grown;
@@ -51,7 +55,12 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%.60s...: path longer than %zu bytes", path,
                        sizeof output->path - 1);
   strcpy(output->path, path);
-  snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", path, (long)getpid());
+  struct stat information;
+  bool special = stat(path, &information) == 0 && !S_ISREG(information.st_mode);
+  if (special) /* a pipe or device is written to, not replaced */
+    strcpy(output->temporary, path);
+  else
+    snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", path, (long)getpid());
   output->stream = fopen(output->temporary, "wb");
   if (!output->stream)
     return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", output->temporary, strerror(errno));
@@ -61,12 +70,14 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
 enum linnet_status linnet_output_commit(struct linnet_output *output) {
   FILE *stream = output->stream;
   output->stream = NULL;
-  bool good = !ferror(stream) && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
+  bool special = strcmp(output->temporary, output->path) == 0;
+  bool good = !ferror(stream) && fflush(stream) == 0 && (special || fsync(fileno(stream)) == 0);
   good = fclose(stream) == 0 && good;
-  if (good && rename(output->temporary, output->path) == 0)
+  if (good && (special || rename(output->temporary, output->path) == 0))
     return LINNET_OK;
   int error = errno;
-  remove(output->temporary);
+  if (!special)
+    remove(output->temporary);
   return linnet_fail(output->context, LINNET_ERROR_IO, "%s: cannot write: %s", output->path, strerror(error));
 }
 
@@ -75,5 +86,6 @@ void linnet_output_abandon(struct linnet_output *output) {
     return;
   fclose(output->stream);
   output->stream = NULL;
-  remove(output->temporary);
+  if (strcmp(output->temporary, output->path) != 0)
+    remove(output->temporary);
 }

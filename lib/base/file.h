@@ -10,7 +10,8 @@
 enum linnet_status linnet_file_read(struct linnet_context *context, const char *path, size_t max_bytes, void **data,
                                     size_t *bytes);
 
-/* A file written beside `path` that takes its name only on commit; abandoned, it leaves nothing behind. */
+/* A file written beside `path` that takes its name only on commit; abandoned, it leaves nothing behind. Pipes and
+ * devices are written to directly. */
 struct linnet_output {
   struct linnet_context *context;
   FILE *stream;

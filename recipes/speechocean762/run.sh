@@ -116,7 +116,7 @@ table() {
 		[ -e "$out/$set.score" ] || continue
 		awk -v set="$set" '
 			/^%PER/ {split($0, f, /[][ ,\/]+/); per = f[2]; n = f[4]; ins = f[5]; del = f[7]; sub_ = f[9]}
-			/interval/ {interval = $0; sub(/.*interval:? */, "", interval)}
+			/^95 % interval/ {interval = $4 " to " $6}
 			END {printf "| %s | %s | %s | %s | %s, %s, %s |\n", set, per, interval, n, ins, del, sub_}' "$out/$set.score"
 	done
 }

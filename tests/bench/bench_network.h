@@ -1,5 +1,5 @@
 /* What the benchmarks of whole networks share: options, the networks and their work, and how a run on several threads
- * is measured. Options: [--threads N] [--network NAME] [--kernels TABLE] [--seconds S] [--json]. */
+ * is measured. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json]. */
 #ifndef LINNET_BENCH_NETWORK_H
 #define LINNET_BENCH_NETWORK_H
 
@@ -16,6 +16,7 @@
 struct bench_options {
   unsigned threads;    /* 0: one, then two */
   const char *network; /* NULL: all */
+  const char *set;     /* of batches; NULL: all */
   const char *kernels; /* NULL: the best that this machine runs */
   double seconds;      /* of measuring, each case */
   bool json;           /* one JSON object a line instead of a table */
@@ -31,12 +32,16 @@ static inline struct bench_options bench_parse(int argc, char **argv) {
       o.threads = (unsigned)atoi(value), i++;
     else if (value && strcmp(argv[i], "--network") == 0)
       o.network = value, i++;
+    else if (value && strcmp(argv[i], "--set") == 0)
+      o.set = value, i++;
     else if (value && strcmp(argv[i], "--kernels") == 0)
       o.kernels = value, i++;
     else if (value && strcmp(argv[i], "--seconds") == 0)
       o.seconds = atof(value), i++;
     else {
-      fprintf(stderr, "usage: %s [--threads N] [--network NAME] [--kernels TABLE] [--seconds S] [--json]\n", argv[0]);
+      fprintf(stderr,
+              "usage: %s [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json]\n",
+              argv[0]);
       exit(2);
     }
   }
@@ -155,7 +160,7 @@ struct bench_cost {
   double share;     /* of the peak, by CPU time: what other programs take does not count */
 };
 
-enum { BENCH_MAX_SAMPLES = 201, BENCH_MIN_SAMPLES = 5 };
+enum { BENCH_MAX_SAMPLES = 201, BENCH_MIN_SAMPLES = 3 };
 
 static inline double bench_middle(double *samples, size_t n) {
   qsort(samples, n, sizeof *samples, bench_order);

@@ -127,7 +127,8 @@ static void measure(const struct bench_options *o, const struct bench_network *n
     r->contexts[i] = r->workers[i].context;
   bench_check(r->context, linnet_gradient_create(r->context, &n, r->workers, &r->gradient));
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-    measure_set(o, network, &n, &sets[i], r);
+    if (!o->set || strcmp(o->set, sets[i].name) == 0)
+      measure_set(o, network, &n, &sets[i], r);
   linnet_gradient_release(&r->gradient);
   linnet_workers_destroy(r->context, r->workers);
   linnet_batch_release(&r->batch);

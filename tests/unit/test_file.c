@@ -116,18 +116,24 @@ static void check_unwritable(void) {
   rmdir(in_folder("closed"));
 }
 
-/* The rename fails: the target is a folder. */
+/* The target is a folder: refused before anything is written. */
 static void check_target_is_folder(void) {
-  struct linnet_output output;
   const char *path = in_folder("folder");
   REQUIRE(mkdir(path, 0700) == 0, "%s", path);
-  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
-  fputs("new", output.stream);
-  CHECK(linnet_output_commit(&output) == LINNET_ERROR_IO, "a folder was replaced");
-  CHECK(strstr(linnet_context_error(context), "folder"), "\"%s\"", linnet_context_error(context));
-  CHECK(entries() == 1, "%zu entries: the temporary file is still there", entries());
-  linnet_output_abandon(&output);
+  check_refused(path, LINNET_ERROR_IO, "folder");
+  CHECK(entries() == 1, "%zu entries: something is left", entries());
   rmdir(path);
+}
+
+/* A device is written to, not replaced. */
+static void check_device(void) {
+  struct linnet_output output;
+  struct stat before, after;
+  REQUIRE(stat("/dev/null", &before) == 0, "/dev/null");
+  REQUIRE(linnet_output_open(context, "/dev/null", &output) == LINNET_OK, "%s", linnet_context_error(context));
+  fputs("new", output.stream);
+  CHECK(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(stat("/dev/null", &after) == 0 && before.st_ino == after.st_ino, "the device was replaced");
 }
 
 /* The disk is full (or the limit of a file's size is reached): what was there stays. */
@@ -285,6 +291,7 @@ int main(void) {
   check_refusals();
   check_unwritable();
   check_target_is_folder();
+  check_device();
   check_full();
   check_two();
   check_reading();

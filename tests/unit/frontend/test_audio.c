@@ -303,6 +303,11 @@ static void test_raw_formats(void) {
   check_raw(LINNET_SAMPLE_F32LE, "\0\0\x80\xbf\0\0\0\x3f", 8, (const float[]){-32768, 16384}, 2);
   check_raw(LINNET_SAMPLE_U8, "\x80\x81\0\xff", 4, (const float[]){0, 256, -32768, 127 * 256}, 4);
   check_raw(LINNET_SAMPLE_S16LE, "", 0, some, 0);
+  CHECK(linnet_sample_format_find("f32le") == LINNET_SAMPLE_F32LE &&
+            linnet_sample_format_find("alaw") == LINNET_SAMPLE_ALAW &&
+            linnet_sample_format_find("mp3") == LINNET_SAMPLE_NONE &&
+            linnet_sample_format_find(NULL) == LINNET_SAMPLE_NONE,
+        "names of raw formats");
 }
 
 /* All 256 codes of G.711 as libsndfile decodes them. */
