@@ -1,8 +1,11 @@
 /* linnet train: an encoder from Kaldi-style data folders. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <linnet/train.h>
 
@@ -125,6 +128,22 @@ static bool make_folder(const char *path) {
   return false;
 }
 
+/* Keeps two trainings out of one folder; the lock ends with the process. */
+static bool lock_folder(const char *folder) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/.lock", folder);
+  int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) {
+    tool_fail("%s: %s", path, strerror(errno));
+    return false;
+  }
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    return true;
+  close(descriptor);
+  tool_fail("%s: another linnet train is running in this folder", folder);
+  return false;
+}
+
 static int train(struct run *run) {
   struct train_log log;
   struct linnet_corpus corpus = train_corpus_callbacks(run->train);
@@ -146,7 +165,8 @@ static int train(struct run *run) {
 static int run_all(struct run *run) {
   tool_catch_interrupt();
   if (!train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config) ||
-      !load_symbols(run) || !load_corpora(run) || !make_folder(options.exp) || !create_trainer(run))
+      !make_folder(options.exp) || !lock_folder(options.exp) || !load_symbols(run) || !load_corpora(run) ||
+      !create_trainer(run))
     return tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
   return train(run);
 }

@@ -25,7 +25,6 @@ enum {
   GEMM_HEIGHT = 96,         /* multiple of GEMM_ROWS */
   GEMM_WIDTH = 768,         /* columns of B packed at a time, multiple of GEMM_COLUMNS */
   GEMM_STRIPS = 192,        /* rows of A packed at a time, multiple of GEMM_HEIGHT */
-  GEMM_AHEAD = 16,           /* rows that packing fetches ahead */
   GEMM_WORK = GEMM_DEPTH * (GEMM_WIDTH + GEMM_STRIPS) + 16
 };
 
@@ -76,10 +75,8 @@ static void gemm_pack_transposed(size_t depth, size_t columns, size_t panel, con
 VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, const float *from, size_t ld, float *to) {
   size_t full = n / panel * panel;
   for (size_t d = 0; d < depth; d++, from += ld, to += panel) {
-    for (size_t j = 0; j < full; j += panel) {
-      __builtin_prefetch(to + j * depth + GEMM_AHEAD * panel, 1);
+    for (size_t j = 0; j < full; j += panel)
       memcpy(to + j * depth, from + j, panel * sizeof(float));
-    }
     for (size_t j = full; j < n; j++)
       to[full * depth + j - full] = from[j];
     if (n > full)

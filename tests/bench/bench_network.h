@@ -1,5 +1,6 @@
 /* What the benchmarks of whole networks share: options, the networks and their work, and how a run on several threads
- * is measured. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json]. */
+ * is measured. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json]
+ * [--profile]. */
 #ifndef LINNET_BENCH_NETWORK_H
 #define LINNET_BENCH_NETWORK_H
 
@@ -20,6 +21,7 @@ struct bench_options {
   const char *kernels; /* NULL: the best that this machine runs */
   double seconds;      /* of measuring, each case */
   bool json;           /* one JSON object a line instead of a table */
+  bool profile;        /* tell what each op takes, where the benchmark can; on one thread */
 };
 
 static inline struct bench_options bench_parse(int argc, char **argv) {
@@ -28,6 +30,8 @@ static inline struct bench_options bench_parse(int argc, char **argv) {
     const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(argv[i], "--json") == 0)
       o.json = true;
+    else if (strcmp(argv[i], "--profile") == 0)
+      o.profile = true, o.threads = 1;
     else if (value && strcmp(argv[i], "--threads") == 0)
       o.threads = (unsigned)atoi(value), i++;
     else if (value && strcmp(argv[i], "--network") == 0)
@@ -40,7 +44,8 @@ static inline struct bench_options bench_parse(int argc, char **argv) {
       o.seconds = atof(value), i++;
     else {
       fprintf(stderr,
-              "usage: %s [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json]\n",
+              "usage: %s [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json] "
+              "[--profile]\n",
               argv[0]);
       exit(2);
     }

@@ -2,6 +2,7 @@
  * norm, RAdam. Batches as the trainer packs them, of utterances of random lengths; the same lengths and label counts
  * come out of peer_torch.py. */
 #include "bench_network.h"
+#include "bench_profile.h"
 #include "ops/optimizer.h"
 #include "train/batch.h"
 #include "train/gradient.h"
@@ -80,8 +81,21 @@ static void body(void *user) {
   r->loss = result.loss / (double)result.labels;
 }
 
+/* Some steps once more, with the profiling table: `network` is the gradient's. */
+static void profile(struct linnet_network *network, struct run *r) {
+  enum { RUNS = 2 };
+  const struct linnet_ops *ops = network->ops;
+  struct linnet_ops timed = bench_profiled(ops);
+  network->ops = &timed;
+  double start = bench_now();
+  for (size_t i = 0; i < RUNS; i++)
+    body(r);
+  bench_profile_print(RUNS, bench_now() - start);
+  network->ops = ops;
+}
+
 static void measure_set(const struct bench_options *o, const struct bench_network *network,
-                        const struct linnet_network *n, const struct set *set, struct run *r) {
+                        struct linnet_network *n, const struct set *set, struct run *r) {
   fill_corpus(&r->corpus, set);
   size_t rows = 0;
   for (size_t i = 0; i < r->corpus.count; i++)
@@ -99,6 +113,8 @@ static void measure_set(const struct bench_options *o, const struct bench_networ
   else
     printf("%-12s %-11s %7u  %-9s %8.1f %8.1f  %8.0f %8.1f  %8.1f %7.1f %%\n", network->name, set->name, threads,
            n->ops->name, cost.wall * 1e3, cost.cpu * 1e3, rate, rate / 100, cost.peak * 1e-9, cost.share * 100);
+  if (o->profile)
+    profile(n, r);
 }
 
 static void measure(const struct bench_options *o, const struct bench_network *network, unsigned threads) {
