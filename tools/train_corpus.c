@@ -1,22 +1,16 @@
 #include "train_corpus.h"
 
-#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <linnet/audio.h>
 #include <linnet/decoder.h>
 #include <linnet/kaldi.h>
 
+#include "clip.h"
 #include "parallel.h"
 
 enum { MAX_FOLDERS = 64 };
-
-/* 16-bit samples of one utterance. */
-struct clip {
-  int16_t *samples;
-  size_t count;
-};
 
 struct utterance {
   const char *id; /* of its folder */
@@ -44,62 +38,11 @@ struct train_corpus {
   size_t num_noise;
   struct linnet_fbank *fbank; /* for counting frames */
   size_t missing, unknown;    /* utterances without labels, or with unknown words */
+  pthread_mutex_t mutex;      /* for the progress line */
+  struct tool_progress progress;
 };
 
 /* --- audio -------------------------------------------------------------------------------------------------------- */
-
-static int16_t to_int16(float sample) {
-  float rounded = roundf(sample);
-  return rounded > 32767 ? 32767 : rounded < -32768 ? -32768 : (int16_t)rounded;
-}
-
-/* Keeps samples, which are released. */
-static enum linnet_status keep_samples(struct linnet_context *context, float *samples, size_t count,
-                                       struct clip *clip) {
-  clip->samples = malloc((count + 1) * sizeof *clip->samples);
-  clip->count = clip->samples ? count : 0;
-  for (size_t i = 0; i < clip->count; i++)
-    clip->samples[i] = to_int16(samples[i]);
-  linnet_audio_release(context, samples);
-  return clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
-}
-
-/* Takes all samples of an open input, which is closed. */
-static enum linnet_status take_clip(struct linnet_context *context, struct linnet_audio *audio, struct clip *clip) {
-  float *samples = NULL;
-  size_t count = 0;
-  enum linnet_status status = linnet_audio_read_all(audio, &samples, &count);
-  linnet_audio_destroy(audio);
-  return status == LINNET_OK ? keep_samples(context, samples, count, clip) : status;
-}
-
-static enum linnet_status read_clip(struct linnet_context *context, const char *path, double rate, struct clip *clip) {
-  struct linnet_audio_settings settings;
-  struct linnet_audio *audio = NULL;
-  linnet_audio_settings_default(&settings);
-  settings.sample_rate = rate;
-  enum linnet_status status = linnet_audio_open(context, path, &settings, &audio);
-  return status == LINNET_OK ? take_clip(context, audio, clip) : status;
-}
-
-static bool little_endian(void) {
-  const uint16_t one = 1;
-  return *(const unsigned char *)&one == 1;
-}
-
-/* The clip played `speed` times as fast: what it holds at rate / speed is taken for samples at the rate. */
-static enum linnet_status change_speed(struct linnet_context *context, const struct clip *clip, double rate,
-                                       double speed, struct clip *changed) {
-  struct linnet_audio_settings settings;
-  struct linnet_audio *audio = NULL;
-  linnet_audio_settings_default(&settings);
-  settings.raw_format = little_endian() ? LINNET_SAMPLE_S16LE : LINNET_SAMPLE_S16BE;
-  settings.raw_rate = rate;
-  settings.sample_rate = rate / speed;
-  enum linnet_status status =
-      linnet_audio_open_memory(context, clip->samples, clip->count * sizeof *clip->samples, &settings, &audio);
-  return status == LINNET_OK ? take_clip(context, audio, changed) : status;
-}
 
 static double sample_rate(const struct train_corpus *corpus) {
   return corpus->config->feature_config.fbank.sample_rate;
@@ -115,10 +58,10 @@ static enum linnet_status read_audio(struct linnet_context *context, const struc
   settings.sample_rate = sample_rate(corpus);
   enum linnet_status status = linnet_data_folder_audio(u->folder, context, u->index, &settings, &samples, &count);
   if (status == LINNET_OK)
-    status = keep_samples(context, samples, count, &u->audio[0]);
+    status = clip_keep(context, samples, count, &u->audio[0]);
   for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
     if (config->speeds[i] != 1)
-      status = change_speed(context, &u->audio[0], sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
+      status = clip_change_speed(context, &u->audio[0], sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
   u->frames = linnet_fbank_frames(corpus->fbank, u->audio[0].count);
   return status;
 }
@@ -143,10 +86,23 @@ static int task_read(void *user, size_t i, unsigned worker, struct linnet_contex
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
   bool audio = linnet_data_folder_path(u->folder, u->index) || !linnet_data_folder_has_features(u->folder);
-  if ((audio ? read_audio : read_stored)(context, corpus, u) == LINNET_OK)
-    return 0;
-  tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
-  return TOOL_FAILURE;
+  if ((audio ? read_audio : read_stored)(context, corpus, u) != LINNET_OK) {
+    tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
+    return TOOL_FAILURE;
+  }
+  pthread_mutex_lock(&corpus->mutex);
+  tool_progress_add(&corpus->progress, 1);
+  pthread_mutex_unlock(&corpus->mutex);
+  return 0;
+}
+
+static bool read_all(struct linnet_context *context, struct train_corpus *corpus) {
+  pthread_mutex_init(&corpus->mutex, NULL);
+  tool_progress_start(&corpus->progress, "loading", "utterances", (double)corpus->count);
+  bool good = tool_parallel(context, corpus->count, task_read, corpus) == 0;
+  tool_progress_finish(&corpus->progress);
+  pthread_mutex_destroy(&corpus->mutex);
+  return good;
 }
 
 /* --- noise -------------------------------------------------------------------------------------------------------- */
@@ -163,7 +119,7 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
   for (size_t i = 0; good && corpus->noise && i < total; i++) {
     const char *const *path = linnet_transcripts_tokens(list, i, &tokens);
     struct clip clip = {0};
-    good = tokens == 1 && read_clip(context, path[0], sample_rate(corpus), &clip) == LINNET_OK;
+    good = tokens == 1 && clip_read(context, path[0], sample_rate(corpus), &clip) == LINNET_OK;
     corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
     if (!good)
       tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
@@ -301,7 +257,7 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
               corpus->unknown);
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
-  return tool_parallel(context, corpus->count, task_read, corpus) == 0;
+  return read_all(context, corpus);
 }
 
 struct train_corpus *train_corpus_load(struct linnet_context *context, const char *const *folders, size_t count,

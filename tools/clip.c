@@ -1,0 +1,57 @@
+#include "clip.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <linnet/audio.h>
+
+static int16_t to_int16(float sample) {
+  float rounded = roundf(sample);
+  return rounded > 32767 ? 32767 : rounded < -32768 ? -32768 : (int16_t)rounded;
+}
+
+enum linnet_status clip_keep(struct linnet_context *context, float *samples, size_t count, struct clip *clip) {
+  clip->samples = malloc((count + 1) * sizeof *clip->samples);
+  clip->count = clip->samples ? count : 0;
+  for (size_t i = 0; i < clip->count; i++)
+    clip->samples[i] = to_int16(samples[i]);
+  linnet_audio_release(context, samples);
+  return clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+}
+
+/* Takes all samples of an open input, which is closed. */
+static enum linnet_status take_clip(struct linnet_context *context, struct linnet_audio *audio, struct clip *clip) {
+  float *samples = NULL;
+  size_t count = 0;
+  enum linnet_status status = linnet_audio_read_all(audio, &samples, &count);
+  linnet_audio_destroy(audio);
+  return status == LINNET_OK ? clip_keep(context, samples, count, clip) : status;
+}
+
+enum linnet_status clip_read(struct linnet_context *context, const char *path, double rate, struct clip *clip) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = rate;
+  enum linnet_status status = linnet_audio_open(context, path, &settings, &audio);
+  return status == LINNET_OK ? take_clip(context, audio, clip) : status;
+}
+
+static bool little_endian(void) {
+  const uint16_t one = 1;
+  return *(const unsigned char *)&one == 1;
+}
+
+enum linnet_status clip_change_speed(struct linnet_context *context, const struct clip *clip, double rate, double speed,
+                                     struct clip *changed) {
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = little_endian() ? LINNET_SAMPLE_S16LE : LINNET_SAMPLE_S16BE;
+  settings.raw_rate = rate;
+  settings.sample_rate = rate / speed;
+  enum linnet_status status =
+      linnet_audio_open_memory(context, clip->samples, clip->count * sizeof *clip->samples, &settings, &audio);
+  return status == LINNET_OK ? take_clip(context, audio, changed) : status;
+}

@@ -1,0 +1,26 @@
+/* Recordings held in memory as 16-bit samples. */
+#ifndef LINNET_TOOL_CLIP_H
+#define LINNET_TOOL_CLIP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linnet/context.h>
+
+/* Start with zeros; release samples with free. */
+struct clip {
+  int16_t *samples;
+  size_t count;
+};
+
+/* Rounds samples on the int16 scale, which came from linnet_audio_read_all and are released. */
+enum linnet_status clip_keep(struct linnet_context *context, float *samples, size_t count, struct clip *clip);
+
+/* Reads a file at a sample rate. */
+enum linnet_status clip_read(struct linnet_context *context, const char *path, double rate, struct clip *clip);
+
+/* The clip played `speed` times as fast: what it holds at rate / speed is taken for samples at the rate. */
+enum linnet_status clip_change_speed(struct linnet_context *context, const struct clip *clip, double rate, double speed,
+                                     struct clip *changed);
+
+#endif
