@@ -21,11 +21,11 @@ struct linnet_audio {
   float *interleaved;                 /* (block, channels) */
   float *mono;                        /* (block): mono[taken] ... mono[available - 1] are still to be used */
   size_t taken, available;
-  bool decoded;    /* the decoder has nothing more */
-  bool started;    /* something was read */
-  int64_t skip;    /* frames still to be dropped before the first one wanted */
-  int64_t left;    /* frames still wanted; -1: all */
-  uint64_t frames; /* decoded so far, for messages */
+  bool decoded;              /* the decoder has nothing more */
+  bool started;              /* something was read */
+  int64_t skip;              /* frames still to be dropped before the first one wanted */
+  int64_t left;              /* frames still wanted; -1: all */
+  uint64_t frames;           /* decoded so far, for messages */
   enum linnet_status status; /* of a read that failed: all later ones fail too */
 };
 
@@ -40,7 +40,9 @@ void linnet_audio_settings_default(struct linnet_audio_settings *settings) {
 
 /* --- Opening -------------------------------------------------------------------------------------------------- */
 
-static bool valid_rate(double rate) { return rate >= LINNET_AUDIO_MIN_RATE && rate <= LINNET_AUDIO_MAX_RATE; }
+static bool valid_rate(double rate) {
+  return rate >= LINNET_AUDIO_MIN_RATE && rate <= LINNET_AUDIO_MAX_RATE;
+}
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_audio_settings *s) {
   enum linnet_status bad = LINNET_ERROR_ARGUMENT;
@@ -173,9 +175,13 @@ void linnet_audio_destroy(struct linnet_audio *audio) {
   linnet_free(audio->context, audio);
 }
 
-double linnet_audio_input_rate(const struct linnet_audio *audio) { return audio ? audio->input.rate : -1; }
+double linnet_audio_input_rate(const struct linnet_audio *audio) {
+  return audio ? audio->input.rate : -1;
+}
 
-int linnet_audio_input_channels(const struct linnet_audio *audio) { return audio ? audio->input.channels : -1; }
+int linnet_audio_input_channels(const struct linnet_audio *audio) {
+  return audio ? audio->input.channels : -1;
+}
 
 double linnet_audio_seconds(const struct linnet_audio *audio) {
   return audio && audio->input.frames >= 0 ? (double)audio->input.frames / audio->input.rate : -1;
@@ -289,8 +295,8 @@ enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples,
   audio->started = true;
   if (audio->status != LINNET_OK)
     return linnet_fail(audio->context, audio->status, "%s: reading has failed before", audio->bytes.name);
-  audio->status = audio->resampler ? read_resampled(audio, samples, capacity, count)
-                                   : read_plain(audio, samples, capacity, count);
+  audio->status =
+      audio->resampler ? read_resampled(audio, samples, capacity, count) : read_plain(audio, samples, capacity, count);
   if (audio->status != LINNET_OK)
     return audio->status;
   return *count > 0 ? LINNET_OK : LINNET_END;

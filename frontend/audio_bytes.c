@@ -62,8 +62,7 @@ enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const 
 
 enum linnet_status linnet_bytes_open_memory(struct linnet_context *context, const void *data, size_t size,
                                             const char *name, struct linnet_bytes *bytes) {
-  *bytes = (struct linnet_bytes){
-      .context = context, .data = data, .fd = -1, .seekable = true, .size = (int64_t)size};
+  *bytes = (struct linnet_bytes){.context = context, .data = data, .fd = -1, .seekable = true, .size = (int64_t)size};
   return set_name(bytes, name);
 }
 

@@ -13,9 +13,13 @@ struct linnet_decoder {
 
 /* --- Samples to floats on the int16 scale --------------------------------------------------------------------- */
 
-static float from_s16le(const unsigned char *b) { return (int16_t)(b[0] | b[1] << 8); }
+static float from_s16le(const unsigned char *b) {
+  return (int16_t)(b[0] | b[1] << 8);
+}
 
-static float from_s16be(const unsigned char *b) { return (int16_t)(b[0] << 8 | b[1]); }
+static float from_s16be(const unsigned char *b) {
+  return (int16_t)(b[0] << 8 | b[1]);
+}
 
 static uint32_t word_of(const unsigned char *b) {
   return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -26,7 +30,9 @@ static float from_s24le(const unsigned char *b) {
   return (float)value / 65536;
 }
 
-static float from_s32le(const unsigned char *b) { return (float)(int32_t)word_of(b) / 65536; }
+static float from_s32le(const unsigned char *b) {
+  return (float)(int32_t)word_of(b) / 65536;
+}
 
 static float from_f32le(const unsigned char *b) {
   uint32_t word = word_of(b);
@@ -35,7 +41,9 @@ static float from_f32le(const unsigned char *b) {
   return value * 32768;
 }
 
-static float from_u8(const unsigned char *b) { return (float)((b[0] - 128) * 256); }
+static float from_u8(const unsigned char *b) {
+  return (float)((b[0] - 128) * 256);
+}
 
 /* ITU-T G.711: sign, three bits of exponent, four of mantissa. */
 static float from_ulaw(const unsigned char *b) {
@@ -54,11 +62,10 @@ static const struct {
   const char *name;
   size_t bytes;
   float (*convert)(const unsigned char *);
-} formats[] = {
-    [LINNET_SAMPLE_S16LE] = {"s16le", 2, from_s16le}, [LINNET_SAMPLE_S16BE] = {"s16be", 2, from_s16be},
-    [LINNET_SAMPLE_S24LE] = {"s24le", 3, from_s24le}, [LINNET_SAMPLE_S32LE] = {"s32le", 4, from_s32le},
-    [LINNET_SAMPLE_F32LE] = {"f32le", 4, from_f32le}, [LINNET_SAMPLE_U8] = {"u8", 1, from_u8},
-    [LINNET_SAMPLE_ULAW] = {"ulaw", 1, from_ulaw},    [LINNET_SAMPLE_ALAW] = {"alaw", 1, from_alaw}};
+} formats[] = {[LINNET_SAMPLE_S16LE] = {"s16le", 2, from_s16le}, [LINNET_SAMPLE_S16BE] = {"s16be", 2, from_s16be},
+               [LINNET_SAMPLE_S24LE] = {"s24le", 3, from_s24le}, [LINNET_SAMPLE_S32LE] = {"s32le", 4, from_s32le},
+               [LINNET_SAMPLE_F32LE] = {"f32le", 4, from_f32le}, [LINNET_SAMPLE_U8] = {"u8", 1, from_u8},
+               [LINNET_SAMPLE_ULAW] = {"ulaw", 1, from_ulaw},    [LINNET_SAMPLE_ALAW] = {"alaw", 1, from_alaw}};
 
 enum linnet_sample_format linnet_sample_format_find(const char *name) {
   for (int i = LINNET_SAMPLE_S16LE; name && i <= LINNET_SAMPLE_ALAW; i++)

@@ -24,9 +24,13 @@ struct linnet_decoder {
 
 /* --- Virtual input -------------------------------------------------------------------------------------------- */
 
-static sf_count_t virtual_length(void *user) { return ((struct linnet_decoder *)user)->bytes->size; }
+static sf_count_t virtual_length(void *user) {
+  return ((struct linnet_decoder *)user)->bytes->size;
+}
 
-static sf_count_t virtual_tell(void *user) { return ((struct linnet_decoder *)user)->bytes->position; }
+static sf_count_t virtual_tell(void *user) {
+  return ((struct linnet_decoder *)user)->bytes->position;
+}
 
 static sf_count_t virtual_seek(sf_count_t offset, int whence, void *user) {
   struct linnet_bytes *bytes = ((struct linnet_decoder *)user)->bytes;
@@ -79,7 +83,9 @@ static bool read_chunk(struct linnet_bytes *bytes, int64_t at, struct chunk *chu
   return true;
 }
 
-static int64_t after(int64_t at, const struct chunk *chunk) { return at + 8 + chunk->length + (chunk->length & 1); }
+static int64_t after(int64_t at, const struct chunk *chunk) {
+  return at + 8 + chunk->length + (chunk->length & 1);
+}
 
 /* Whether nothing but chunks with names fills the file from `at` on: then the data before them is really empty. */
 static bool only_chunks(struct linnet_bytes *bytes, int64_t at) {
@@ -117,9 +123,9 @@ static struct correction correct_wav(struct linnet_bytes *bytes) {
 
 static const struct {
   const char *name, *magic;
-} magics[] = {{"WAV", "RIFF"},    {"WAV", "RIFX"},     {"RF64", "RF64"}, {"AIFF", "FORM"}, {"FLAC", "fLaC"},
-              {"Ogg", "OggS"},    {"AU", ".snd"},      {"CAF", "caff"},  {"W64", "riff"},  {"MP3", "ID3"},
-              {"MP3", "\xff\xfb"}, {"SPHERE", "NIST_1A"}};
+} magics[] = {{"WAV", "RIFF"},  {"WAV", "RIFX"}, {"RF64", "RF64"},    {"AIFF", "FORM"},
+              {"FLAC", "fLaC"}, {"Ogg", "OggS"}, {"AU", ".snd"},      {"CAF", "caff"},
+              {"W64", "riff"},  {"MP3", "ID3"},  {"MP3", "\xff\xfb"}, {"SPHERE", "NIST_1A"}};
 
 static bool contains(const char *text, size_t n, const char *word) {
   size_t length = strlen(word);

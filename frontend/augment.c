@@ -18,9 +18,13 @@ static struct linnet_philox draw(struct linnet_augment_key key, uint32_t purpose
 }
 
 /* Evenly in 0 ... n-1. */
-static size_t below(uint32_t word, size_t n) { return (size_t)((double)n * linnet_philox_uniform(word)); }
+static size_t below(uint32_t word, size_t n) {
+  return (size_t)((double)n * linnet_philox_uniform(word));
+}
 
-static bool inside(double value, double low, double high) { return value >= low && value <= high; } /* false for NaN */
+static bool inside(double value, double low, double high) {
+  return value >= low && value <= high;
+} /* false for NaN */
 
 size_t linnet_augment_choose(struct linnet_augment_key key, size_t count) {
   return below(draw(key, DRAW_CHOICE).word[0], count);
@@ -108,8 +112,8 @@ static void mask_frames(struct mask mask, const float *fill, float *features, si
     memcpy(features + (mask.start + t) * dim, fill, dim * sizeof *features);
 }
 
-enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings,
-                                      struct linnet_augment_key key, float *features, size_t frames, int dim) {
+enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
+                                      float *features, size_t frames, int dim) {
   if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
   size_t width = (size_t)dim, longest = (size_t)((double)frames * settings->max_time_part);

@@ -122,8 +122,7 @@ static enum linnet_status list_recordings(struct linnet_data_folder *folder) {
     if (entry->value[length - 1] == '|')
       folder->recordings[i].command = cut_command(wav, entry->value);
     else
-      LINNET_TRY(
-          linnet_relative_path(folder->context, wav->name, entry->value, length, &folder->recordings[i].path));
+      LINNET_TRY(linnet_relative_path(folder->context, wav->name, entry->value, length, &folder->recordings[i].path));
   }
   return LINNET_OK;
 }
@@ -336,7 +335,9 @@ void linnet_data_folder_destroy(struct linnet_data_folder *folder) {
 
 /* --- What is in it ----------------------------------------------------------------------------------------------- */
 
-size_t linnet_data_folder_count(const struct linnet_data_folder *folder) { return folder ? folder->count : 0; }
+size_t linnet_data_folder_count(const struct linnet_data_folder *folder) {
+  return folder ? folder->count : 0;
+}
 
 /* NULL out of range. */
 static const struct utterance *utterance_at(const struct linnet_data_folder *folder, size_t index) {
@@ -404,9 +405,13 @@ size_t linnet_data_folder_speaker(const struct linnet_data_folder *folder, size_
   return u ? u->speaker : linnet_data_folder_speakers(folder);
 }
 
-int linnet_data_folder_has_features(const struct linnet_data_folder *folder) { return folder && folder->features; }
+int linnet_data_folder_has_features(const struct linnet_data_folder *folder) {
+  return folder && folder->features;
+}
 
-int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder) { return folder && folder->cmvn; }
+int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder) {
+  return folder && folder->cmvn;
+}
 
 /* --- Loading ----------------------------------------------------------------------------------------------------- */
 
@@ -455,8 +460,9 @@ static enum linnet_status check_finite(struct linnet_context *context, const cha
                                        const struct linnet_matrix *matrix) {
   for (size_t i = 0; i < matrix->rows * matrix->cols; i++)
     if (!isfinite(matrix->values[i]))
-      return linnet_fail(context, LINNET_ERROR_FORMAT, "%.100s: its stored features are not finite (row %zu, column %zu)",
-                         id, i / matrix->cols, i % matrix->cols);
+      return linnet_fail(context, LINNET_ERROR_FORMAT,
+                         "%.100s: its stored features are not finite (row %zu, column %zu)", id, i / matrix->cols,
+                         i % matrix->cols);
   return LINNET_OK;
 }
 

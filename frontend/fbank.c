@@ -55,7 +55,9 @@ void linnet_fbank_settings_default(struct linnet_fbank_settings *settings) {
                                              .dither_seed = 0};
 }
 
-static bool inside(double value, double low, double high) { return value >= low && value <= high; } /* false for NaN */
+static bool inside(double value, double low, double high) {
+  return value >= low && value <= high;
+} /* false for NaN */
 
 static enum linnet_status check_frequencies(struct linnet_context *context, const struct linnet_fbank_settings *s) {
   double nyquist = s->sample_rate / 2;
@@ -154,9 +156,9 @@ static enum linnet_status allocate(struct linnet_fbank *fbank) {
  * make the choice, and with it the last bits, depend on the machine's mood. */
 static enum linnet_status plan(struct linnet_fbank *fbank) {
   pthread_mutex_lock(&planner);
-  fbank->plan = fftwf_plan_dft_1d((int)fbank->half, (fftwf_complex *)(void *)fbank->time,
-                                  (fftwf_complex *)(void *)fbank->spectrum, FFTW_FORWARD,
-                                  FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
+  fbank->plan =
+      fftwf_plan_dft_1d((int)fbank->half, (fftwf_complex *)(void *)fbank->time,
+                        (fftwf_complex *)(void *)fbank->spectrum, FFTW_FORWARD, FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
   pthread_mutex_unlock(&planner);
   if (!fbank->plan)
     return linnet_fail(fbank->context, LINNET_ERROR_MEMORY, "filterbank: no plan for an FFT of %zu", fbank->half);
@@ -226,11 +228,17 @@ const struct linnet_fbank_settings *linnet_fbank_settings_of(const struct linnet
   return &fbank->settings;
 }
 
-size_t linnet_fbank_dim(const struct linnet_fbank *fbank) { return fbank->mel.bands; }
+size_t linnet_fbank_dim(const struct linnet_fbank *fbank) {
+  return fbank->mel.bands;
+}
 
-size_t linnet_fbank_window(const struct linnet_fbank *fbank) { return fbank->window; }
+size_t linnet_fbank_window(const struct linnet_fbank *fbank) {
+  return fbank->window;
+}
 
-size_t linnet_fbank_shift(const struct linnet_fbank *fbank) { return fbank->shift; }
+size_t linnet_fbank_shift(const struct linnet_fbank *fbank) {
+  return fbank->shift;
+}
 
 size_t linnet_fbank_frames(const struct linnet_fbank *fbank, size_t samples) {
   return samples < fbank->window ? 0 : 1 + (samples - fbank->window) / fbank->shift;

@@ -30,8 +30,12 @@ typedef float quad_anywhere __attribute__((vector_size(16), aligned(4), may_alia
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE vector load(const float *x) { return *(const vector_anywhere *)x; }
-INLINE void store(float *x, vector v) { *(vector_anywhere *)x = v; }
+INLINE vector load(const float *x) {
+  return *(const vector_anywhere *)x;
+}
+INLINE void store(float *x, vector v) {
+  *(vector_anywhere *)x = v;
+}
 
 static float sum_of(vector v) {
   float sum = 0;

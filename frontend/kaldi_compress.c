@@ -13,7 +13,9 @@ bool linnet_kaldi_packed_bytes(enum linnet_kaldi_form form, size_t rows, size_t 
          linnet_add_size(*bytes, headers, bytes);
 }
 
-static unsigned load_u16(const unsigned char *b) { return (unsigned)b[0] | (unsigned)b[1] << 8; }
+static unsigned load_u16(const unsigned char *b) {
+  return (unsigned)b[0] | (unsigned)b[1] << 8;
+}
 
 static void store_u16(unsigned char *b, unsigned value) {
   b[0] = (unsigned char)value;
@@ -73,9 +75,13 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static unsigned at_least(unsigned value, unsigned low) { return value < low ? low : value; }
+static unsigned at_least(unsigned value, unsigned low) {
+  return value < low ? low : value;
+}
 
-static unsigned at_most(unsigned value, unsigned high) { return value > high ? high : value; }
+static unsigned at_most(unsigned value, unsigned high) {
+  return value > high ? high : value;
+}
 
 /* Quantiles that rise by a step at least, of a column that is sorted here. A column of less than five values has them
  * all as quantiles. */

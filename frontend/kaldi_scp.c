@@ -60,7 +60,9 @@ void linnet_scp_destroy(struct linnet_scp *scp) {
   linnet_free(scp->context, scp);
 }
 
-size_t linnet_scp_count(const struct linnet_scp *scp) { return scp ? scp->table.count : 0; }
+size_t linnet_scp_count(const struct linnet_scp *scp) {
+  return scp ? scp->table.count : 0;
+}
 
 const char *linnet_scp_key(const struct linnet_scp *scp, size_t index) {
   return scp && index < scp->table.count ? scp->table.entries[index].key : NULL;

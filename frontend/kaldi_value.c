@@ -107,7 +107,9 @@ static enum linnet_status reserve_elements(struct linnet_kaldi_input *input, siz
 
 /* --- Keys ----------------------------------------------------------------------------------------------------- */
 
-static bool is_space(int c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+static bool is_space(int c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
 
 /* The next character that is no white space. */
 static int skip_space(FILE *stream) {
@@ -167,8 +169,9 @@ static const struct {
   const char *token;
   enum linnet_kaldi_form form;
   bool vector;
-} tokens[] = {{"FM ", LINNET_KALDI_FLOAT, false}, {"DM ", LINNET_KALDI_DOUBLE, false}, {"CM ", LINNET_KALDI_CM, false},
-              {"CM2 ", LINNET_KALDI_CM2, false},  {"CM3 ", LINNET_KALDI_CM3, false},   {"FV ", LINNET_KALDI_FLOAT, true},
+} tokens[] = {{"FM ", LINNET_KALDI_FLOAT, false}, {"DM ", LINNET_KALDI_DOUBLE, false},
+              {"CM ", LINNET_KALDI_CM, false},    {"CM2 ", LINNET_KALDI_CM2, false},
+              {"CM3 ", LINNET_KALDI_CM3, false},  {"FV ", LINNET_KALDI_FLOAT, true},
               {"DV ", LINNET_KALDI_DOUBLE, true}};
 
 static enum linnet_status read_token(struct linnet_kaldi_input *input, enum linnet_kaldi_form *form, bool *vector) {

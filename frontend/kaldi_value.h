@@ -13,11 +13,11 @@
 struct linnet_kaldi_input {
   struct linnet_context *context;
   FILE *stream;
-  char *name;                           /* for messages */
-  char key[LINNET_KALDI_MAX_KEY + 1];   /* of the matrix that is being read, "" if it has none */
-  unsigned char *raw;                   /* its bytes as they lie in the file */
-  size_t capacity;                      /* of raw */
-  locale_t numbers;                     /* the C locale, made when text is met; 0 before */
+  char *name;                         /* for messages */
+  char key[LINNET_KALDI_MAX_KEY + 1]; /* of the matrix that is being read, "" if it has none */
+  unsigned char *raw;                 /* its bytes as they lie in the file */
+  size_t capacity;                    /* of raw */
+  locale_t numbers;                   /* the C locale, made when text is met; 0 before */
 };
 
 /* Takes the name by copy, and the stream, which it closes (NULL is a failure to open, with errno set). */

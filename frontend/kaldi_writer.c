@@ -33,7 +33,9 @@ static void put(struct linnet_ark_writer *writer, const void *bytes, size_t n) {
   writer->position += n;
 }
 
-static void put_text(struct linnet_ark_writer *writer, const char *text) { put(writer, text, strlen(text)); }
+static void put_text(struct linnet_ark_writer *writer, const char *text) {
+  put(writer, text, strlen(text));
+}
 
 static void put_size(struct linnet_ark_writer *writer, size_t size) {
   unsigned char bytes[5] = {4};

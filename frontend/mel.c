@@ -2,7 +2,9 @@
 
 #include <math.h>
 
-static double mel_of(double hertz) { return 1127 * log1p(hertz / 700); }
+static double mel_of(double hertz) {
+  return 1127 * log1p(hertz / 700);
+}
 
 struct triangle {
   double left, center, right; /* mel */

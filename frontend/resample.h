@@ -10,8 +10,8 @@ struct linnet_resampler;
 enum linnet_status linnet_resampler_create(struct linnet_context *context, double from, double to,
                                            struct linnet_resampler **resampler);
 
-/* Takes up to n samples (*used of them) and gives up to `capacity` (*got). `in` NULL says that the input has ended: then
- * *got 0 is the end. How the input is cut changes nothing in the output. */
+/* Takes up to n samples (*used of them) and gives up to `capacity` (*got). `in` NULL says that the input has ended:
+ * then *got 0 is the end. How the input is cut changes nothing in the output. */
 enum linnet_status linnet_resampler_run(struct linnet_resampler *resampler, const float *in, size_t n, size_t *used,
                                         float *out, size_t capacity, size_t *got);
 

@@ -7,7 +7,9 @@
 
 #include "base/file.h"
 
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+static bool is_space(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
 
 /* The text with a zero at its end; zeros within it are an error. */
 static enum linnet_status load(struct linnet_table *table, size_t *bytes) {

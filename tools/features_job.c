@@ -117,7 +117,9 @@ static bool run_command(struct linnet_context *context, const struct features_jo
     tool_fail("%s: cannot run: %s", id_at(&job->input, i), command);
     return false;
   }
-  bool good = linnet_audio_open_fd(context, fileno(pipe), id_at(&job->input, i), &job->audio, &audio) == LINNET_OK &&
+  char name[256];
+  snprintf(name, sizeof name, "%.80s: the output of '%.120s'", id_at(&job->input, i), command);
+  bool good = linnet_audio_open_fd(context, fileno(pipe), name, &job->audio, &audio) == LINNET_OK &&
               read_all(audio, start, end, samples, count) == LINNET_OK;
   if (!good)
     tool_fail_context(context);
@@ -136,6 +138,11 @@ static bool load(struct linnet_context *context, const struct features_job *job,
   enum linnet_status status;
   if (command && job->run_commands)
     return run_command(context, job, i, command, samples, count);
+  if (command) {
+    tool_fail("%s: its audio is the output of a command; --run-commands runs it, if you trust the folder: %s",
+              id_at(input, i), command);
+    return false;
+  }
   if (input->folder)
     status = linnet_data_folder_audio(input->folder, context, i, &job->audio, samples, count);
   else if ((status = linnet_audio_open(context, input->files[i], &job->audio, &audio)) == LINNET_OK)

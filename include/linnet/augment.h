@@ -1,5 +1,5 @@
-/* Augmentation of training data: SpecAugment, changes of speed, mixing with noise. Every choice depends on (seed, epoch,
- * utterance) alone, so that it does not depend on threads and a resumed training repeats it.
+/* Augmentation of training data: SpecAugment, changes of speed, mixing with noise. Every choice depends on (seed,
+ * epoch, utterance) alone, so that it does not depend on threads and a resumed training repeats it.
  *
  * Threads: plain functions on the caller's arrays. Those without a context fail with LINNET_ERROR_ARGUMENT on NULL
  * pointers and settings out of range, and then change nothing. */
@@ -28,8 +28,8 @@ struct linnet_specaugment_settings {
   int time_masks;       /* 4; 0 to 1000 */
   int max_time;         /* frames of a mask; 40 */
   double max_time_part; /* no mask in time is longer than this part of the utterance; 0.1; 0 to 1 */
-  int max_warp;         /* frames by which a point of the utterance is moved at most, the rest following evenly; 0: off */
-  int fill_mean;        /* masks take the channel's mean over the utterance; 0 (default): 0, the mean after CMVN */
+  int max_warp;  /* frames by which a point of the utterance is moved at most, the rest following evenly; 0: off */
+  int fill_mean; /* masks take the channel's mean over the utterance; 0 (default): 0, the mean after CMVN */
 };
 
 LINNET_API void linnet_specaugment_settings_default(struct linnet_specaugment_settings *settings);
@@ -54,9 +54,9 @@ struct linnet_noise_clip {
 };
 
 struct linnet_noise_settings {
-  size_t size;               /* set by ..._default */
-  double probability;        /* of an utterance being mixed with noise; 0.5 */
-  double snr_low, snr_high;  /* dB, drawn evenly; 5, 20; -100 to 100 */
+  size_t size;              /* set by ..._default */
+  double probability;       /* of an utterance being mixed with noise; 0.5 */
+  double snr_low, snr_high; /* dB, drawn evenly; 5, 20; -100 to 100 */
 };
 
 LINNET_API void linnet_noise_settings_default(struct linnet_noise_settings *settings);
@@ -64,9 +64,8 @@ LINNET_API void linnet_noise_settings_default(struct linnet_noise_settings *sett
 /* Adds a stretch of one clip, from a drawn place on and repeated as needed, at a drawn signal-to-noise ratio over the
  * whole utterance. Silence, of either side, is left as it is. */
 LINNET_API enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *settings,
-                                                   struct linnet_augment_key key,
-                                                   const struct linnet_noise_clip *clips, size_t num_clips,
-                                                   float *samples, size_t count);
+                                                   struct linnet_augment_key key, const struct linnet_noise_clip *clips,
+                                                   size_t num_clips, float *samples, size_t count);
 
 #ifdef __cplusplus
 }

@@ -28,9 +28,9 @@ typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const cha
 typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 
 struct linnet_context_settings {
-  size_t size;                     /* sizeof(struct linnet_context_settings), set by ..._default */
-  unsigned threads;                /* worker threads, the caller's included; 0: one per online processor (default) */
-  const char *kernels;             /* CPU kernels: "auto" (default, NULL), "reference", "generic", "avx2", "avx512" */
+  size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
+  unsigned threads;    /* worker threads, the caller's included; 0: one per online processor (default) */
+  const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512" */
   linnet_reallocate_fn reallocate; /* NULL: realloc and free */
   void *reallocate_user;
   linnet_log_fn log; /* NULL: silent */

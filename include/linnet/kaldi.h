@@ -10,8 +10,9 @@
  *   linnet_matrix_release(context, &matrix);
  *   linnet_ark_destroy(ark);
  *
- * Files are untrusted: sizes are checked, memory follows the bytes that are really there. The commands that Kaldi allows
- * in place of file names ("gunzip -c x.gz |") are never run by the library: linnet_data_folder_command hands them out.
+ * Files are untrusted: sizes are checked, memory follows the bytes that are really there. The commands that Kaldi
+ * allows in place of file names ("gunzip -c x.gz |") are never run by the library: linnet_data_folder_command hands
+ * them out.
  *
  * File names inside scp files and wav.scp that are relative are looked for beside that file, then in the folder above,
  * then in the current folder; a file that is nowhere is reported by the first of these names.

@@ -7,6 +7,7 @@
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
 #include "ops/gemm.h"
+#include "ops/gemm_cblas.h"
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
 #include "ops/log_softmax.h"
@@ -43,6 +44,9 @@ static bool always(void) {
   return true;
 }
 #endif
+#ifdef LINNET_HAVE_CBLAS
+extern const struct linnet_ops linnet_ops_cblas;
+#endif
 #ifdef LINNET_HAVE_KERNELS_AVX2
 extern const struct linnet_ops linnet_ops_avx2;
 static bool has_avx2(void) {
@@ -68,16 +72,27 @@ static const struct {
 #ifdef LINNET_HAVE_KERNELS_AVX2
     {&linnet_ops_avx2, has_avx2},
 #endif
+#ifdef LINNET_HAVE_CBLAS
+    {&linnet_ops_cblas, always},
+#endif
 #ifdef LINNET_HAVE_KERNELS_GENERIC
     {&linnet_ops_generic, always},
 #endif
     {&reference, NULL},
 };
 
+static const struct linnet_ops *prepared(const struct linnet_ops *ops) {
+#ifdef LINNET_HAVE_CBLAS
+  if (ops == &linnet_ops_cblas)
+    linnet_gemm_cblas_prepare();
+#endif
+  return ops;
+}
+
 const struct linnet_ops *linnet_cpu_ops(const char *name) {
   bool best = strcmp(name, "auto") == 0;
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
     if ((best || strcmp(name, sets[i].ops->name) == 0) && (!sets[i].runnable || sets[i].runnable()))
-      return sets[i].ops;
+      return prepared(sets[i].ops);
   return NULL;
 }

@@ -34,31 +34,30 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
+/* All slots but those of products. */
+#define COMMON_SLOTS                                                                                                   \
+  .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
+  .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \
+  .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
+  .conv_backward = conv_backward_vec, .attention_accumulate = attention_accumulate_vec,                                \
+  .attention_apply = attention_apply_vec, .attention_forward = attention_forward_vec,                                  \
+  .attention_backward = attention_backward_vec, .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec,  \
+  .sum_of_squares = sum_of_squares_vec, .add = add_vec, .column_sum = column_sum_vec
+
 extern const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET);
 
-const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {
-    .name = TEXT(LINNET_KERNEL_SET),
-    .gemm = gemm_vec,
-    .gemm_work = GEMM_WORK,
-    .pack_b_size = pack_b_size_vec,
-    .pack_b = pack_b_vec,
-    .layernorm_forward = layernorm_forward_vec,
-    .layernorm_backward = layernorm_backward_vec,
-    .dropout = dropout_vec,
-    .activation_forward = activation_forward_vec,
-    .activation_backward = activation_backward_vec,
-    .glu_forward = glu_forward_vec,
-    .glu_backward = glu_backward_vec,
-    .conv_forward = conv_forward_vec,
-    .conv_backward = conv_backward_vec,
-    .attention_accumulate = attention_accumulate_vec,
-    .attention_apply = attention_apply_vec,
-    .attention_forward = attention_forward_vec,
-    .attention_backward = attention_backward_vec,
-    .log_softmax = log_softmax_vec,
-    .ctc = ctc_vec,
-    .update = update_vec,
-    .sum_of_squares = sum_of_squares_vec,
-    .add = add_vec,
-    .column_sum = column_sum_vec,
-};
+const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {.name = TEXT(LINNET_KERNEL_SET),
+                                                         .gemm = gemm_vec,
+                                                         .gemm_work = GEMM_WORK,
+                                                         .pack_b_size = pack_b_size_vec,
+                                                         .pack_b = pack_b_vec,
+                                                         COMMON_SLOTS};
+
+#ifdef LINNET_KERNEL_CBLAS
+#include "ops/gemm_cblas.h"
+
+extern const struct linnet_ops linnet_ops_cblas;
+
+/* These kernels with the products of a BLAS library. */
+const struct linnet_ops linnet_ops_cblas = {.name = "cblas", .gemm = linnet_gemm_cblas, COMMON_SLOTS};
+#endif

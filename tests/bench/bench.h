@@ -200,7 +200,7 @@ static inline double bench_bandwidth(size_t bytes, double seconds) {
 
 /* The table named by --kernels, or each that runs here: for (i = 0; (ops = bench_table(argc, argv, i)); i++). */
 static inline const struct linnet_ops *bench_table(int argc, char **argv, size_t i) {
-  static const char *const names[] = {"avx512", "avx2", "generic", "reference"};
+  static const char *const names[] = {"avx512", "avx2", "cblas", "generic", "reference"};
   if (argc == 3 && strcmp(argv[1], "--kernels") == 0) {
     const struct linnet_ops *ops = i == 0 ? linnet_cpu_ops(argv[2]) : NULL;
     if (i == 0 && !ops)

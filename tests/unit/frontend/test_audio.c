@@ -15,7 +15,9 @@ static struct linnet_context *context;
 
 /* libsndfile 1.2.0 leaks when it gives up on a damaged Vorbis file. */
 const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:vorbis_info_init\n"; }
+const char *__lsan_default_suppressions(void) {
+  return "leak:vorbis_info_init\n";
+}
 
 /* --- Making files in memory ----------------------------------------------------------------------------------- */
 
@@ -24,8 +26,12 @@ struct file {
   sf_count_t size, position, capacity;
 };
 
-static sf_count_t file_length(void *user) { return ((struct file *)user)->size; }
-static sf_count_t file_tell(void *user) { return ((struct file *)user)->position; }
+static sf_count_t file_length(void *user) {
+  return ((struct file *)user)->size;
+}
+static sf_count_t file_tell(void *user) {
+  return ((struct file *)user)->position;
+}
 
 static sf_count_t file_seek(sf_count_t offset, int whence, void *user) {
   struct file *file = user;
@@ -184,22 +190,15 @@ static const struct {
   const char *name;
   int format;
   double least_snr; /* dB; 0: exact */
-} formats[] = {{"WAV 16", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 0},
-               {"WAV 24", SF_FORMAT_WAV | SF_FORMAT_PCM_24, 0},
-               {"WAV float", SF_FORMAT_WAV | SF_FORMAT_FLOAT, 0},
-               {"WAV extensible", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16, 0},
-               {"RF64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16, 0},
-               {"W64", SF_FORMAT_W64 | SF_FORMAT_PCM_16, 0},
-               {"FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 0},
-               {"AIFF", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, 0},
-               {"AU", SF_FORMAT_AU | SF_FORMAT_PCM_16, 0},
-               {"CAF", SF_FORMAT_CAF | SF_FORMAT_PCM_16, 0},
-               {"SPHERE", SF_FORMAT_NIST | SF_FORMAT_PCM_16, 0},
-               {"WAV A-law", SF_FORMAT_WAV | SF_FORMAT_ALAW, 30},
-               {"WAV mu-law", SF_FORMAT_WAV | SF_FORMAT_ULAW, 30},
-               {"Ogg Vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS, 10},
-               {"Ogg Opus", SF_FORMAT_OGG | SF_FORMAT_OPUS, 10},
-               {"MP3", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III, 10}};
+} formats[] = {
+    {"WAV 16", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 0},    {"WAV 24", SF_FORMAT_WAV | SF_FORMAT_PCM_24, 0},
+    {"WAV float", SF_FORMAT_WAV | SF_FORMAT_FLOAT, 0},  {"WAV extensible", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16, 0},
+    {"RF64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16, 0},     {"W64", SF_FORMAT_W64 | SF_FORMAT_PCM_16, 0},
+    {"FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 0},     {"AIFF", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, 0},
+    {"AU", SF_FORMAT_AU | SF_FORMAT_PCM_16, 0},         {"CAF", SF_FORMAT_CAF | SF_FORMAT_PCM_16, 0},
+    {"SPHERE", SF_FORMAT_NIST | SF_FORMAT_PCM_16, 0},   {"WAV A-law", SF_FORMAT_WAV | SF_FORMAT_ALAW, 30},
+    {"WAV mu-law", SF_FORMAT_WAV | SF_FORMAT_ULAW, 30}, {"Ogg Vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS, 10},
+    {"Ogg Opus", SF_FORMAT_OGG | SF_FORMAT_OPUS, 10},   {"MP3", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III, 10}};
 
 static void check_format(size_t i, const float *signal, const float *expected) {
   struct file file = encode(formats[i].format, SECOND, 1, signal, SECOND);
@@ -213,8 +212,8 @@ static void check_format(size_t i, const float *signal, const float *expected) {
     enum linnet_status status = read_way(way, file.data, (size_t)file.size, NULL, &samples, &n);
     CHECK(status == LINNET_OK, "%s by %s: %s", formats[i].name, way_names[way], linnet_context_error(context));
     bool exact = formats[i].least_snr == 0;
-    CHECK(exact ? n == SECOND : n >= SECOND * 9 / 10 && n <= SECOND * 13 / 10, "%s by %s: %zu samples",
-          formats[i].name, way_names[way], n);
+    CHECK(exact ? n == SECOND : n >= SECOND * 9 / 10 && n <= SECOND * 13 / 10, "%s by %s: %zu samples", formats[i].name,
+          way_names[way], n);
     if (exact && n == SECOND)
       CHECK(memcmp(samples, expected, sizeof(float) * SECOND) == 0, "%s by %s: other samples", formats[i].name,
             way_names[way]);
@@ -440,8 +439,8 @@ static void test_rates(void) {
   check_rate(16000, 16000);
 }
 
-static void check_part(const char *name, const struct file *file, double start, double end, size_t first,
-                       size_t count, const float *signal) {
+static void check_part(const char *name, const struct file *file, double start, double end, size_t first, size_t count,
+                       const float *signal) {
   struct linnet_audio *audio = NULL;
   float *samples = NULL;
   size_t n = 0;

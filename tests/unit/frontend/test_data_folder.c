@@ -42,7 +42,7 @@ static void save_wav(const char *name, size_t n, short first) {
   sf_close(sound);
 }
 
-static const char *const all_files[] = {"wav.scp", "segments", "text",      "phones",  "utt2spk",
+static const char *const all_files[] = {"wav.scp", "segments",  "text",     "phones",    "utt2spk",
                                         "spk2utt", "feats.scp", "cmvn.scp", "feats.ark", "cmvn.ark"};
 
 static void clear_folder(void) {
@@ -60,7 +60,9 @@ static struct linnet_data_folder *open_folder(void) {
   return folder;
 }
 
-static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+static bool same(const char *a, const char *b) {
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
 
 #define SAME(a, b) CHECK(same(a, b), "%s, not %s", (a) ? (a) : "NULL", (b) ? (b) : "NULL")
 
@@ -68,13 +70,14 @@ static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) ==
 
 static void test_whole_folder(void) {
   clear_folder();
-  save("corpus/train/wav.scp", "\xef\xbb\xbf" "b-2\tWAVE/b.wav\r\nb-1 a.wav  \n\na-1  /nonexistent/x.wav\nc-1 sox in.wav - |\n");
+  save("corpus/train/wav.scp", "\xef\xbb\xbf"
+                               "b-2\tWAVE/b.wav\r\nb-1 a.wav  \n\na-1  /nonexistent/x.wav\nc-1 sox in.wav - |\n");
   save("corpus/train/text", "b-1  HELLO   THERE\nb-2\nz-9 NOT HERE\n");
   save("corpus/train/phones", "b-1\tHH AH L OW\n");
   save("corpus/train/utt2spk", "b-1 b\nb-2 b\na-1 a\nc-1 c\n");
   struct linnet_data_folder *folder = open_folder();
-  CHECK(linnet_data_folder_count(folder) == 4 && linnet_data_folder_speakers(folder) == 3, "%zu utterances, %zu speakers",
-        linnet_data_folder_count(folder), linnet_data_folder_speakers(folder));
+  CHECK(linnet_data_folder_count(folder) == 4 && linnet_data_folder_speakers(folder) == 3,
+        "%zu utterances, %zu speakers", linnet_data_folder_count(folder), linnet_data_folder_speakers(folder));
   CHECK(strstr(last_warning, "text: 1 of 3 lines"), "no warning, but \"%s\"", last_warning);
   SAME(linnet_data_folder_id(folder, 0), "a-1");
   SAME(linnet_data_folder_id(folder, 2), "b-2");
@@ -101,9 +104,11 @@ static void test_whole_folder(void) {
         "%s", linnet_context_error(context));
   linnet_audio_release(context, samples);
   CHECK(linnet_data_folder_audio(folder, context, 0, NULL, &samples, &n) == LINNET_ERROR_IO && !samples &&
-            strstr(linnet_context_error(context), "a-1: /nonexistent/x.wav"), "%s", linnet_context_error(context));
+            strstr(linnet_context_error(context), "a-1: /nonexistent/x.wav"),
+        "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_audio(folder, context, 3, NULL, &samples, &n) == LINNET_ERROR_UNSUPPORTED &&
-            strstr(linnet_context_error(context), "wav.scp:5: the audio of c-1"), "%s", linnet_context_error(context));
+            strstr(linnet_context_error(context), "wav.scp:5: the audio of c-1"),
+        "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_audio(folder, context, 4, NULL, &samples, &n) == LINNET_ERROR_ARGUMENT, "utterance 4 of 4");
   struct linnet_matrix matrix = {0};
   struct linnet_cmvn cmvn;
@@ -126,7 +131,8 @@ static void test_segments(void) {
     float *samples = NULL;
     size_t n = 0;
     CHECK(linnet_data_folder_audio(folder, context, i, NULL, &samples, &n) == LINNET_OK && n == counts[i] &&
-              samples[0] == firsts[i], "u%zu: %zu samples: %s", i + 1, n, linnet_context_error(context));
+              samples[0] == firsts[i],
+          "u%zu: %zu samples: %s", i + 1, n, linnet_context_error(context));
     linnet_audio_release(context, samples);
     SAME(linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, i)), i < 2 ? "s1" : "s2");
   }
@@ -144,24 +150,28 @@ static void test_features(void) {
   struct linnet_cmvn cmvn, read;
   linnet_cmvn_reset(&cmvn, 3), linnet_cmvn_accumulate(&cmvn, values, 2);
   REQUIRE(linnet_ark_writer_create(context, in_root("corpus/train/feats.ark"), NULL, LINNET_KALDI_FLOAT, &writer) ==
-              LINNET_OK, "%s", linnet_context_error(context));
+              LINNET_OK,
+          "%s", linnet_context_error(context));
   linnet_ark_write(writer, "u1", values, 2, 3), linnet_ark_write(writer, "u2", bad, 1, 2);
   linnet_ark_write_cmvn(writer, "u1", &cmvn);
   CHECK(linnet_ark_writer_commit(writer) == LINNET_OK, "%s", linnet_context_error(context));
   linnet_ark_writer_destroy(writer);
-  save("corpus/train/feats.scp", "u1 feats.ark:3\nu2 train/feats.ark:45\nu3 feats.ark:99999\n"); /* one name from above */
+  save("corpus/train/feats.scp",
+       "u1 feats.ark:3\nu2 train/feats.ark:45\nu3 feats.ark:99999\n"); /* one name from above */
   save("corpus/train/cmvn.scp", "u1 feats.ark:71\n");
   struct linnet_data_folder *folder = open_folder();
   struct linnet_matrix matrix = {0};
   CHECK(linnet_data_folder_count(folder) == 3 && linnet_data_folder_speakers(folder) == 3, "%zu utterances",
         linnet_data_folder_count(folder));
   CHECK(linnet_data_folder_features(folder, context, 0, &matrix) == LINNET_OK && matrix.rows == 2 && matrix.cols == 3 &&
-            memcmp(matrix.values, values, sizeof values) == 0, "%s", linnet_context_error(context));
+            memcmp(matrix.values, values, sizeof values) == 0,
+        "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_features(folder, context, 1, &matrix) == LINNET_ERROR_FORMAT &&
-            strstr(linnet_context_error(context), "u2: its stored features are not finite"), "%s",
-        linnet_context_error(context));
+            strstr(linnet_context_error(context), "u2: its stored features are not finite"),
+        "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_features(folder, context, 2, &matrix) == LINNET_ERROR_FORMAT &&
-            strstr(linnet_context_error(context), "cut short"), "%s", linnet_context_error(context));
+            strstr(linnet_context_error(context), "cut short"),
+        "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_cmvn(folder, context, 0, &read) == LINNET_OK && memcmp(&read, &cmvn, sizeof cmvn) == 0, "%s",
         linnet_context_error(context));
   CHECK(linnet_data_folder_cmvn(folder, context, 1, &read) == LINNET_ERROR_FORMAT, "statistics of nobody");
@@ -223,7 +233,8 @@ static void test_empty_lists(void) {
   save("corpus/train/wav.scp", "");
   struct linnet_data_folder *folder = open_folder();
   CHECK(linnet_data_folder_count(folder) == 0 && linnet_data_folder_speakers(folder) == 0 &&
-            linnet_data_folder_find(folder, "a") == 0, "something in an empty folder");
+            linnet_data_folder_find(folder, "a") == 0,
+        "something in an empty folder");
   linnet_data_folder_destroy(folder);
   linnet_data_folder_destroy(NULL);
 }
@@ -285,7 +296,8 @@ int main(void) {
   REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "no context");
   snprintf(root, sizeof root, "%s/test_data_folder_%ld", TEST_BINARY_DIR, (long)getpid());
   REQUIRE(mkdir(root, 0777) == 0 && mkdir(in_root("corpus"), 0777) == 0 && mkdir(in_root("corpus/train"), 0777) == 0 &&
-              mkdir(in_root("corpus/WAVE"), 0777) == 0, "cannot make %s", root);
+              mkdir(in_root("corpus/WAVE"), 0777) == 0,
+          "cannot make %s", root);
   save_wav("corpus/train/a.wav", 1600, 0);
   save_wav("corpus/WAVE/b.wav", 3200, 7);
   test_whole_folder();

@@ -12,7 +12,9 @@ static const double pi = 3.14159265358979323846;
 
 /* --- The definition, in double, with a discrete Fourier transform by its formula -------------------------------- */
 
-static double mel_of(double hertz) { return 1127 * log(1 + hertz / 700); }
+static double mel_of(double hertz) {
+  return 1127 * log(1 + hertz / 700);
+}
 
 static void naive_window(const struct linnet_fbank_settings *s, const float *samples, size_t n, double *x) {
   double mean = 0;
@@ -207,9 +209,12 @@ static void check_chunks(struct linnet_fbank *fbank, const float *signal, const 
     size_t pending = linnet_fbank_pending(fbank, now);
     if (pending > 0)
       CHECK(linnet_fbank_accept(fbank, signal + done, now, features + got * dim, pending - 1, &made) ==
-                LINNET_ERROR_LIMIT && made == 0, "too little room was enough");
+                    LINNET_ERROR_LIMIT &&
+                made == 0,
+            "too little room was enough");
     CHECK(linnet_fbank_accept(fbank, signal + done, now, features + got * dim, pending, &made) == LINNET_OK &&
-              made == pending, "%zu frames of %zu", made, pending);
+              made == pending,
+          "%zu frames of %zu", made, pending);
     done += now;
     got += made;
     REQUIRE(got <= frames, "more than %zu frames", frames);

@@ -132,7 +132,8 @@ static void test_golden(void) {
   linnet_matrix_release(context, &source);
 }
 
-/* --- There and back ------------------------------------------------------------------------------------------------ */
+/* --- There and back ------------------------------------------------------------------------------------------------
+ */
 
 /* The largest error that a form may make, relative to the range of the matrix plus one. Between the quantiles of a
  * column CM has 64, 128 and 63 steps. */
@@ -225,7 +226,8 @@ static void test_pipe(void) {
   free(data);
 }
 
-/* --- CMVN statistics ------------------------------------------------------------------------------------------------ */
+/* --- CMVN statistics ------------------------------------------------------------------------------------------------
+ */
 
 static void make_cmvn(struct linnet_cmvn *cmvn) {
   static float features[30 * 7];
@@ -242,7 +244,8 @@ static void test_cmvn(void) {
     const char *path = scratch("cmvn.ark"), *scp_path = scratch("cmvn.scp"), *key;
     struct linnet_ark_writer *writer = NULL;
     REQUIRE(linnet_ark_writer_create(context, path, scp_path, text ? LINNET_KALDI_TEXT : LINNET_KALDI_CM, &writer) ==
-                LINNET_OK, "%s", linnet_context_error(context));
+                LINNET_OK,
+            "%s", linnet_context_error(context));
     CHECK(linnet_ark_write_cmvn(writer, "speaker", &cmvn) == LINNET_OK, "%s", linnet_context_error(context));
     CHECK(linnet_ark_write(writer, "other", (float[]){1, 2, 3}, 1, 3) == LINNET_OK, "%s",
           linnet_context_error(context));
@@ -268,12 +271,14 @@ static void test_cmvn(void) {
         linnet_context_error(context));
   struct linnet_matrix matrix = {0};
   CHECK(linnet_matrix_read(context, path, &matrix) == LINNET_OK && matrix.rows == 2 && matrix.cols == 8 &&
-            matrix.values[7] == 30, "%s", linnet_context_error(context));
+            matrix.values[7] == 30,
+        "%s", linnet_context_error(context));
   linnet_matrix_release(context, &matrix);
   remove(path);
 }
 
-/* --- Refusals -------------------------------------------------------------------------------------------------------- */
+/* --- Refusals --------------------------------------------------------------------------------------------------------
+ */
 
 static void test_refusals(void) {
   struct linnet_ark_writer *writer = NULL;
@@ -292,7 +297,8 @@ static void test_refusals(void) {
   linnet_ark_writer_destroy(writer);
   CHECK(access(path, F_OK) != 0, "abandoned, but there");
   CHECK(linnet_ark_writer_create(context, "/nonexistent/x.ark", NULL, LINNET_KALDI_FLOAT, &writer) == LINNET_ERROR_IO &&
-            !writer, "written nowhere");
+            !writer,
+        "written nowhere");
   CHECK(linnet_ark_open(context, "/nonexistent/x.ark", &ark) == LINNET_ERROR_IO && !ark, "opened nothing");
   CHECK(linnet_scp_open(context, "/nonexistent/x.scp", &scp) == LINNET_ERROR_IO && !scp, "opened nothing");
   linnet_ark_destroy(NULL), linnet_scp_destroy(NULL), linnet_ark_writer_destroy(NULL);
@@ -316,7 +322,8 @@ static void test_bad_scps(void) {
   expect_scp("a x.ark:5[0:3]\n", LINNET_ERROR_UNSUPPORTED, "range of rows");
 }
 
-/* --- Hostile files ---------------------------------------------------------------------------------------------------- */
+/* --- Hostile files
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* Reads all it can; returns the matrices read. */
 static size_t read_all(const void *data, size_t size, enum linnet_status *status) {
@@ -431,7 +438,8 @@ static void test_texts(void) {
   expect_text("a [ 1 x ]\n", LINNET_ERROR_FORMAT);
   expect_text("a [ 1 2", LINNET_ERROR_FORMAT);
   expect_text("a 1 2 ]", LINNET_ERROR_FORMAT);
-  expect_text("a [ 1111111111111111111111111111111111111111111111111111111111111111111111111111 ]", LINNET_ERROR_FORMAT);
+  expect_text("a [ 1111111111111111111111111111111111111111111111111111111111111111111111111111 ]",
+              LINNET_ERROR_FORMAT);
   expect_text("a", LINNET_ERROR_FORMAT);
   expect_text("a\n[ 1 ]", LINNET_ERROR_FORMAT);
   char long_key[2000];
@@ -442,7 +450,8 @@ static void test_texts(void) {
   expect_text(long_key + 1989 - LINNET_KALDI_MAX_KEY, LINNET_ERROR_FORMAT);
 }
 
-/* --- Failing allocations ------------------------------------------------------------------------------------------------ */
+/* --- Failing allocations
+ * ------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status torture_read(struct linnet_context *tortured) {
   struct linnet_ark *ark = NULL;
