@@ -1,0 +1,69 @@
+/* Any bytes as a Kaldi archive: read as matrices, and as CMVN statistics. What is read is written and must be read the
+ * same again. */
+#include <linnet/kaldi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz/fuzz.h"
+
+static struct linnet_context *context;
+
+static void demand(int condition) {
+  if (!condition)
+    abort();
+}
+
+/* Writes a matrix as float and reads it back. */
+static void check_round_trip(const char *key, const struct linnet_matrix *matrix) {
+  static char path[64];
+  struct linnet_ark_writer *writer = NULL;
+  struct linnet_ark *ark = NULL;
+  struct linnet_matrix again = {0};
+  const char *found;
+  snprintf(path, sizeof path, "fuzz_ark_%ld.tmp", (long)getpid());
+  demand(linnet_ark_writer_create(context, path, NULL, LINNET_KALDI_FLOAT, &writer) == LINNET_OK);
+  demand(linnet_ark_write(writer, key, matrix->values, matrix->rows, matrix->cols) == LINNET_OK);
+  demand(linnet_ark_writer_commit(writer) == LINNET_OK);
+  linnet_ark_writer_destroy(writer);
+  demand(linnet_ark_open(context, path, &ark) == LINNET_OK);
+  demand(linnet_ark_next(ark, &found, &again) == LINNET_OK && strcmp(found, key) == 0);
+  demand(again.rows == matrix->rows && again.cols == matrix->cols);
+  demand(memcmp(again.values, matrix->values, matrix->rows * matrix->cols * sizeof(float)) == 0);
+  linnet_matrix_release(context, &again);
+  linnet_ark_destroy(ark);
+  remove(path);
+}
+
+static void read_matrices(const uint8_t *data, size_t size, int check) {
+  struct linnet_ark *ark = NULL;
+  struct linnet_matrix matrix = {0};
+  const char *key;
+  demand(linnet_ark_open_memory(context, data, size, "fuzz", &ark) == LINNET_OK);
+  while (linnet_ark_next(ark, &key, &matrix) == LINNET_OK)
+    if (check && matrix.rows * matrix.cols < 100)
+      check_round_trip(key, &matrix);
+  linnet_matrix_release(context, &matrix);
+  linnet_ark_destroy(ark);
+}
+
+static void read_statistics(const uint8_t *data, size_t size) {
+  struct linnet_ark *ark = NULL;
+  struct linnet_cmvn cmvn;
+  const char *key;
+  demand(linnet_ark_open_memory(context, data, size, "fuzz", &ark) == LINNET_OK);
+  while (linnet_ark_next_cmvn(ark, &key, &cmvn) == LINNET_OK)
+    demand(cmvn.dim >= 1 && cmvn.dim <= LINNET_CMVN_MAX_DIM && cmvn.count >= 0);
+  linnet_ark_destroy(ark);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static unsigned runs;
+  if (!context)
+    demand(linnet_context_create(NULL, &context) == LINNET_OK);
+  read_matrices(data, size, runs++ % 64 == 0); /* files are slow */
+  read_statistics(data, size);
+  return 0;
+}

@@ -1,0 +1,189 @@
+/* Recognition in blocks of rows against the network that training runs, for many lengths; independence of the number of
+ * threads; order and cancelling of the receiver. */
+#include "test.h"
+
+#include <unistd.h>
+
+#include <linnet/encoder.h>
+
+#include "backend/backend.h"
+#include "model/model.h"
+#include "model/network.h"
+
+/* Errors grow with the length as sums do; measured up to 3e-7. */
+#define BOUND 2e-6
+
+struct scenario {
+  const char *config; /* on top of the defaults */
+  size_t longest;
+};
+
+static const struct scenario scenarios[] = {
+    {"{\"norm\": \"post\"}", 700},
+    {"{\"norm\": \"pre\", \"activation\": \"gelu\", \"stack\": 2}", 500},
+    {"{\"norm\": \"pre\", \"convolution\": 15, \"stack\": 3, \"position\": \"none\"}", 1300},
+    {"{\"norm\": \"post\", \"convolution\": 63, \"stack\": 4}", 900},
+    {"{\"norm\": \"pre\", \"convolution\": 3}", 3300},
+};
+
+static const size_t lengths[] = {1,  2,  3,   4,   5,   11,  12,  13,  24,  25,   47,  95,
+                                 96, 97, 191, 192, 193, 289, 500, 700, 900, 1300, 3300};
+
+static struct linnet_config make_config(struct linnet_context *context, const char *text) {
+  struct linnet_config config;
+  linnet_config_default(&config);
+  config.input_dim = 8;
+  config.width = 32;
+  config.heads = 2;
+  config.layers = 2;
+  config.feed_forward = 48;
+  config.outputs = 7;
+  REQUIRE(linnet_config_parse(context, text, "test", &config) == LINNET_OK, "%s", linnet_context_error(context));
+  return config;
+}
+
+/* A model with random weights, written and read back. */
+static struct linnet_model *make_model(struct linnet_context *context, const struct linnet_config *config) {
+  static const char *const symbols[] = {"<blk>", "A", "B", "C", "D", "E", "F"};
+  struct linnet_parameters *parameters = NULL;
+  struct linnet_feature_config features;
+  struct linnet_model *model = NULL;
+  char path[] = "/tmp/linnet-encoder-XXXXXX";
+  REQUIRE(linnet_parameters_create(context, config, &parameters) == LINNET_OK, "parameters");
+  float *weights = malloc(parameters->size * sizeof *weights);
+  linnet_parameters_initialise(parameters, 3, weights);
+  linnet_feature_config_default(&features);
+  features.fbank.num_mel = (int)config->input_dim;
+  struct linnet_model_contents contents = {.config = config,
+                                           .parameters = parameters,
+                                           .weights = weights,
+                                           .symbols = symbols,
+                                           .features = &features,
+                                           .dtype = LINNET_F32};
+  int descriptor = mkstemp(path);
+  REQUIRE(descriptor >= 0, "mkstemp");
+  close(descriptor);
+  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  unlink(path);
+  free(weights);
+  linnet_parameters_destroy(parameters);
+  return model;
+}
+
+/* Log-posteriors of the network as training runs it. */
+static void run_network(struct linnet_context *context, const struct linnet_model *model, const float *features,
+                        size_t frames, float *log_p) {
+  const struct linnet_ops *ops = linnet_context_ops(context);
+  struct linnet_network network = {ops, &model->config, model->parameters};
+  size_t rows = linnet_stacked_frames(&model->config, frames), offsets[2] = {0, rows};
+  float *stacked = malloc(rows * model->config.stack * model->config.input_dim * sizeof *stacked);
+  linnet_stack_frames(&model->config, features, frames, stacked);
+  struct linnet_shard shard = {.pack = {1, offsets}, .features = stacked};
+  size_t bytes = linnet_network_bytes(&network, rows, 1);
+  void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  linnet_network_forward(&network, model->weights, &shard, memory, bytes, log_p);
+  ops->log_softmax(rows, model->config.outputs, log_p, log_p);
+  free(memory);
+  free(stacked);
+}
+
+struct fixture {
+  struct linnet_context *one, *three;
+  struct linnet_model *model;
+  struct linnet_encoder *encoder, *threaded;
+};
+
+static struct linnet_context *make_context(unsigned threads) {
+  struct linnet_context_settings settings;
+  struct linnet_context *context = NULL;
+  linnet_context_settings_default(&settings);
+  settings.threads = threads;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "context");
+  return context;
+}
+
+static struct fixture open_fixture(const char *text) {
+  struct fixture f = {.one = make_context(1), .three = make_context(3)};
+  struct linnet_config config = make_config(f.one, text);
+  f.model = make_model(f.one, &config);
+  REQUIRE(linnet_encoder_create(f.one, f.model, &f.encoder) == LINNET_OK, "%s", linnet_context_error(f.one));
+  REQUIRE(linnet_encoder_create(f.three, f.model, &f.threaded) == LINNET_OK, "%s", linnet_context_error(f.three));
+  return f;
+}
+
+static void close_fixture(struct fixture *f) {
+  linnet_encoder_destroy(f->encoder);
+  linnet_encoder_destroy(f->threaded);
+  linnet_model_destroy(f->model);
+  linnet_context_destroy(f->one);
+  linnet_context_destroy(f->three);
+}
+
+static double check_length(struct fixture *f, size_t frames, const char *name) {
+  struct test_random random = {frames};
+  size_t dim = f->model->config.input_dim, outputs = f->model->config.outputs;
+  size_t rows = linnet_model_output_frames(f->model, frames), count = rows * outputs;
+  float *features = malloc(frames * dim * sizeof *features);
+  float *expected = malloc(count * sizeof *expected), *got = malloc(count * sizeof *got);
+  float *threaded = malloc(count * sizeof *threaded);
+  test_fill(&random, features, frames * dim);
+  run_network(f->one, f->model, features, frames, expected);
+  CHECK(linnet_encoder_compute(f->encoder, features, frames, got) == LINNET_OK, "%s", linnet_context_error(f->one));
+  CHECK(linnet_encoder_compute(f->threaded, features, frames, threaded) == LINNET_OK, "threaded");
+  double error = test_error(got, expected, count);
+  CHECK(error <= BOUND, "%s, %zu frames: error %g, bound %g", name, frames, error, BOUND);
+  CHECK(memcmp(got, threaded, count * sizeof *got) == 0, "%s, %zu frames: 1 and 3 threads differ", name, frames);
+  free(features);
+  free(expected);
+  free(got);
+  free(threaded);
+  return error;
+}
+
+static void test_scenario(const struct scenario *scenario) {
+  struct fixture f = open_fixture(scenario->config);
+  double worst = 0;
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+    if (lengths[i] <= scenario->longest)
+      worst = fmax(worst, check_length(&f, lengths[i], scenario->config));
+  printf("%-75s error %.1e, bound %.0e\n", scenario->config, worst, BOUND);
+  close_fixture(&f);
+}
+
+struct receiver {
+  size_t next, calls, stop_at;
+};
+
+static int receive(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct receiver *r = user;
+  double sum = 0;
+  for (int k = 0; k < 7; k++)
+    sum += exp(log_posteriors[k]);
+  CHECK(first == r->next && frames > 0, "rows %zu ... come, %zu expected", first, r->next);
+  CHECK(fabs(sum - 1) < 1e-5, "a row sums to %g", sum);
+  r->next = first + frames;
+  return ++r->calls == r->stop_at;
+}
+
+static void test_receiver(void) {
+  enum { FRAMES = 20000 };
+  struct fixture f = open_fixture("{}");
+  float *features = calloc(FRAMES * 8, sizeof *features);
+  struct receiver all = {.stop_at = 0}, some = {.stop_at = 2}, none = {.stop_at = 0};
+  CHECK(linnet_encoder_run(f.encoder, features, FRAMES, receive, &all) == LINNET_OK, "run");
+  CHECK(all.next == FRAMES && all.calls > 2, "%zu rows in %zu calls", all.next, all.calls);
+  CHECK(linnet_encoder_run(f.encoder, features, FRAMES, receive, &some) == LINNET_ERROR_CANCELLED, "not cancelled");
+  CHECK(some.calls == 2, "%zu calls after the second asked to stop", some.calls);
+  CHECK(linnet_encoder_run(f.encoder, features, 0, receive, &none) == LINNET_OK && none.calls == 0, "no frames");
+  CHECK(linnet_encoder_run(f.encoder, NULL, 5, receive, &none) == LINNET_ERROR_ARGUMENT, "NULL features");
+  free(features);
+  close_fixture(&f);
+}
+
+int main(void) {
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    test_scenario(&scenarios[i]);
+  test_receiver();
+  return test_result();
+}
