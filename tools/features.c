@@ -184,8 +184,9 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
   enum linnet_kaldi_form form;
   if (!read_options(&job, &form))
     return TOOL_USAGE;
-  int code =
-      features_input_open(context, paths, count, &folder, &job.input) ? run_job(context, &job, form) : TOOL_FAILURE;
+  int code = features_input_open(context, paths, count, &folder, &job.input);
+  if (code == TOOL_OK)
+    code = run_job(context, &job, form);
   free(job.statistics);
   features_input_close(&job.input);
   linnet_data_folder_destroy(folder);

@@ -25,57 +25,47 @@ static int by_id(const void *a, const void *b) {
 }
 
 /* Files with equal names would be written under one key. */
-static bool check_ids(const struct features_input *input) {
+static int check_ids(const struct features_input *input) {
   char ***sorted = malloc((input->count + 1) * sizeof *sorted);
-  bool good = sorted != NULL;
+  int code = sorted ? TOOL_OK : tool_fail("out of memory for %zu files", input->count);
   for (size_t i = 0; i < input->count && sorted; i++)
     sorted[i] = &input->ids[i];
   if (sorted)
     qsort(sorted, input->count, sizeof *sorted, by_id);
-  for (size_t i = 1; i < input->count && good; i++)
-    if (strcmp(*sorted[i - 1], *sorted[i]) == 0) {
-      tool_usage("%s and %s would both be called %s: rename one, or use a data folder",
-                 input->files[sorted[i - 1] - input->ids], input->files[sorted[i] - input->ids], *sorted[i]);
-      good = false;
-    }
+  for (size_t i = 1; i < input->count && code == TOOL_OK; i++)
+    if (strcmp(*sorted[i - 1], *sorted[i]) == 0)
+      code = tool_usage("%s and %s would both be called %s: rename one, or use a data folder",
+                        input->files[sorted[i - 1] - input->ids], input->files[sorted[i] - input->ids], *sorted[i]);
   free(sorted);
-  return good;
+  return code;
 }
 
-static bool take_files(const char **paths, size_t count, struct features_input *input) {
+static int take_files(const char **paths, size_t count, struct features_input *input) {
   struct stat status;
   *input = (struct features_input){
       .files = paths, .ids = calloc(count, sizeof *input->ids), .count = count, .speakers = count};
   for (size_t i = 0; i < count; i++) {
-    if (stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode)) {
-      tool_usage("%s is a folder: give one data folder, or files", paths[i]);
-      return false;
-    }
-    if (!input->ids || !(input->ids[i] = id_of(paths[i]))) {
-      tool_fail("out of memory for %zu files", count);
-      return false;
-    }
-    if (strpbrk(input->ids[i], " \t\r\n")) {
-      tool_usage("%s: its name cannot be a key, as it holds a space: use a data folder", paths[i]);
-      return false;
-    }
+    if (stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode))
+      return tool_usage("%s is a folder: give one data folder, or files", paths[i]);
+    if (!input->ids || !(input->ids[i] = id_of(paths[i])))
+      return tool_fail("out of memory for %zu files", count);
+    if (strpbrk(input->ids[i], " \t\r\n"))
+      return tool_usage("%s: its name cannot be a key, as it holds a space: use a data folder", paths[i]);
   }
   return check_ids(input);
 }
 
-bool features_input_open(struct linnet_context *context, const char **paths, size_t count,
-                         struct linnet_data_folder **folder, struct features_input *input) {
+int features_input_open(struct linnet_context *context, const char **paths, size_t count,
+                        struct linnet_data_folder **folder, struct features_input *input) {
   struct stat status;
   *folder = NULL;
   if (count != 1 || stat(paths[0], &status) != 0 || !S_ISDIR(status.st_mode))
     return take_files(paths, count, input);
-  if (linnet_data_folder_open(context, paths[0], folder) != LINNET_OK) {
-    tool_fail_context(context);
-    return false;
-  }
+  if (linnet_data_folder_open(context, paths[0], folder) != LINNET_OK)
+    return tool_fail_context(context);
   *input = (struct features_input){
       .folder = *folder, .count = linnet_data_folder_count(*folder), .speakers = linnet_data_folder_speakers(*folder)};
-  return true;
+  return TOOL_OK;
 }
 
 void features_input_close(struct features_input *input) {

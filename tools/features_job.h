@@ -17,9 +17,10 @@ struct features_input {
   size_t count, speakers;
 };
 
-/* `count` paths: one data folder, which goes into *folder, or files. False after printing why. */
-bool features_input_open(struct linnet_context *context, const char **paths, size_t count,
-                         struct linnet_data_folder **folder, struct features_input *input);
+/* `count` paths: one data folder, which goes into *folder, or files. An exit code, after printing why if it is not 0.
+ */
+int features_input_open(struct linnet_context *context, const char **paths, size_t count,
+                        struct linnet_data_folder **folder, struct features_input *input);
 void features_input_close(struct features_input *input); /* leaves the folder alone */
 
 /* What to compute and where it goes. */

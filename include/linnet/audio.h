@@ -12,7 +12,8 @@
  *   linnet_audio_release(context, samples);
  *
  * A file that is cut short is read as far as it goes; what a decoder stumbled over is logged as a warning. Files are
- * decoded in blocks, so memory does not grow with their length.
+ * decoded in blocks, so memory does not grow with their length. (Linnet prints nothing, but libmpg123, which libsndfile
+ * reads MP3 with, may tell standard error about damaged frames.)
  *
  * Threads: one object, one thread at a time; different objects are independent. */
 #ifndef LINNET_AUDIO_H

@@ -52,23 +52,22 @@ VEC_INLINE void gemm_transpose4(const float *from, size_t from_ld, float *to, si
   *(loose *)(to + 3 * to_ld) = __builtin_shufflevector(t2, t3, 2, 3, 6, 7);
 }
 
-/* to (depth, panel) = from (columns, depth) transposed, columns <= panel; the rest is zero. */
-static void gemm_pack_transposed(size_t depth, size_t columns, size_t panel, const float *from, size_t ld, float *to) {
-  size_t c = 0;
-  for (; c + 4 <= columns; c += 4) {
-    size_t d = 0;
-    for (; d + 4 <= depth; d += 4)
-      gemm_transpose4(from + c * ld + d, ld, to + d * panel + c, panel);
-    for (; d < depth; d++)
-      for (size_t i = 0; i < 4; i++)
-        to[d * panel + c + i] = from[(c + i) * ld + d];
+/* to (depth, GEMM_COLUMNS) = from (columns, depth) transposed, columns <= GEMM_COLUMNS; the rest is zero. In bands of
+ * 16 steps of depth: a line of each row of `from` is used up at once, and what is written meanwhile stays in L1. */
+static void gemm_pack_transposed(size_t depth, size_t columns, const float *from, size_t ld, float *to) {
+  const size_t panel = GEMM_COLUMNS;
+  size_t squares = columns / 4 * 4;
+  if (columns < panel)
+    memset(to, 0, depth * panel * sizeof(float));
+  for (size_t band = 0; band < depth; band += 16) {
+    size_t end = gemm_min(band + 16, depth), whole = band + (end - band) / 4 * 4;
+    for (size_t c = 0; c < squares; c += 4)
+      for (size_t d = band; d < whole; d += 4)
+        gemm_transpose4(from + c * ld + d, ld, to + d * panel + c, panel);
+    for (size_t d = band; d < end; d++)
+      for (size_t c = d < whole ? squares : 0; c < columns; c++)
+        to[d * panel + c] = from[c * ld + d];
   }
-  for (; c < columns; c++)
-    for (size_t d = 0; d < depth; d++)
-      to[d * panel + c] = from[c * ld + d];
-  for (; c < panel; c++)
-    for (size_t d = 0; d < depth; d++)
-      to[d * panel + c] = 0;
 }
 
 /* Panels of `panel` columns from (depth, n) at `from`; row by row, so that what is read is contiguous. */
@@ -90,7 +89,7 @@ static void gemm_pack_panels(bool transposed, size_t depth, size_t n, const floa
     gemm_pack_straight(depth, n, GEMM_COLUMNS, b, ldb, packed);
   else
     for (size_t j = 0; j < n; j += GEMM_COLUMNS)
-      gemm_pack_transposed(depth, gemm_min(GEMM_COLUMNS, n - j), GEMM_COLUMNS, b + j * ldb, ldb, packed + j * depth);
+      gemm_pack_transposed(depth, gemm_min(GEMM_COLUMNS, n - j), b + j * ldb, ldb, packed + j * depth);
 }
 
 static inline size_t gemm_padded(size_t n) { return (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS; }
@@ -121,39 +120,43 @@ static inline const float *gemm_row(const struct gemm_left *left, size_t i) {
   return left->a + i / GEMM_ROWS * left->strip + i % GEMM_ROWS * left->row;
 }
 
-/* What is written: C, and what happens after the last block of k. */
+/* What is written: C, and what happens on the way. */
 struct gemm_right {
   float *c;
   size_t ldc;
-  bool add, last;
+  bool add;          /* to C */
   const float *bias; /* of the first column, or NULL */
   enum linnet_activation activation;
 };
 
-/* Bias and activation of (rows, columns) at `c`. */
-static void gemm_finish(const struct gemm_right *to, size_t rows, size_t columns, float *c, const float *bias) {
-  for (size_t i = 0; i < rows; i++, c += to->ldc)
-    for (size_t j = 0; j < columns; j += VW) {
-      vf x = vf_load_part(c + j, columns - j);
-      if (bias)
-        x += vf_load_part(bias + j, columns - j);
-      vf_store_part(c + j, activation_value(to->activation, x), columns - j);
-    }
+/* Activations that take more than an instruction follow the tile, while it is in L1. */
+static void gemm_activate(enum linnet_activation f, size_t rows, size_t columns, float *c, size_t ldc) {
+  for (size_t i = 0; i < rows; i++, c += ldc)
+    for (size_t j = 0; j < columns; j += VW)
+      vf_store_part(c + j, activation_value(f, vf_load_part(c + j, columns - j)), columns - j);
 }
 
 /* Keeps the compiler from computing a pointer from others, and all rows' addresses ahead: they would not fit into
  * registers. */
 #define GEMM_FORGET(pointer) __asm__("" : "+r"(pointer))
 
-/* Adds `sum` to a row of C or writes it there; `last` lanes of the last vector. */
-VEC_INLINE void gemm_store_row(const vf *sum, const size_t vectors, const bool partial, size_t last, float *c,
-                               bool add) {
+/* What a tile does to its sums before it stores them: adds C, adds the bias, and cuts off below `floor` (ReLU). */
+struct gemm_store {
+  bool add;
+  const float *bias;
+  float floor;
+};
+
+/* A row of `vectors` vectors of C, `last` lanes of the last one. */
+VEC_INLINE void gemm_store_row(const vf *sum, const vf *bias, vf floor, const size_t vectors, const bool partial,
+                               size_t last, float *c, bool add) {
   VEC_UNROLL
   for (size_t j = 0; j < vectors; j++, c += VW) {
     size_t n = partial && j + 1 == vectors ? last : VW;
     vf x = sum[j];
     if (add)
       x += n == VW ? vf_load(c) : vf_load_n(c, n);
+    x = vf_max(floor, x + bias[j]);
     if (n == VW)
       vf_store(c, x);
     else
@@ -165,8 +168,8 @@ VEC_INLINE void gemm_store_row(const vf *sum, const size_t vectors, const bool p
  * this is inlined, so that `sum` is registers. */
 VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool partial, size_t depth,
                           const struct gemm_left *left, const float *a, const float *b, size_t columns, float *c,
-                          size_t ldc, bool add) {
-  vf sum[GEMM_ROWS][2];
+                          size_t ldc, const struct gemm_store *store) {
+  vf sum[GEMM_ROWS][2], bias[2];
   const size_t a_row = left->row, a_depth = left->depth;
   const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* of every third row */
   VEC_UNROLL
@@ -201,25 +204,29 @@ VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool pa
   }
   size_t last = columns - (vectors - 1) * VW;
   VEC_UNROLL
+  for (size_t j = 0; j < vectors; j++)
+    bias[j] = store->bias ? vf_load_part(store->bias + j * VW, columns - j * VW) : vf_set(0);
+  const vf floor = vf_set(store->floor);
+  VEC_UNROLL
   for (size_t i = 0; i < rows; i++, c += ldc) {
     GEMM_FORGET(c);
-    gemm_store_row(sum[i], vectors, partial, last, c, add);
+    gemm_store_row(sum[i], bias, floor, vectors, partial, last, c, store->add);
   }
 }
 
 #define GEMM_TILE(height)                                                                                              \
   static void gemm_tile_##height(size_t depth, const struct gemm_left *left, const float *a, const float *b,           \
-                                 size_t columns, float *c, size_t ldc, bool add) {                                     \
+                                 size_t columns, float *c, size_t ldc, const struct gemm_store *store) {                \
     if (columns == GEMM_COLUMNS)                                                                                       \
-      gemm_tile(height, 2, false, depth, left, a, b, columns, c, ldc, add);                                            \
+      gemm_tile(height, 2, false, depth, left, a, b, columns, c, ldc, store);                                          \
     else if (columns > VW)                                                                                             \
-      gemm_tile(height, 2, true, depth, left, a, b, columns, c, ldc, add);                                             \
+      gemm_tile(height, 2, true, depth, left, a, b, columns, c, ldc, store);                                           \
     else                                                                                                               \
-      gemm_tile(height, 1, true, depth, left, a, b, columns, c, ldc, add);                                             \
+      gemm_tile(height, 1, true, depth, left, a, b, columns, c, ldc, store);                                           \
   }
 
 typedef void gemm_tile_fn(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
-                          float *c, size_t ldc, bool add);
+                          float *c, size_t ldc, const struct gemm_store *store);
 
 #if VW == 16 || defined(__aarch64__)
 GEMM_TILE(12)
@@ -254,16 +261,17 @@ static size_t gemm_tile_for(size_t rows, gemm_tile_fn **tile) {
 /* m <= GEMM_HEIGHT rows of C, n columns, from one block of k. `left` at the first row. */
 static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
                        const struct gemm_right *to) {
-  bool finish = to->last && (to->bias || to->activation != LINNET_IDENTITY);
+  enum linnet_activation f = to->activation;
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
     size_t columns = gemm_min(GEMM_COLUMNS, n - j), rows = 0;
+    struct gemm_store store = {to->add, to->bias ? to->bias + j : NULL, f == LINNET_RELU ? 0 : -INFINITY};
     for (size_t i = 0; i < m; i += rows) {
       gemm_tile_fn *tile;
       rows = gemm_tile_for(m - i, &tile);
       float *c = to->c + i * to->ldc + j;
-      tile(depth, left, gemm_row(left, i), panels + j * depth, columns, c, to->ldc, to->add);
-      if (finish)
-        gemm_finish(to, rows, columns, c, to->bias ? to->bias + j : NULL);
+      tile(depth, left, gemm_row(left, i), panels + j * depth, columns, c, to->ldc, &store);
+      if (f != LINNET_IDENTITY && f != LINNET_RELU)
+        gemm_activate(f, rows, columns, c, to->ldc);
     }
   }
 }
@@ -312,8 +320,11 @@ static void gemm_vec(const struct linnet_gemm *g, float *work) {
       if (g->b)
         gemm_pack_panels(g->transpose_b, depth, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
                          panels);
-      struct gemm_right to = {g->c + j, g->ldc, g->accumulate || p > 0, p + depth == g->k, g->bias ? g->bias + j : NULL,
-                              g->activation};
+      struct gemm_right to = {.c = g->c + j, .ldc = g->ldc, .add = g->accumulate || p > 0};
+      if (p + depth == g->k) {
+        to.bias = g->bias ? g->bias + j : NULL;
+        to.activation = g->activation;
+      }
       gemm_rows(g, n, p, depth, b, &to, strips);
       p += depth;
     } while (p < g->k);

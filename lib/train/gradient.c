@@ -33,26 +33,43 @@ struct step {
   double scale;
   size_t shards;
   size_t starts[LINNET_MAX_SHARDS + 1]; /* utterances of the batch */
+  size_t order[LINNET_MAX_SHARDS];      /* in which shards are worked on */
   enum linnet_status status[LINNET_MAX_SHARDS];
   unsigned worker[LINNET_MAX_SHARDS];
 };
 
-/* An even number of shards, so that two threads share them evenly. */
+/* An even number of shards aimed at, so that two threads share them evenly. */
 static size_t shard_count(size_t rows) {
   size_t count = (rows + SHARD_ROWS) / (2 * SHARD_ROWS) * 2;
   return count < 2 ? 2 : count > LINNET_MAX_SHARDS ? LINNET_MAX_SHARDS : count;
 }
 
-/* Shard s gets the utterances whose middle lies in its part of the rows. */
+/* A shard gets the utterances whose middle lies in its part of the rows; a part without any gives no shard, but there
+ * is one at least. */
 static void cut_shards(struct step *step) {
   const struct linnet_batch *batch = step->batch;
-  size_t rows = batch->offsets[batch->count], u = 0;
-  step->shards = shard_count(rows);
-  for (size_t s = 0; s <= step->shards; s++) {
-    size_t end = rows * s / step->shards;
-    while (u < batch->count && (batch->offsets[u] + batch->offsets[u + 1]) / 2 < end)
+  size_t rows = batch->offsets[batch->count], parts = shard_count(rows), u = 0;
+  for (size_t part = 1; part <= parts; part++) {
+    size_t end = rows * part / parts, first = u;
+    while (u < batch->count && (part == parts || (batch->offsets[u] + batch->offsets[u + 1]) / 2 < end))
       u++;
-    step->starts[s] = s == step->shards ? batch->count : u;
+    if (u > first || (part == parts && step->shards == 0))
+      step->starts[++step->shards] = u;
+  }
+}
+
+static size_t shard_rows(const struct step *step, size_t s) {
+  return step->batch->offsets[step->starts[s + 1]] - step->batch->offsets[step->starts[s]];
+}
+
+/* Longest shards first, which leaves threads idle least at the end; the sum is in the order of the batch all the
+ * same. */
+static void order_shards(struct step *step) {
+  for (size_t s = 0; s < step->shards; s++) {
+    size_t at = s;
+    for (; at > 0 && shard_rows(step, step->order[at - 1]) < shard_rows(step, s); at--)
+      step->order[at] = step->order[at - 1];
+    step->order[at] = s;
   }
 }
 
@@ -91,8 +108,9 @@ static enum linnet_status run_shard(struct step *step, size_t s, struct linnet_w
   return status;
 }
 
-static void task_shard(void *user, size_t s, unsigned worker) {
+static void task_shard(void *user, size_t task, unsigned worker) {
   struct step *step = user;
+  size_t s = step->order[task];
   real *gradient = step->gradient->shards[s];
   memset(gradient, 0, step->gradient->network->parameters->size * sizeof *gradient);
   step->worker[s] = worker;
@@ -168,6 +186,7 @@ enum linnet_status linnet_gradient_compute(struct linnet_gradient *g, const real
                       .scale = 1 / (double)(labels > 0 ? labels : 1)};
   *result = (struct linnet_gradient_result){.labels = labels};
   cut_shards(&step);
+  order_shards(&step);
   LINNET_TRY(reserve_shards(g, step.shards));
   linnet_parallel(g->context, step.shards, task_shard, &step);
   for (size_t s = 0; s < step.shards; s++)

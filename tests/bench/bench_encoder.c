@@ -35,8 +35,8 @@ static void measure(const struct bench_options *o, const struct bench_network *n
            "\"cpu\": %.9f, \"flops\": %.0f, \"peak\": %.0f, \"share\": %.4f}\n",
            network->name, threads, table, cost.wall, cost.cpu, flops, cost.peak, cost.share);
   else
-    printf("%-12s %7u  %-9s %8.2f %8.2f  %8.5f %9.2f  %8.1f %7.1f %%\n", network->name, threads, table,
-           cost.wall * 1e3, cost.cpu * 1e3, cost.wall / 10, flops / FRAMES * 1e-6, cost.peak * 1e-9, cost.share * 100);
+    printf("%-12s %7u  %-9s %8.2f %8.2f  %8.5f %9.2f  %8.1f %7.1f %%\n", network->name, threads, table, cost.wall * 1e3,
+           cost.cpu * 1e3, cost.wall / 10, flops / FRAMES * 1e-6, cost.peak * 1e-9, cost.share * 100);
   linnet_encoder_destroy(r.encoder);
   linnet_model_destroy(model);
   linnet_context_destroy(r.context);

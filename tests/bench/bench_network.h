@@ -124,8 +124,12 @@ static inline struct linnet_model *bench_model(struct linnet_context *context, c
   real *weights = linnet_alloc(context, parameters->size, sizeof *weights);
   linnet_parameters_initialise(parameters, 1, weights);
   linnet_feature_config_default(&features);
-  struct linnet_model_contents contents = {.config = &config, .parameters = parameters, .weights = weights,
-                                           .symbols = symbols, .features = &features, .dtype = LINNET_F32};
+  struct linnet_model_contents contents = {.config = &config,
+                                           .parameters = parameters,
+                                           .weights = weights,
+                                           .symbols = symbols,
+                                           .features = &features,
+                                           .dtype = LINNET_F32};
   close(mkstemp(path));
   bench_check(context, linnet_model_save(context, path, &contents));
   bench_check(context, linnet_model_load(context, path, &model));

@@ -1,4 +1,5 @@
-/* Where the time of a network goes: a table of ops that times each call and hands it on to another table. One thread. */
+/* Where the time of a network goes: a table of ops that times each call and hands it on to another table. One thread.
+ */
 #ifndef LINNET_BENCH_PROFILE_H
 #define LINNET_BENCH_PROFILE_H
 
@@ -21,12 +22,18 @@ enum bench_op {
 };
 
 static const char *const bench_op_names[BENCH_OPS] = {
-    [BENCH_GEMM_FORWARD] = "product, forward",   [BENCH_GEMM_INPUT] = "product, dX = dY W",
-    [BENCH_GEMM_WEIGHT] = "product, dW += dY^T X", [BENCH_COLUMN_SUM] = "bias gradient",
-    [BENCH_ATTENTION] = "attention",             [BENCH_LAYERNORM] = "layer norm",
-    [BENCH_DROPOUT] = "dropout and residual",    [BENCH_ACTIVATION] = "activation, gate",
-    [BENCH_CONV] = "depthwise convolution",      [BENCH_ADD] = "add, sum of squares",
-    [BENCH_CTC] = "CTC",                         [BENCH_UPDATE] = "optimiser",
+    [BENCH_GEMM_FORWARD] = "product, forward",
+    [BENCH_GEMM_INPUT] = "product, dX = dY W",
+    [BENCH_GEMM_WEIGHT] = "product, dW += dY^T X",
+    [BENCH_COLUMN_SUM] = "bias gradient",
+    [BENCH_ATTENTION] = "attention",
+    [BENCH_LAYERNORM] = "layer norm",
+    [BENCH_DROPOUT] = "dropout and residual",
+    [BENCH_ACTIVATION] = "activation, gate",
+    [BENCH_CONV] = "depthwise convolution",
+    [BENCH_ADD] = "add, sum of squares",
+    [BENCH_CTC] = "CTC",
+    [BENCH_UPDATE] = "optimiser",
 };
 
 static struct bench_profile {
@@ -57,8 +64,8 @@ static void bench_layernorm_forward(size_t rows, size_t width, const real *x, co
 
 static void bench_layernorm_backward(size_t rows, size_t width, const real *x, const real *gain, const real *mean,
                                      const real *rstd, const real *dy, real *dx, real *dgain_add, real *dbias_add) {
-  BENCH_TIMED(BENCH_LAYERNORM, BENCH_INNER->layernorm_backward(rows, width, x, gain, mean, rstd, dy, dx, dgain_add,
-                                                               dbias_add));
+  BENCH_TIMED(BENCH_LAYERNORM,
+              BENCH_INNER->layernorm_backward(rows, width, x, gain, mean, rstd, dy, dx, dgain_add, dbias_add));
 }
 
 static void bench_dropout(const struct linnet_dropout *d, size_t rows, size_t width, const real *x,
@@ -98,8 +105,8 @@ static void bench_attention_forward(const struct linnet_attention_shape *s, cons
 }
 
 static void bench_attention_backward(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
-                                     const real *k, const real *v, const real *state, const real *out,
-                                     const real *dout, real *dq, real *dk, real *dv, real *work) {
+                                     const real *k, const real *v, const real *state, const real *out, const real *dout,
+                                     real *dq, real *dk, real *dv, real *work) {
   BENCH_TIMED(BENCH_ATTENTION, BENCH_INNER->attention_backward(s, p, q, k, v, state, out, dout, dq, dk, dv, work));
 }
 
@@ -120,7 +127,9 @@ static double bench_sum_of_squares(size_t n, const real *x) {
   return sum;
 }
 
-static void bench_add(size_t n, const real *x, real *y_add) { BENCH_TIMED(BENCH_ADD, BENCH_INNER->add(n, x, y_add)); }
+static void bench_add(size_t n, const real *x, real *y_add) {
+  BENCH_TIMED(BENCH_ADD, BENCH_INNER->add(n, x, y_add));
+}
 
 static void bench_column_sum(size_t rows, size_t width, const real *x, real *sums_add) {
   BENCH_TIMED(BENCH_COLUMN_SUM, BENCH_INNER->column_sum(rows, width, x, sums_add));

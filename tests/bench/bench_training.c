@@ -72,8 +72,8 @@ static void body(void *user) {
   struct linnet_corpus corpus = {.user = &r->corpus, .labels = corpus_labels, .features = corpus_features};
   struct linnet_gradient_result result;
   struct linnet_update update;
-  bench_check(r->context, linnet_batch_load(&r->batch, &corpus, r->corpus.indices, r->corpus.count, r->corpus.frames,
-                                            1, r->contexts));
+  bench_check(r->context, linnet_batch_load(&r->batch, &corpus, r->corpus.indices, r->corpus.count, r->corpus.frames, 1,
+                                            r->contexts));
   bench_check(r->context, linnet_gradient_compute(&r->gradient, r->weights, &r->batch, 1, r->step, &result));
   linnet_update_terms(LINNET_RADAM, 1e-4, ++r->step, &update);
   update.gradient_scale = result.norm > 1 ? 1 / result.norm : 1;
@@ -94,8 +94,8 @@ static void profile(struct linnet_network *network, struct run *r) {
   network->ops = ops;
 }
 
-static void measure_set(const struct bench_options *o, const struct bench_network *network,
-                        struct linnet_network *n, const struct set *set, struct run *r) {
+static void measure_set(const struct bench_options *o, const struct bench_network *network, struct linnet_network *n,
+                        const struct set *set, struct run *r) {
   fill_corpus(&r->corpus, set);
   size_t rows = 0;
   for (size_t i = 0; i < r->corpus.count; i++)

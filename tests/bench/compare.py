@@ -1,11 +1,18 @@
-"""Linnet against PyTorch, in turns: each round runs ours, the peer as installed and the peer tuned, one after the other,
-and what counts is the median of the rounds' ratios.
+"""Linnet against PyTorch, in turns: each round runs ours and the peers one after the other, and what counts is the
+median of the rounds' ratios.
 
     compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--only encoder training ctc] [--threads 1 2] [--markdown]
 
 BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
-pytorch-fast-transformers (see README.md here). "Tuned" is the fastest float32 variant of peer_torch.py, with MKL told
-to use what the processor has: a first short look chooses it per work and number of threads.
+pytorch-fast-transformers (see README.md here). The peers, all float32:
+
+    stock     the authors' algorithm on PyTorch as installed
+    tuned     the fastest of peer_torch.py's ways to write the network in plain PyTorch, with MKL as installed or told to
+              use what the processor has
+    compiled  the fastest of all, with weights laid out beforehand (TorchScript) and torch.compile, time for compiling
+              not counted
+
+A first short look chooses them per work and number of threads.
 """
 
 import argparse
@@ -23,8 +30,8 @@ HERE = Path(__file__).resolve().parent
 # MKL runs its slow path on processors that are not Intel's unless this function says otherwise.
 MKL_SHIM = "int mkl_serv_intel_cpu_true(void) { return 1; }\n"
 STOCK = {"encoder": "authors", "training": "authors", "ctc": "eager"}
-TUNED = {"encoder": ["authors", "eager", "jit", "compiled"], "training": ["padded", "packed", "one-by-one", "compiled"],
-         "ctc": ["eager"]}
+TUNED = {"encoder": ["authors", "eager"], "training": ["authors", "padded", "packed", "one-by-one"], "ctc": ["eager"]}
+COMPILED = {"encoder": ["jit", "compiled"], "training": ["compiled"], "ctc": []}
 WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv")],
         "training": [{"network": "paper", "set": "4000x3.5s"}, {"network": "paper", "set": "12000x8s"},
                      {"network": "stack3-conv", "set": "12000x3.5s"}],
@@ -91,63 +98,76 @@ def build_shim(folder):
 
 # ---- a comparison ----------------------------------------------------------------------------------------
 
-def choose_tuned(peers, work, case, quick):
-    """The fastest (peer, variant) of all, by CPU time: other programs on the machine do not disturb that."""
-    best = None
-    for name, peer in peers.items():
-        for variant in TUNED[work]:
-            if quick and variant == "compiled":
-                continue
+def look(peers, work, case, clock, variants):
+    """The times of all (peer, variant) that work here, fastest first."""
+    found = []
+    for variant in variants:
+        for name, peer in peers.items():
             reply = peer.ask(work=work, variant=variant, seconds=SECONDS[work] / 2, **case)
+            what = f"{' '.join([work, *case.values()])}, {variant}, {name}"
             if "error" in reply:
-                print(f"  {work} {name} {variant}: {reply['error']}", file=sys.stderr)
+                print(f"{what}: {reply['error']}", file=sys.stderr)
                 continue
-            print(f"  {work} {' '.join(case.values())} {name} {variant}: CPU {reply['cpu'] * 1e3:.2f} ms",
-                  file=sys.stderr)
-            if best is None or reply["cpu"] < best[0]:
-                best = (reply["cpu"], name, variant)
-    return best[1:]
+            print(f"{what}: {reply[clock] * 1e3:.2f} ms", file=sys.stderr)
+            found.append((reply[clock], name, variant))
+    return sorted(found)
+
+
+def choose(args, peers, work, case):
+    """{side: (peer, variant)}; "compiled" only where it is faster than "tuned"."""
+    plain = look(peers, work, case, args.clock, TUNED[work])
+    sides = {"stock": ("stock", STOCK[work]), "tuned": plain[0][1:]}
+    if not args.quick:
+        best = sorted(plain + look(peers, work, case, args.clock, COMPILED[work]))[0]
+        sides["compiled"] = best[1:]
+    return sides
 
 
 def compare(args, peers, work, case, threads):
-    name, variant = choose_tuned(peers, work, case, args.quick)
+    sides = choose(args, peers, work, case)
     rounds = []
     for _ in range(3 if args.quick else args.rounds):
-        seconds = SECONDS[work]
-        mine = ours(args.build, work, case, threads, seconds)
-        stock = peers["stock"].ask(work=work, variant=STOCK[work], seconds=seconds, **case)
-        tuned = peers[name].ask(work=work, variant=variant, seconds=seconds, **case)
-        rounds.append((mine, stock, tuned))
-    clock = args.clock
-
-    def middle(side, key=clock):
-        return statistics.median(r[side][key] for r in rounds)
-
-    def ratio(side):
-        return statistics.median(r[side][clock] / r[0][clock] for r in rounds)
-
-    share = middle(0, "share") if "share" in rounds[0][0] else None
-    return {"work": " ".join([work, *case.values()]), "threads": threads, "ours": middle(0), "stock": middle(1),
-            "tuned": middle(2), "stock_ratio": ratio(1), "tuned_ratio": ratio(2), "share": share,
-            "variant": f"{variant}{', MKL shim' if name == 'shim' else ''}", "rounds": len(rounds)}
+        one = {"ours": ours(args.build, work, case, threads, SECONDS[work])}
+        for side, (name, variant) in sides.items():
+            if sides[side] == sides["tuned"] and side == "compiled":
+                one[side] = one["tuned"]
+            else:
+                one[side] = peers[name].ask(work=work, variant=variant, seconds=SECONDS[work], **case)
+        rounds.append(one)
+    shares = [one["ours"]["share"] for one in rounds if "share" in one["ours"]]
+    row = {"work": " ".join([work, *case.values()]), "threads": threads, "rounds": len(rounds),
+           "share": statistics.median(shares) if shares else None,
+           "ours": statistics.median(one["ours"][args.clock] for one in rounds)}
+    for side, (name, variant) in sides.items():
+        row[side] = {"seconds": statistics.median(one[side][args.clock] for one in rounds),
+                     "ratio": statistics.median(one[side][args.clock] / one["ours"][args.clock] for one in rounds),
+                     "what": variant + (", MKL told" if name == "told" else "")}
+    return row
 
 
 # ---- the table -------------------------------------------------------------------------------------------
 
-HEADER = ["work", "threads", "ours ms", "peer ms", "ratio", "tuned ms", "ratio", "share of peak", "tuned is"]
+HEADER = ["work", "threads", "ours ms", "of peak", "stock ms", "ratio", "tuned ms", "ratio", "is", "compiled ms",
+          "ratio", "is"]
+LEFT = (0, 8, 11)
 
 
 def cells(row):
-    return [row["work"], str(row["threads"]), f"{row['ours'] * 1e3:.2f}", f"{row['stock'] * 1e3:.2f}",
-            f"{row['stock_ratio']:.2f}", f"{row['tuned'] * 1e3:.2f}", f"{row['tuned_ratio']:.2f}",
-            f"{row['share'] * 100:.0f} %" if row["share"] else "", row["variant"]]
+    line = [row["work"], str(row["threads"]), f"{row['ours'] * 1e3:.2f}",
+            f"{row['share'] * 100:.0f} %" if row["share"] else ""]
+    for side in ("stock", "tuned", "compiled"):
+        peer = row.get(side)
+        line += [f"{peer['seconds'] * 1e3:.2f}", f"{peer['ratio']:.2f}"] if peer else ["", ""]
+        if side != "stock":
+            line.append(peer["what"] if peer else "")
+    return line
 
 
 def print_table(rows, markdown):
     table = [HEADER] + [cells(row) for row in rows]
     widths = [max(len(line[i]) for line in table) for i in range(len(HEADER))]
     for number, line in enumerate(table):
-        padded = [x.ljust(w) if i in (0, 8) else x.rjust(w) for i, (x, w) in enumerate(zip(line, widths))]
+        padded = [x.ljust(w) if i in LEFT else x.rjust(w) for i, (x, w) in enumerate(zip(line, widths))]
         print("| " + " | ".join(padded) + " |" if markdown else "  ".join(padded))
         if markdown and number == 0:
             print("|" + "|".join("-" * (w + 2) for w in widths) + "|")
@@ -168,6 +188,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="one case of each work, three rounds, nothing compiled")
     parser.add_argument("--only", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--match", default="", help="only cases whose name contains this, such as 'paper 4000x3.5s'")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="wall",
                         help="wall (default); cpu on a machine that others use, for one thread")
@@ -179,11 +200,13 @@ def main():
         for threads in args.threads:
             peers = {"stock": Peer(args.python, threads, None)}
             if shim:
-                peers["shim"] = Peer(args.python, threads, shim)
+                peers["told"] = Peer(args.python, threads, shim)
             for work in args.only:
                 if work == "ctc" and threads > 1:  # ours runs one sequence on one thread; threads take different ones
                     continue
                 for case in (QUICK if args.quick else WORK)[work]:
+                    if args.match not in " ".join([work, *case.values()]):
+                        continue
                     rows.append(compare(args, peers, work, case, threads))
             for peer in peers.values():
                 peer.close()

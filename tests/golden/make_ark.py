@@ -1,6 +1,6 @@
 """Writes kaldi_forms.ark, kaldi_text.ark and kaldi_expected.ark: one matrix in every form, by Kaldi's own code.
 
-kaldi_native_io is that code with a Python binding (pip install kaldi_native_io; 1.22.5 was used). Keys are
+kaldi_native_io (requirements.txt) is that code with a Python binding. Keys are
 
     float, double         20 x 13 values that look like features
     cm, cm2, cm3          the same, compressed by Kaldi

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# The command line of `linnet features`: what it writes, prints and returns.
+#
+#   features_command.sh LINNET
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+linnet=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# check WANTED_STATUS WANTED_TEXT ARGUMENTS...: the text must be in what `linnet features` prints on either stream.
+check() {
+  local wanted=$1 text=$2 status=0
+  shift 2
+  "$linnet" features "$@" > out 2>&1 < /dev/null || status=$?
+  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
+    fail "$*: status $status, expected $wanted and '$text' in:"
+    cat out
+  fi
+}
+
+# make_wav NAME BYTES: a WAV that does not know its length; any bytes will do as samples.
+make_wav() {
+  {
+    printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
+    head -c "$2" "$linnet"
+  } > "$1"
+}
+
+mkdir data
+for i in 1 2 3 4 5 6; do
+  make_wav "data/u$i.wav" $((10000 * i))
+  echo "u$i u$i.wav" >> data/wav.scp
+  echo "u$i s$((i % 2))" >> data/utt2spk
+done
+
+# The same bytes with any number of threads, and every form. 5000 i samples are 1 + (5000 i - 400) / 160 frames.
+check 0 '6 utterances, 645 frames' -j 1 data -o one.ark --scp one.scp
+check 0 '6 utterances, 645 frames' -j 3 data -o three.ark --scp three.scp
+cmp one.ark three.ark || fail 'another number of threads, other features'
+[[ $(wc -l < one.scp) -eq 6 ]] || fail 'the script file has not six lines'
+for form in cm cm2 cm3; do
+  check 0 '6 utterances' data -o $form.ark --compress $form
+  grep -qa "${form^^} " $form.ark || fail "no $form in $form.ark"
+done
+check 0 '6 utterances' data -o wide.ark --double
+grep -qa 'DM ' wide.ark || fail 'no DM in wide.ark'
+check 0 '6 utterances' data -o text.ark --text --num-mel 10
+[[ $(awk '$1 == "]" || NF >= 10' text.ark | wc -l) -eq 645 ]] || fail 'not 645 rows in text.ark'
+
+# From files and from standard input, the same as from the folder.
+check 0 '1 utterances' data/u3.wav -o file.ark --text
+"$linnet" features - -o pipe.ark --text < data/u3.wav 2> out || fail 'standard input'
+"$linnet" features - --raw s16le -o raw.ark --text < <(tail -c 30000 data/u3.wav) 2> out || fail 'raw standard input'
+cmp <(tail -n +2 file.ark) <(tail -n +2 pipe.ark) || fail 'standard input gives other features'
+cmp file.ark <(sed 's/^stdin/u3/' raw.ark) || fail 'raw input gives other features'
+
+# Normalisation, and statistics that are written and used again.
+check 0 '6 utterances' data -o norm.ark --cmvn utterance --cmvn-variance --text --num-mel 3
+awk 'NF >= 3 { for (i = 1; i <= 3; i++) { sum[i] += $i; square[i] += $i * $i }; n++ }
+  END { for (i = 1; i <= 3; i++) if (sum[i] / n > 1e-4 || sum[i] / n < -1e-4 || square[i] / n < .999 ||
+    square[i] / n > 1.001) exit 1 }' norm.ark || fail 'normalised features are not normalised'
+check 0 '6 utterances' data -o speaker.ark --cmvn speaker --cmvn-stats stats.ark --cmvn-scp stats.scp
+[[ $(cut -d' ' -f1 stats.scp | tr '\n' ' ') == 's0 s1 ' ]] || fail 'statistics not of s0 and s1'
+check 0 '6 utterances' data -o global.ark --cmvn global --cmvn-stats global
+check 0 '6 utterances' data -o again.ark --cmvn global --cmvn-from global
+cmp global.ark again.ark || fail 'given statistics give other features'
+
+# What is lost is named, and the rest is kept.
+cp -r data some
+echo 'u7 /nonexistent/u7.wav' >> some/wav.scp
+echo 'u8 cat data/u1.wav |' >> some/wav.scp
+: > some/u2.wav
+check 1 '3 of 8 utterances were lost' some -o some.ark --scp some.scp
+grep -q 'u7: /nonexistent/u7.wav: No such file' out || fail 'u7 is not named'
+grep -q 'u8: .*--run-commands' out || fail 'u8 is not named'
+[[ $(cut -d' ' -f1 some.scp | tr '\n' ' ') == 'u1 u3 u4 u5 u6 ' ]] || fail 'the rest was not kept'
+check 1 '2 of 8 utterances were lost' some -o run.ark --scp run.scp --run-commands
+grep -q '^u8 ' run.scp || fail 'the command was not run'
+check 1 'none of 1 utterances' some/u2.wav -o none.ark
+[[ ! -e none.ark ]] || fail 'an archive of nothing'
+
+# Wrong command lines.
+check 2 '--out FILE is missing' data
+check 2 'an argument is missing' -o x.ark
+check 2 'exclude one another' data -o x.ark --text --double
+check 2 'not one of cm, cm2, cm3' data -o x.ark --compress zip
+check 2 'not one of none, utterance' data -o x.ark --cmvn me
+check 2 'needs --cmvn global' data -o x.ark --cmvn-from global
+check 2 'would both be called u1' data/u1.wav data/u1.wav -o x.ark
+check 2 'is a folder' data data -o x.ark
+check 1 'neither wav.scp nor feats.scp' . -o x.ark
+check 1 'holds no bin' data -o x.ark --num-mel 300
+check 1 'channel 1 was asked for' data/u1.wav -o x.ark --channel 1
+[[ ! -e x.ark ]] || fail 'written in spite of a wrong command line'
+[[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files were left behind'
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
