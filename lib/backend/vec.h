@@ -39,10 +39,18 @@ typedef float vf_anywhere __attribute__((vector_size(4 * VW), aligned(4), may_al
 
 /* --- Memory. Addresses need the alignment of a float only. */
 
-VEC_INLINE vf vf_set(float x) { return x - (vf){0}; }
-VEC_INLINE vi vi_set(int32_t x) { return x - (vi){0}; }
-VEC_INLINE vf vf_load(const float *x) { return *(const vf_anywhere *)x; }
-VEC_INLINE void vf_store(float *x, vf v) { *(vf_anywhere *)x = v; }
+VEC_INLINE vf vf_set(float x) {
+  return x - (vf){0};
+}
+VEC_INLINE vi vi_set(int32_t x) {
+  return x - (vi){0};
+}
+VEC_INLINE vf vf_load(const float *x) {
+  return *(const vf_anywhere *)x;
+}
+VEC_INLINE void vf_store(float *x, vf v) {
+  *(vf_anywhere *)x = v;
+}
 
 VEC_INLINE vi vi_load(const int32_t *x) {
   vi v;
@@ -52,14 +60,7 @@ VEC_INLINE vi vi_load(const int32_t *x) {
 
 /* -1 in the first n lanes, 0 <= n <= VW. */
 VEC_INLINE vi vi_first(size_t n) {
-  static const int32_t lanes[2 * VW] = {
-#if VW == 16
-      -1, -1, -1, -1, -1, -1, -1, -1,
-#endif
-#if VW >= 8
-      -1, -1, -1, -1,
-#endif
-      -1, -1, -1, -1};
+  static const int32_t lanes[2 * VW] = {[0 ... VW - 1] = -1};
   return vi_load(lanes + VW - n);
 }
 
@@ -98,7 +99,9 @@ VEC_INLINE void vf_store_n(float *x, vf v, size_t n) {
 }
 
 /* The same for the first min(n, VW): a row of n elements from its end, or anywhere in it. */
-VEC_INLINE vf vf_load_part(const float *x, size_t n) { return n >= VW ? vf_load(x) : vf_load_n(x, n); }
+VEC_INLINE vf vf_load_part(const float *x, size_t n) {
+  return n >= VW ? vf_load(x) : vf_load_n(x, n);
+}
 
 VEC_INLINE void vf_store_part(float *x, vf v, size_t n) {
   if (n >= VW)
@@ -109,7 +112,9 @@ VEC_INLINE void vf_store_part(float *x, vf v, size_t n) {
 
 /* --- Lane by lane. Comparisons (a < b and so on) give lanes of 0 or -1. */
 
-VEC_INLINE vf vf_select(vi condition, vf yes, vf no) { return (vf)((condition & (vi)yes) | (~condition & (vi)no)); }
+VEC_INLINE vf vf_select(vi condition, vf yes, vf no) {
+  return (vf)((condition & (vi)yes) | (~condition & (vi)no));
+}
 
 /* b where either is NaN. */
 VEC_INLINE vf vf_max(vf a, vf b) {
@@ -136,7 +141,9 @@ VEC_INLINE vf vf_min(vf a, vf b) {
 #endif
 }
 
-VEC_INLINE vf vf_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }
+VEC_INLINE vf vf_abs(vf x) {
+  return (vf)((vi)x & 0x7fffffff);
+}
 
 VEC_INLINE vf vf_sqrt(vf x) {
 #if defined(__AVX512F__)
@@ -155,7 +162,9 @@ VEC_INLINE vf vf_sqrt(vf x) {
 }
 
 /* Lanes that hold integers to integers. */
-VEC_INLINE vi vi_from(vf x) { return __builtin_convertvector(x, vi); }
+VEC_INLINE vi vi_from(vf x) {
+  return __builtin_convertvector(x, vi);
+}
 
 VEC_INLINE vi vi_max(vi a, vi b) {
 #if defined(__AVX512F__)

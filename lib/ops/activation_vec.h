@@ -1,6 +1,8 @@
 /* Activations on vectors, and the slots made of them. */
 
-VEC_INLINE vf sigmoid_value(vf x) { return 1.0f / (1.0f + vf_exp(-x)); }
+VEC_INLINE vf sigmoid_value(vf x) {
+  return 1.0f / (1.0f + vf_exp(-x));
+}
 
 /* The normal distribution function, and its density times sqrt(2 pi): Phi(-|x|) = t poly(t) exp(-x^2 / 2) / 2 with
  * t = 1 / (1 + p |x|) (Abramowitz, Stegun 1964, 7.1.26, absolute error 7.5e-8). */

@@ -16,16 +16,17 @@
  * outside are stale or zero; they never meet a path that counts.
  *
  * An impossible symbol (-infinity) has a logit of CTC_IMPOSSIBLE. Where the best path is that improbable, where logits
- * are no distribution or excessive, or where there are more frames than an exponent can count, the reference decides. */
+ * are no distribution or excessive, or where there are more frames than an exponent can count, the reference decides.
+ */
 
 enum {
-  CTC_PERIOD = 16,                 /* frames between normalisations */
-  CTC_ZERO = -(1 << 28),           /* exponent of nothing */
-  CTC_IMPROBABLE = -(1 << 21),     /* exponent of a total that is left to the reference */
-  CTC_FRAMES = 1 << 18             /* no more than this, for the same reason */
+  CTC_PERIOD = 16,             /* frames between normalisations */
+  CTC_ZERO = -(1 << 28),       /* exponent of nothing */
+  CTC_IMPROBABLE = -(1 << 21), /* exponent of a total that is left to the reference */
+  CTC_FRAMES = 1 << 18         /* no more than this, for the same reason */
 };
 #define CTC_IMPOSSIBLE (-0x1p21f)
-#define CTC_EXCESSIVE 0x1p18f    /* no largest logit may be beyond */
+#define CTC_EXCESSIVE 0x1p18f /* no largest logit may be beyond */
 
 struct ctc_number {
   vf m;
@@ -47,11 +48,11 @@ struct ctc_row {
 
 struct ctc_vec {
   const struct linnet_ctc *c;
-  size_t chunks;             /* labels / VW, rounded up */
-  struct ctc_chunk *alpha;   /* (frames, chunks) */
-  struct ctc_lead *leads;    /* (frames): alpha of the first blank */
-  struct ctc_row *rows;      /* (frames) */
-  struct ctc_chunk *now;     /* (chunks + 1): alpha or beta of one frame; the last is nothing */
+  size_t chunks;           /* labels / VW, rounded up */
+  struct ctc_chunk *alpha; /* (frames, chunks) */
+  struct ctc_lead *leads;  /* (frames): alpha of the first blank */
+  struct ctc_row *rows;    /* (frames) */
+  struct ctc_chunk *now;   /* (chunks + 1): alpha or beta of one frame; the last is nothing */
   struct ctc_lead lead;
   vi *skip_in, *skip_out;    /* (chunks): 0 where label i may follow i-1, or i+1 follow i, directly; else CTC_ZERO */
   float *logits, *occupancy; /* (chunks * VW): of the labels at one frame */
@@ -62,10 +63,14 @@ struct ctc_vec {
 
 /* --- Numbers */
 
-VEC_INLINE struct ctc_number ctc_nothing(void) { return (struct ctc_number){vf_set(1), vi_set(CTC_ZERO)}; }
+VEC_INLINE struct ctc_number ctc_nothing(void) {
+  return (struct ctc_number){vf_set(1), vi_set(CTC_ZERO)};
+}
 
 /* 2^d for -127 < d < 128, 0 below. */
-VEC_INLINE vf ctc_power(vi d) { return (vf)(vi_max(d + 127, vi_set(0)) << 23); }
+VEC_INLINE vf ctc_power(vi d) {
+  return (vf)(vi_max(d + 127, vi_set(0)) << 23);
+}
 
 VEC_INLINE struct ctc_number ctc_add(struct ctc_number a, struct ctc_number b) {
   vi e = vi_max(a.e, b.e);
@@ -83,7 +88,8 @@ VEC_INLINE struct ctc_number ctc_multiply(struct ctc_number a, struct ctc_number
 
 VEC_INLINE struct ctc_number ctc_normalise(struct ctc_number a) {
   vi bits = (vi)a.m;
-  return (struct ctc_number){(vf)((bits & 0x007fffff) | 0x3f800000), vi_max(a.e + (bits >> 23) - 127, vi_set(CTC_ZERO))};
+  return (struct ctc_number){(vf)((bits & 0x007fffff) | 0x3f800000),
+                             vi_max(a.e + (bits >> 23) - 127, vi_set(CTC_ZERO))};
 }
 
 /* e^x / 2^shift */
@@ -93,7 +99,9 @@ VEC_INLINE struct ctc_number ctc_exp(vf x, int32_t shift) {
 }
 
 /* n_t */
-static int32_t ctc_shift(float largest) { return (int32_t)(largest * 0x1.715476p0f); }
+static int32_t ctc_shift(float largest) {
+  return (int32_t)(largest * 0x1.715476p0f);
+}
 
 /* Lane i is lane i - 1 of `a`; lane 0 is the last lane of `before`. */
 VEC_INLINE struct ctc_number ctc_up(struct ctc_number before, struct ctc_number a) {
@@ -146,12 +154,14 @@ static struct ctc_lead ctc_lead_normalise(struct ctc_lead a) {
   return (struct ctc_lead){a.m, e > CTC_ZERO ? e : CTC_ZERO};
 }
 
-static inline struct ctc_lead ctc_lane(struct ctc_number a, size_t i) { return (struct ctc_lead){a.m[i], a.e[i]}; }
+static inline struct ctc_lead ctc_lane(struct ctc_number a, size_t i) {
+  return (struct ctc_lead){a.m[i], a.e[i]};
+}
 
 /* --- One frame of input */
 
-/* Largest logit and the sum of exponentials; false if the frame has no distribution or is excessive. NaN and +infinity end up in the
- * sum, whatever the largest is. */
+/* Largest logit and the sum of exponentials; false if the frame has no distribution or is excessive. NaN and +infinity
+ * end up in the sum, whatever the largest is. */
 static bool ctc_read_row(size_t symbols, const float *x, struct ctc_row *row, float *sum) {
   const vf lowest = vf_set(-INFINITY), none = vf_set(0);
   size_t full = symbols / VW * VW, rest = symbols - full;

@@ -73,8 +73,8 @@ static void conv_sequence(const struct linnet_conv *c, size_t frames, const floa
                           bool reverse, float *y) {
   for (size_t t = 0; t < frames; t += CONV_SPAN)
     for (size_t i = 0; i < c->channels; i += VW) {
-      struct conv_lanes l = {frames, c->channels, c->kernel, c->channels - i, x + i,
-                             w + i,  bias ? bias + i : NULL, reverse,         y + i};
+      struct conv_lanes l = {frames,  c->channels, c->kernel, c->channels - i, x + i, w + i, bias ? bias + i : NULL,
+                             reverse, y + i};
       conv_span(&l, t, gemm_min(t + CONV_SPAN, frames));
     }
 }

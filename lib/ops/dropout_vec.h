@@ -1,5 +1,5 @@
-/* Dropout, DROPOUT_BLOCK elements of the mask at a time (the mask: dropout.c). A Philox counter takes a lane of 64 bits:
- * the product of its low halves is what one instruction gives, and what is left in high halves does no harm. */
+/* Dropout, DROPOUT_BLOCK elements of the mask at a time (the mask: dropout.c). A Philox counter takes a lane of 64
+ * bits: the product of its low halves is what one instruction gives, and what is left in high halves does no harm. */
 
 enum { DROPOUT_COUNTERS = VW / 2, DROPOUT_BLOCK = 8 * DROPOUT_COUNTERS };
 
@@ -72,8 +72,8 @@ static void dropout_vec(const struct linnet_dropout *d, size_t rows, size_t widt
     if (threshold)
       dropout_draws(d->seed, high, (first + i - skipped) / 8, draws);
     for (size_t j = 0; j < count; j += VW)
-      dropout_lanes(draws + skipped + j, (int32_t)threshold, scale, count - j, x + i + j, residual ? residual + i + j : NULL,
-                    y + i + j);
+      dropout_lanes(draws + skipped + j, (int32_t)threshold, scale, count - j, x + i + j,
+                    residual ? residual + i + j : NULL, y + i + j);
     i += count;
     skipped = 0;
   }

@@ -21,10 +21,10 @@ enum { GEMM_ROWS = 4 };
 #endif
 enum {
   GEMM_COLUMNS = 2 * VW,
-  GEMM_DEPTH = 256,         /* rows of B in a block: a panel of them stays in L1 while GEMM_HEIGHT rows of A pass */
-  GEMM_HEIGHT = 96,         /* multiple of GEMM_ROWS */
-  GEMM_WIDTH = 768,         /* columns of B packed at a time, multiple of GEMM_COLUMNS */
-  GEMM_STRIPS = 192,        /* rows of A packed at a time, multiple of GEMM_HEIGHT */
+  GEMM_DEPTH = 256,  /* rows of B in a block: a panel of them stays in L1 while GEMM_HEIGHT rows of A pass */
+  GEMM_HEIGHT = 96,  /* multiple of GEMM_ROWS */
+  GEMM_WIDTH = 768,  /* columns of B packed at a time, multiple of GEMM_COLUMNS */
+  GEMM_STRIPS = 192, /* rows of A packed at a time, multiple of GEMM_HEIGHT */
   GEMM_WORK = GEMM_DEPTH * (GEMM_WIDTH + GEMM_STRIPS) + 16
 };
 
@@ -35,7 +35,9 @@ static inline size_t gemm_block_size(size_t k, size_t largest, size_t step) {
   return (size + step - 1) / step * step;
 }
 
-static inline size_t gemm_min(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t gemm_min(size_t a, size_t b) {
+  return a < b ? a : b;
+}
 
 /* --- Packing */
 
@@ -71,7 +73,8 @@ static void gemm_pack_transposed(size_t depth, size_t columns, const float *from
 }
 
 /* Panels of `panel` columns from (depth, n) at `from`; row by row, so that what is read is contiguous. */
-VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, const float *from, size_t ld, float *to) {
+VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, const float *from, size_t ld,
+                                   float *to) {
   size_t full = n / panel * panel;
   for (size_t d = 0; d < depth; d++, from += ld, to += panel) {
     for (size_t j = 0; j < full; j += panel)
@@ -92,9 +95,13 @@ static void gemm_pack_panels(bool transposed, size_t depth, size_t n, const floa
       gemm_pack_transposed(depth, gemm_min(GEMM_COLUMNS, n - j), b + j * ldb, ldb, packed + j * depth);
 }
 
-static inline size_t gemm_padded(size_t n) { return (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS; }
+static inline size_t gemm_padded(size_t n) {
+  return (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS;
+}
 
-static size_t pack_b_size_vec(size_t k, size_t n) { return k * gemm_padded(n); }
+static size_t pack_b_size_vec(size_t k, size_t n) {
+  return k * gemm_padded(n);
+}
 
 static void pack_b_vec(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
@@ -216,7 +223,7 @@ VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool pa
 
 #define GEMM_TILE(height)                                                                                              \
   static void gemm_tile_##height(size_t depth, const struct gemm_left *left, const float *a, const float *b,           \
-                                 size_t columns, float *c, size_t ldc, const struct gemm_store *store) {                \
+                                 size_t columns, float *c, size_t ldc, const struct gemm_store *store) {               \
     if (columns == GEMM_COLUMNS)                                                                                       \
       gemm_tile(height, 2, false, depth, left, a, b, columns, c, ldc, store);                                          \
     else if (columns > VW)                                                                                             \
@@ -306,7 +313,9 @@ static void gemm_rows(const struct linnet_gemm *g, size_t n, size_t p, size_t de
   }
 }
 
-static float *gemm_align(float *work) { return (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63); }
+static float *gemm_align(float *work) {
+  return (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
+}
 
 static void gemm_vec(const struct linnet_gemm *g, float *work) {
   float *panels = gemm_align(work), *strips = panels + GEMM_DEPTH * GEMM_WIDTH;

@@ -10,8 +10,8 @@ VEC_INLINE void layernorm_means(const size_t rows, size_t width, const float *x,
     sum[t] = vf_set(0);
   for (size_t c = 0; c < width; c += VW)
     VEC_UNROLL
-    for (size_t t = 0; t < rows; t++)
-      sum[t] += vf_load_part(x + t * width + c, width - c);
+  for (size_t t = 0; t < rows; t++)
+    sum[t] += vf_load_part(x + t * width + c, width - c);
   VEC_UNROLL
   for (size_t t = 0; t < rows; t++)
     mean[t] = vf_sum(sum[t]) / (float)width;
@@ -26,10 +26,10 @@ VEC_INLINE void layernorm_rstds(const size_t rows, size_t width, const float *x,
     sum[t] = none;
   for (size_t c = 0; c < full; c += VW)
     VEC_UNROLL
-    for (size_t t = 0; t < rows; t++) {
-      vf d = vf_load(x + t * width + c) - mean[t];
-      sum[t] += d * d;
-    }
+  for (size_t t = 0; t < rows; t++) {
+    vf d = vf_load(x + t * width + c) - mean[t];
+    sum[t] += d * d;
+  }
   VEC_UNROLL
   for (size_t t = 0; t < rows; t++) {
     vf d = vf_load_n(x + t * width + full, width - full) - mean[t];

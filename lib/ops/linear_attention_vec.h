@@ -126,8 +126,8 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
                     false);
 }
 
-static void attention_apply_vec(const struct linnet_attention_shape *s, size_t rows, const float *q,
-                                const float *state, float *out) {
+static void attention_apply_vec(const struct linnet_attention_shape *s, size_t rows, const float *q, const float *state,
+                                float *out) {
   if (s->width > ATTENTION_WIDTH) {
     linnet_attention_apply_reference(s, rows, q, state, out);
     return;

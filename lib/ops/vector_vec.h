@@ -43,8 +43,8 @@ VEC_INLINE void column_sum_block(size_t rows, size_t width, const size_t vectors
     sum[j] = vf_set(0);
   for (size_t t = 0; t < rows; t++, x += width)
     VEC_UNROLL
-    for (size_t j = 0; j < vectors; j++)
-      sum[j] += vf_load_part(x + j * VW, columns - j * VW);
+  for (size_t j = 0; j < vectors; j++)
+    sum[j] += vf_load_part(x + j * VW, columns - j * VW);
   VEC_UNROLL
   for (size_t j = 0; j < vectors; j++) {
     float *to = sums_add + j * VW;

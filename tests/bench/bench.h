@@ -75,10 +75,10 @@ __attribute__((target("avx512f"))) static void bench_peak_avx512(void *flops) {
     sum[i] = x;
   for (int step = 0; step < BENCH_PEAK_STEPS; step++)
     BENCH_UNROLL
-    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
-      sum[i] = _mm512_fmadd_ps(sum[i], x, x);
-      __asm__("" : "+v"(sum[i]));
-    }
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+    sum[i] = _mm512_fmadd_ps(sum[i], x, x);
+    __asm__("" : "+v"(sum[i]));
+  }
   BENCH_UNROLL
   for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
     sum[0] = _mm512_add_ps(sum[0], sum[i]);
@@ -93,10 +93,10 @@ __attribute__((target("avx2,fma"))) static void bench_peak_avx2(void *flops) {
     sum[i] = x;
   for (int step = 0; step < BENCH_PEAK_STEPS; step++)
     BENCH_UNROLL
-    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
-      sum[i] = _mm256_fmadd_ps(sum[i], x, x);
-      __asm__("" : "+v"(sum[i]));
-    }
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+    sum[i] = _mm256_fmadd_ps(sum[i], x, x);
+    __asm__("" : "+v"(sum[i]));
+  }
   BENCH_UNROLL
   for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
     sum[0] = _mm256_add_ps(sum[0], sum[i]);
@@ -113,13 +113,13 @@ static void bench_peak_generic(void *flops) {
     sum[i] = x;
   for (int step = 0; step < BENCH_PEAK_STEPS; step++)
     BENCH_UNROLL
-    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
 #if defined(__aarch64__)
-      __asm__("fmla %0.4s, %1.4s, %1.4s" : "+w"(sum[i]) : "w"(x));
+    __asm__("fmla %0.4s, %1.4s, %1.4s" : "+w"(sum[i]) : "w"(x));
 #else
-      sum[i] = sum[i] * x + x;
+    sum[i] = sum[i] * x + x;
 #endif
-    }
+  }
   BENCH_UNROLL
   for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
     sum[0] += sum[i];
@@ -178,8 +178,8 @@ static void bench_read(void *user) {
   v4 sum[8] = {{0}};
   for (size_t i = 0; i + 8 <= b->n / 4; i += 8)
     BENCH_UNROLL
-    for (size_t j = 0; j < 8; j++)
-      sum[j] += x[i + j];
+  for (size_t j = 0; j < 8; j++)
+    sum[j] += x[i + j];
   BENCH_UNROLL
   for (size_t j = 1; j < 8; j++)
     sum[0] += sum[j];

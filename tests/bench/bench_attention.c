@@ -1,5 +1,6 @@
-/* Linear attention of the paper's model, 6 heads of 32, on sequences of 1000 frames: GFLOP/s of the products alone
- * (4 width^2 a frame and head forward, 8 backward), and their share of the measured multiply-add peak. */
+/* Linear attention of the paper's model, 6 heads of 32, on one and four sequences of 1000 frames: GFLOP/s of the
+ * products alone (4 width^2 a frame and head forward, 8 backward), and their share of the measured multiply-add peak.
+ */
 #include "bench.h"
 
 enum { HEADS = 6, WIDTH = 32, FRAMES = 1000, SEQUENCES = 4, ROWS = FRAMES * SEQUENCES };
@@ -37,7 +38,7 @@ static void backward(void *user) {
 static void report(const struct run *r, const char *name, bench_fn *body, double rows, double flops_per_frame) {
   double flops = rows * HEADS * WIDTH * WIDTH * flops_per_frame;
   struct bench_result result = bench_share(r->ops->name, body, (void *)r, flops, 0.15);
-  printf("%-9s %-11s %8.1f us %7.1f GFLOP/s  %5.1f %%\n", r->ops->name, name, result.seconds * 1e6,
+  printf("%-9s %-12s %8.1f us %7.1f GFLOP/s  %5.1f %%\n", r->ops->name, name, result.seconds * 1e6,
          flops / result.seconds * 1e-9, 100 * result.share);
 }
 
@@ -53,9 +54,15 @@ static void measure(const struct linnet_ops *ops) {
   r.state = bench_floats(&random, SEQUENCES * state);
   r.work = bench_floats(&random, linnet_attention_backward_work(&r.shape));
   report(&r, "accumulate", accumulate, FRAMES, 2);
-  report(&r, "forward", forward, ROWS, 4);
   report(&r, "apply", apply, FRAMES, 2);
-  report(&r, "backward", backward, ROWS, 8);
+  for (size_t n = 1; n <= SEQUENCES; n *= SEQUENCES) {
+    char name[32];
+    r.pack.sequences = n;
+    snprintf(name, sizeof name, "forward x %zu", n);
+    report(&r, name, forward, (double)n * FRAMES, 4);
+    snprintf(name, sizeof name, "backward x %zu", n);
+    report(&r, name, backward, (double)n * FRAMES, 8);
+  }
   free(r.qkv), free(r.dqkv), free(r.out), free(r.dout), free(r.state), free(r.work);
 }
 

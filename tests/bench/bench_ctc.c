@@ -1,9 +1,7 @@
 /* CTC loss with gradient, T = 800, L = 80: milliseconds a batch, one sequence after the other on one thread. */
 #include "bench.h"
 
-static const struct batch {
-  size_t sequences, symbols;
-} batches[] = {{1, 42}, {16, 42}, {1, 5000}, {16, 5000}};
+static const struct batch { size_t sequences, symbols; } batches[] = {{1, 42}, {16, 42}, {1, 5000}, {16, 5000}};
 
 enum { FRAMES = 800, LABELS = 80 };
 

@@ -49,10 +49,20 @@ static void measure(const struct linnet_ops *ops, const struct product *p) {
   float *c = bench_floats(&random, p->m * p->n), *bias = bench_floats(&random, p->n);
   float *packed = NULL;
   struct run r = {ops, .work = bench_alloc(ops->gemm_work * sizeof(float))};
-  r.g = (struct linnet_gemm){.transpose_a = p->transpose_a, .transpose_b = p->transpose_b, .m = p->m, .n = p->n,
-                             .k = p->k, .a = a, .lda = p->transpose_a ? p->m : p->k, .b = b,
-                             .ldb = p->transpose_b ? p->k : p->n, .c = c, .ldc = p->n, .accumulate = p->accumulate,
-                             .bias = p->bias ? bias : NULL, .activation = p->activation};
+  r.g = (struct linnet_gemm){.transpose_a = p->transpose_a,
+                             .transpose_b = p->transpose_b,
+                             .m = p->m,
+                             .n = p->n,
+                             .k = p->k,
+                             .a = a,
+                             .lda = p->transpose_a ? p->m : p->k,
+                             .b = b,
+                             .ldb = p->transpose_b ? p->k : p->n,
+                             .c = c,
+                             .ldc = p->n,
+                             .accumulate = p->accumulate,
+                             .bias = p->bias ? bias : NULL,
+                             .activation = p->activation};
   if (p->packed && ops->pack_b) {
     packed = bench_alloc(ops->pack_b_size(p->k, p->n) * sizeof(float));
     ops->pack_b(p->transpose_b, p->k, p->n, b, r.g.ldb, packed);

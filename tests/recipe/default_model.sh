@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The model that ships: used when none is named, good on real speech (LINNET_DATA, else that part is left out).
+#
+#   default_model.sh LINNET DATA
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 2 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+linnet=$(realpath "$1")
+data=${LINNET_DATA:-$2}/ljspeech
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset LINNET_MODEL
+
+[[ $("$linnet" info "$here/../../models/english-phonemes.safetensors") == *'CC BY 4.0'* ]] || {
+  echo 'FAILED: linnet info does not tell the licence of the model'
+  exit 1
+}
+command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit 77; }
+flite -voice slt -t 'the sun is shining over the water' -o "$work/flite.wav"
+phones=$("$linnet" transcribe "$work/flite.wav")
+echo "flite: $phones"
+[[ $(wc -w <<< "$phones") -ge 12 ]] || { echo 'FAILED: expected at least 12 phones of 22' && exit 1; }
+
+[[ -s $data/text ]] || { echo "SKIPPED: no real speech in $data" && exit 77; }
+head -n 30 "$data/text" > "$work/text"
+head -n 30 "$data/utt2spk" > "$work/utt2spk"
+awk -v folder="$data" '{print $1, folder "/" $2}' "$data/wav.scp" | head -n 30 > "$work/wav.scp"
+lexicon=$data/../cmudict/cmudict.dict
+awk -v lost="$work/lost" -f "$here/../../recipes/common/words_to_phones.awk" "$lexicon" "$work/text" > "$work/phones"
+for file in wav.scp utt2spk text; do
+  awk 'NR == FNR {keep[$1]; next} $1 in keep' "$work/phones" "$work/$file" > "$work/kept" && mv "$work/kept" "$work/$file"
+done
+"$linnet" transcribe --data "$work" --output "$work/hyp" 2> /dev/null
+"$linnet" score "$work/phones" "$work/hyp"
+rate=$("$linnet" score --bootstrap 0 "$work/phones" "$work/hyp" | awk '/^%PER/ {print int($2)}')
+[[ $rate -le 35 ]] || { echo "FAILED: PER $rate %, expected at most 35" && exit 1; }
