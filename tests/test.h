@@ -74,8 +74,12 @@ static inline uint64_t test_next(struct test_random *r) {
 }
 
 /* Uniform in [-1, 1), and an integer in [0, n). */
-static inline double test_uniform(struct test_random *r) { return (double)(test_next(r) >> 11) * 0x1p-52 - 1; }
-static inline size_t test_below(struct test_random *r, size_t n) { return (size_t)(test_next(r) % n); }
+static inline double test_uniform(struct test_random *r) {
+  return (double)(test_next(r) >> 11) * 0x1p-52 - 1;
+}
+static inline size_t test_below(struct test_random *r, size_t n) {
+  return (size_t)(test_next(r) % n);
+}
 
 static inline void test_fill(struct test_random *r, float *x, size_t n) {
   for (size_t i = 0; i < n; i++)

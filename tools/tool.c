@@ -18,7 +18,8 @@ static atomic_bool line_shown; /* a progress line is on the terminal; messages c
 
 struct poptOption tool_common_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "Worker threads (default: one per processor)", "N"},
-    {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, reference, generic, cblas, avx2, avx512", "NAME"},
+    {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, reference, generic, cblas, avx2, avx512",
+     "NAME"},
     {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "Tell what is being done", NULL},
     POPT_TABLEEND};
 

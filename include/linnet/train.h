@@ -31,8 +31,8 @@ struct linnet_corpus {
   const int *(*labels)(void *user, size_t utterance, size_t *count);
 
   /* Writes normalised features (*frames, num_mel) into `features`, which has room for `capacity` frames (at least 1.25
-   * times frames() + 8). `epoch` counts from 1, and is 0 in validation; it and the utterance are all that augmentation may depend on. On
-   * failure leaves a sentence in `context`, which is the calling worker's own. */
+   * times frames() + 8). `epoch` counts from 1, and is 0 in validation; it and the utterance are all that augmentation
+   * may depend on. On failure leaves a sentence in `context`, which is the calling worker's own. */
   enum linnet_status (*features)(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                  float *features, size_t capacity, size_t *frames);
 
@@ -72,40 +72,40 @@ LINNET_API void linnet_train_settings_default(struct linnet_train_settings *sett
 
 /* What the model will be. Strings are copied. */
 struct linnet_train_model {
-  const char *config;          /* JSON, see docs/model-file.md; "outputs" may be left out */
-  const char *features;        /* JSON, the same */
-  const char *const *symbols;  /* (num_symbols); "<blk>" first */
+  const char *config;         /* JSON, see docs/model-file.md; "outputs" may be left out */
+  const char *features;       /* JSON, the same */
+  const char *const *symbols; /* (num_symbols); "<blk>" first */
   size_t num_symbols;
-  const struct linnet_cmvn *cmvn;     /* for global CMVN, else NULL */
-  const char *const *metadata;        /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL */
-  const char *initial;                /* path of a model of the same shape to start from, or NULL */
+  const struct linnet_cmvn *cmvn; /* for global CMVN, else NULL */
+  const char *const *metadata;    /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL */
+  const char *initial;            /* path of a model of the same shape to start from, or NULL */
   const char *recipe; /* one line on whatever else results depend on (augmentation ...), or NULL: a checkpoint made with
                          another is refused */
 };
 
 /* State after a step; rates over the running epoch. */
 struct linnet_train_step {
-  unsigned epoch;             /* from 1 */
-  uint64_t step;              /* optimiser steps done since the start */
+  unsigned epoch;                 /* from 1 */
+  uint64_t step;                  /* optimiser steps done since the start */
   size_t epoch_step, epoch_steps; /* done and in all in this epoch */
-  size_t frames;              /* input frames of this step */
+  size_t frames;                  /* input frames of this step */
   size_t labels;
-  double loss;                /* negative log likelihood per label, of this step */
-  double gradient_norm;       /* before clipping */
+  double loss;          /* negative log likelihood per label, of this step */
+  double gradient_norm; /* before clipping */
   double learning_rate;
 };
 
 struct linnet_train_epoch {
   unsigned epoch;
   uint64_t step;
-  double train_loss, dev_loss;  /* per label */
-  double dev_error;             /* percent; negative without count_errors */
-  double learning_rate;         /* at the end of the epoch */
+  double train_loss, dev_loss;       /* per label */
+  double dev_error;                  /* percent; negative without count_errors */
+  double learning_rate;              /* at the end of the epoch */
   double train_seconds, dev_seconds; /* wall time, of this process if the epoch was resumed */
-  double total_seconds;         /* of training in all, across interruptions, checkpointed */
-  size_t frames;                /* input frames trained on */
-  size_t infeasible;            /* utterances left out because their labels do not fit into their frames */
-  int best;                     /* this epoch has the best validation result so far */
+  double total_seconds;              /* of training in all, across interruptions, checkpointed */
+  size_t frames;                     /* input frames trained on */
+  size_t infeasible;                 /* utterances left out because their labels do not fit into their frames */
+  int best;                          /* this epoch has the best validation result so far */
 };
 
 /* Called from linnet_trainer_run's thread; a callback that returns non-zero makes the trainer save a checkpoint and

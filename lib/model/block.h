@@ -84,9 +84,6 @@ void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_l
 /* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b. */
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
                             const real *dy, real *dx);
-/* dx alone. */
-void linnet_linear_backward_input(const struct linnet_pass *pass, const struct linnet_linear *l, const real *dy,
-                                  real *dx);
 
 /* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */
 void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,

@@ -31,28 +31,16 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
   linnet_linear_forward(pass, &second, saved->active, LINNET_IDENTITY, y);
 }
 
-/* What dropout zeroed of a ReLU's output reads as 0 in `active`, where the slope is 0: the mask is not needed again, and
- * its scale can be a factor of dy, which is narrower. */
-static void scale_for_dropout(const struct linnet_pass *pass, real *dy) {
-  const real scale = (real)(1 / (1 - pass->shard->dropout));
-  for (size_t i = 0; pass->shard->dropout > 0 && i < pass->frames * pass->width; i++)
-    dy[i] *= scale;
-}
-
+/* Where dropout zeroed a ReLU's output its slope reads as 0, and so is the gradient that comes in. */
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
-  bool relu = config->activation == LINNET_RELU;
   real *d = pass->wide;
-  linnet_linear_backward(pass, &second, saved->active, dy, NULL);
-  if (relu)
-    scale_for_dropout(pass, dy);
-  linnet_linear_backward_input(pass, &second, dy, d);
-  if (!relu)
-    linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);
-  pass->network->ops->activation_backward(config->activation, pass->frames * first.out,
-                                          relu ? saved->active : saved->hidden, d, d);
+  const real *at = config->activation == LINNET_RELU ? saved->active : saved->hidden;
+  linnet_linear_backward(pass, &second, saved->active, dy, d);
+  linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);
+  pass->network->ops->activation_backward(config->activation, pass->frames * first.out, at, d, d);
   linnet_linear_backward(pass, &first, x, d, dx);
 }
 

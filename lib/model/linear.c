@@ -35,8 +35,12 @@ static void weight_gradient(const struct linnet_pass *pass, const struct linnet_
   pass->network->ops->gemm(&g, pass->work);
 }
 
-void linnet_linear_backward_input(const struct linnet_pass *pass, const struct linnet_linear *l, const real *dy,
-                                  real *dx) {
+void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
+                            const real *dy, real *dx) {
+  weight_gradient(pass, l, x, dy);
+  pass->network->ops->column_sum(pass->frames, l->out, dy, pass->gradients + l->bias);
+  if (!dx)
+    return;
   struct linnet_gemm g = {.m = pass->frames,
                           .n = l->in,
                           .k = l->out,
@@ -47,14 +51,6 @@ void linnet_linear_backward_input(const struct linnet_pass *pass, const struct l
                           .c = dx,
                           .ldc = l->in};
   pass->network->ops->gemm(&g, pass->work);
-}
-
-void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                            const real *dy, real *dx) {
-  weight_gradient(pass, l, x, dy);
-  pass->network->ops->column_sum(pass->frames, l->out, dy, pass->gradients + l->bias);
-  if (dx)
-    linnet_linear_backward_input(pass, l, dy, dx);
 }
 
 void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,

@@ -3,7 +3,9 @@
 #define SQRT_HALF ((real)0.70710678118654752440)
 #define INV_SQRT_2PI ((real)0.39894228040143267794)
 
-static real sigmoid(real x) { return 1 / (1 + real_exp(-x)); }
+static real sigmoid(real x) {
+  return 1 / (1 + real_exp(-x));
+}
 
 /* GELU is x times the normal distribution function (Hendrycks, Gimpel 2016); SiLU is x * sigmoid(x). */
 static real value(enum linnet_activation f, real x) {
@@ -39,8 +41,7 @@ void linnet_activation_forward_reference(enum linnet_activation f, size_t n, con
     y[i] = value(f, x[i]);
 }
 
-void linnet_activation_backward_reference(enum linnet_activation f, size_t n, const real *x, const real *dy,
-                                          real *dx) {
+void linnet_activation_backward_reference(enum linnet_activation f, size_t n, const real *x, const real *dy, real *dx) {
   for (size_t i = 0; i < n; i++)
     dx[i] = dy[i] * slope(f, x[i]);
 }

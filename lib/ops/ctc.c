@@ -15,9 +15,9 @@
 struct lattice {
   size_t frames, states;
   const struct linnet_ctc *c;
-  double *alpha;          /* (frames, states) */
-  double *beta, *next;    /* (states) each */
-  double *log_p;          /* (symbols): log-softmax of one frame */
+  double *alpha;       /* (frames, states) */
+  double *beta, *next; /* (states) each */
+  double *log_p;       /* (symbols): log-softmax of one frame */
 };
 
 size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels) {
@@ -31,7 +31,9 @@ size_t linnet_ctc_min_frames(const int *label, size_t labels) {
   return frames;
 }
 
-static int symbol_of(const struct linnet_ctc *c, size_t state) { return state % 2 ? c->label[state / 2] : 0; }
+static int symbol_of(const struct linnet_ctc *c, size_t state) {
+  return state % 2 ? c->label[state / 2] : 0;
+}
 
 static bool may_skip(const struct linnet_ctc *c, size_t state) {
   return state % 2 && state >= 3 && c->label[state / 2] != c->label[state / 2 - 1];

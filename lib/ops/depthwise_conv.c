@@ -8,8 +8,8 @@ static bool tap(size_t frames, size_t t, size_t j, size_t half, size_t *input) {
   return true;
 }
 
-static void forward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w,
-                             const real *bias, real *y) {
+static void forward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w, const real *bias,
+                             real *y) {
   size_t width = c->channels, input;
   for (size_t t = 0; t < frames; t++) {
     for (size_t i = 0; i < width; i++)
@@ -21,8 +21,8 @@ static void forward_sequence(const struct linnet_conv *c, size_t frames, const r
   }
 }
 
-static void backward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w,
-                              const real *dy, real *dx, real *dw_add, real *dbias_add) {
+static void backward_sequence(const struct linnet_conv *c, size_t frames, const real *x, const real *w, const real *dy,
+                              real *dx, real *dw_add, real *dbias_add) {
   size_t width = c->channels, input;
   for (size_t i = 0; i < frames * width; i++)
     dx[i] = 0;

@@ -8,6 +8,8 @@ void linnet_dropout_reference(const struct linnet_dropout *d, size_t rows, size_
                               const real *residual, real *y);
 
 /* An element is dropped where its 16-bit draw is below this. */
-static inline uint32_t linnet_dropout_threshold(double rate) { return (uint32_t)(rate * 65536 + 0.5); }
+static inline uint32_t linnet_dropout_threshold(double rate) {
+  return (uint32_t)(rate * 65536 + 0.5);
+}
 
 #endif

@@ -9,8 +9,12 @@
  */
 #include "ops/linear_attention.h"
 
-static real phi(real x) { return x > 0 ? x + 1 : real_exp(x); }
-static real phi_slope(real x) { return x > 0 ? 1 : real_exp(x); }
+static real phi(real x) {
+  return x > 0 ? x + 1 : real_exp(x);
+}
+static real phi_slope(real x) {
+  return x > 0 ? 1 : real_exp(x);
+}
 
 static void accumulate_row(size_t width, const real *k, const real *v, real *state) {
   real *z = state + width * width;
