@@ -106,7 +106,8 @@ static bool create_trainer(struct run *run) {
   const char **symbols = calloc(count, sizeof *symbols);
   for (size_t i = 0; symbols && i < count; i++)
     symbols[i] = linnet_symbols_name(run->symbols, (int)i);
-  struct linnet_train_model model = {.config = run->config.model,
+  struct linnet_train_model model = {.source = options.config,
+                                     .config = run->config.model,
                                      .features = run->config.features,
                                      .symbols = symbols,
                                      .num_symbols = count,

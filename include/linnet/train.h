@@ -72,6 +72,7 @@ LINNET_API void linnet_train_settings_default(struct linnet_train_settings *sett
 
 /* What the model will be. Strings are copied. */
 struct linnet_train_model {
+  const char *source;         /* where config and features are from, for messages; may be NULL */
   const char *config;         /* JSON, see docs/model-file.md; "outputs" may be left out */
   const char *features;       /* JSON, the same */
   const char *const *symbols; /* (num_symbols); "<blk>" first */

@@ -89,19 +89,20 @@ static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linne
 }
 
 static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model) {
+  const char *source = model->source ? model->source : "training";
   linnet_config_default(&t->config);
   linnet_feature_config_default(&t->features);
-  LINNET_TRY(linnet_config_parse(t->context, model->config, "config", &t->config));
-  LINNET_TRY(linnet_feature_config_parse(t->context, model->features, "features", &t->features));
+  LINNET_TRY(linnet_config_parse(t->context, model->config, source, &t->config));
+  LINNET_TRY(linnet_feature_config_parse(t->context, model->features, source, &t->features));
   if (t->config.outputs == 0)
     t->config.outputs = model->num_symbols;
   if (t->config.outputs != model->num_symbols)
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "config: outputs is %zu, but there are %zu symbols",
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: outputs is %zu, but there are %zu symbols", source,
                        t->config.outputs, model->num_symbols);
   if (t->config.input_dim != (size_t)t->features.fbank.num_mel)
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "config: input_dim is %zu, but features have num_mel %d",
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: input_dim is %zu, but features have num_mel %d", source,
                        t->config.input_dim, t->features.fbank.num_mel);
-  LINNET_TRY(linnet_config_validate(t->context, "config", &t->config));
+  LINNET_TRY(linnet_config_validate(t->context, source, &t->config));
   LINNET_TRY(copy_symbols(t, model));
   LINNET_TRY(copy_metadata(t, model->metadata));
   LINNET_TRY(copy_cmvn(t, model->cmvn));

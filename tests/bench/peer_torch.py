@@ -104,15 +104,14 @@ class Peer(nn.Module):
         self.pre = config["norm"] == "pre"
         self.net = reference
         self.rate = config["dropout"]
-        self.qkv = nn.ModuleList()
         for layer in reference.layers:
             a = layer.attention
             joined = nn.Linear(config["width"], 3 * config["width"])
             with torch.no_grad():
                 joined.weight.copy_(torch.cat([a.query.weight, a.key.weight, a.value.weight]))
                 joined.bias.copy_(torch.cat([a.query.bias, a.key.bias, a.value.bias]))
-            self.qkv.append(joined)
             a.query = a.key = a.value = None
+            a.joined = joined
         table = torch_model.sinusoidal_positions(4096, config["width"], torch.float32)
         self.register_buffer("positions", table, persistent=False)
 
@@ -129,9 +128,9 @@ class Peer(nn.Module):
         normaliser = q @ k.sum(2).unsqueeze(3) + torch_model.ATTENTION_EPSILON
         return ((q @ state) / normaliser).transpose(1, 2)
 
-    def attention(self, i, x, mask):
-        q, k, v = self.qkv[i](x).unflatten(-1, (3, self.heads, -1)).unbind(-3)
-        return self.net.layers[i].attention.output(self.attend(q, k, v, mask).flatten(-2))
+    def attention(self, module, x, mask):
+        q, k, v = module.joined(x).unflatten(-1, (3, self.heads, -1)).unbind(-3)
+        return module.output(self.attend(q, k, v, mask).flatten(-2))
 
     def depthwise(self, module, x, mask):
         if mask is not None:
@@ -155,14 +154,17 @@ class Peer(nn.Module):
     def add_positions(self, x):
         return x + self.positions[:x.shape[-2]]
 
+    def layer(self, layer, x, mask):
+        x = self.residual(layer.norm1, lambda y: self.attention(layer.attention, y, mask), x)
+        if layer.convolution is not None:
+            x = x + self.drop(self.convolution(layer.convolution, x, mask))
+        return self.residual(layer.norm2, lambda y: self.feed_forward(layer.feed_forward, y), x)
+
     def forward(self, x, mask=None):
         """(B, T, stacked dim) -> logits (B, T, V)"""
         x = self.drop(self.add_positions(self.net.input(x)))
-        for i, layer in enumerate(self.net.layers):
-            x = self.residual(layer.norm1, lambda y: self.attention(i, y, mask), x)
-            if layer.convolution is not None:
-                x = x + self.drop(self.convolution(layer.convolution, x, mask))
-            x = self.residual(layer.norm2, lambda y: self.feed_forward(layer.feed_forward, y), x)
+        for layer in self.net.layers:
+            x = self.layer(layer, x, mask)
         return self.net.output(self.net.norm(x) if self.pre else x)
 
 
@@ -184,6 +186,22 @@ class Packed(Peer):
     def depthwise(self, module, x, mask):
         depthwise = super().depthwise
         return torch.cat([depthwise(module, part, None) for part in x.split(self.lengths, 1)], 1)
+
+
+class PackedCompiled(Packed):
+    """What lies between attention and convolution, which loop over utterances, is compiled, once for all layers."""
+
+    def __init__(self, config, reference):
+        super().__init__(config, reference)
+        self.layer = torch.compile(super().layer, dynamic=False)
+
+    @torch.compiler.disable
+    def attend(self, q, k, v, mask):
+        return super().attend(q, k, v, mask)
+
+    @torch.compiler.disable
+    def depthwise(self, module, x, mask):
+        return super().depthwise(module, x, mask)
 
 
 class Authors(nn.Module):
@@ -330,15 +348,14 @@ def make_training(network, set_name, variant):
         nll = torch_model.ctc_nll(log_probs, offsets, [x.tolist() for x in batch.labels])
         expected = torch_model.batch_loss(nll, [x.tolist() for x in batch.labels])[2]
     library = variant == "authors" and has_authors_library(config)
-    kinds = {"authors": Authors if library else AuthorsRestated, "packed": Packed}
+    kinds = {"authors": Authors if library else AuthorsRestated, "packed": Packed, "compiled": PackedCompiled}
     model = kinds.get(variant, Peer)(config, reference)
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4, foreach=variant != "authors" or None)
-    run = torch.compile(model, dynamic=False) if variant == "compiled" else model
-
     def loss_of():
         if variant == "one-by-one":
-            return one_by_one_loss(run, batch)
-        loss = packed_loss(run, batch) if variant == "packed" else padded_loss(run, batch, library)
+            return one_by_one_loss(model, batch)
+        packed = isinstance(model, Packed)
+        loss = packed_loss(model, batch) if packed else padded_loss(model, batch, library)
         if loss.requires_grad:
             loss.backward()
         return loss.detach()
