@@ -4,7 +4,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 if(LINNET_CUDA)
-  message(FATAL_ERROR "LINNET_CUDA is ON, but this version of Linnet has no CUDA backend yet (issue 6). "
+  message(FATAL_ERROR "LINNET_CUDA is ON, but this version of Linnet has no CUDA backend. "
     "Configure with another preset, or with -DLINNET_CUDA=OFF.")
 endif()
 

@@ -8,11 +8,30 @@
 
 #define MODEL_NAME "english-phonemes.safetensors"
 
+enum { PATH_BYTES = 4096 };
+
+/* The model beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. */
+static bool beside_program(char path[PATH_BYTES]) {
+  static const char relative[] = "/../share/linnet/models/" MODEL_NAME;
+  ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - sizeof relative);
+  if (length <= 0 || (size_t)length >= PATH_BYTES - sizeof relative)
+    return false;
+  path[length] = '\0';
+  char *slash = strrchr(path, '/');
+  if (!slash)
+    return false;
+  strcpy(slash, relative);
+  return access(path, R_OK) == 0;
+}
+
 char *tool_find_model(const char *named) {
   static const char *const shipped[] = {LINNET_MODEL_DIR "/" MODEL_NAME, LINNET_SOURCE_MODEL_DIR "/" MODEL_NAME};
   const char *model = named ? named : getenv("LINNET_MODEL");
+  char path[PATH_BYTES];
   if (model && *model)
     return strdup(model);
+  if (beside_program(path))
+    return strdup(path);
   for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++)
     if (access(shipped[i], R_OK) == 0)
       return strdup(shipped[i]);

@@ -193,6 +193,8 @@ class PackedCompiled(Packed):
 
     def __init__(self, config, reference):
         super().__init__(config, reference)
+        import torch._inductor.config as inductor
+        inductor.fallback_random = True  # its own generator is slower
         self.layer = torch.compile(super().layer, dynamic=False)
 
     @torch.compiler.disable

@@ -50,12 +50,17 @@ train() { # EXP THREADS; replaces the shell that runs it
 for kill in 1 2 3 4 5 6; do
   train parts 2 2>> parts.log &
   process=$!
-  sleep "0.$((1 + kill))"
+  lines=$([[ -s parts/log.jsonl ]] && wc -l < parts/log.jsonl || echo 0)
+  until [[ -s parts/log.jsonl && $(wc -l < parts/log.jsonl) -gt $lines ]] || ! kill -0 $process 2> /dev/null; do
+    sleep "0.0$((1 + kill))"
+  done
   kill -9 $process 2> /dev/null || true
   wait $process 2> /dev/null || true
 done
 (train parts 2) 2>> parts.log || fail "training does not go on: $(tail -n 1 parts.log)"
-echo "killed 6 times, continued $(grep -c '^continuing' parts.log) times after the first epoch"
+continued=$(grep -c '^continuing' parts.log || true)
+echo "killed 6 times, continued $continued times after the first epoch"
+[[ $continued -ge 3 ]] || fail 'training was hardly ever continued'
 cmp whole/model.safetensors parts/model.safetensors || fail 'the model after kill -9 differs'
 [[ $(wc -l < whole/log.jsonl) -eq 12 && $(wc -l < parts/log.jsonl) -eq 12 ]] || fail "logs of 12 epochs have $(wc -l < whole/log.jsonl) and $(wc -l < parts/log.jsonl) lines"
 
@@ -73,13 +78,13 @@ wait $process || fail "training failed: $(cat busy.log)"
 
 train stopped 1 2> stopped.log &
 process=$!
-sleep 0.5
-kill -INT $process
+until [[ -e stopped/checkpoint.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.02; done
+kill -INT $process 2> /dev/null || true
 status=0
 wait $process || status=$?
-if [[ $status -ne 0 ]]; then # else it was faster than the signal
-  [[ $status -eq 130 && ( -s stopped/checkpoint.safetensors || ! -e stopped ) ]] || fail "status $status after SIGINT"
-fi
+[[ $status -eq 130 || $status -eq 0 ]] || fail "status $status after SIGINT: $(cat stopped.log)" # 0: it had ended
+(train stopped 2) 2>> stopped.log || fail "training does not go on: $(tail -n 1 stopped.log)"
+cmp whole/model.safetensors stopped/model.safetensors || fail 'the model after SIGINT differs'
 
 # --- transcription
 
