@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains the same model with linnet and with PyTorch (train_torch.py), on the same features and the same batches in the
-# same order, and prints both curves side by side.
+# Trains the same model with linnet and with PyTorch (train_torch.py), from the same initial weights, on the same features
+# and the same batches in the same order, and prints both curves side by side.
 #
 #   compare_training.sh --train DIR --dev DIR --out DIR [--model JSON] [--epochs N] [--threads N] [--every N]
 #
@@ -44,9 +44,13 @@ cat > "$out/config.json" << END
  "training": {"learning_rate": 1e-3, "warmup_steps": 200, "plateau_patience": 1000000, "clip_norm": 1,
               "batch_frames": 4000, "epochs": $epochs, "keep_models": 0}}
 END
-rm -rf "$out/linnet" "$out/torch"
-"$linnet" train --train "$out/train" --dev "$out/dev" --exp "$out/linnet" --config "$out/config.json" --batches \
-  --threads "$threads"
+rm -rf "$out/linnet" "$out/torch" "$out/initial"
+cut -d' ' -f2- "$out/train/phones" "$out/dev/phones" | tr ' ' '\n' | sort -u > "$out/symbols"
+# Both start from the same weights: those of a training whose steps are too small to be seen.
+"$linnet" train --train "$out/dev" --dev "$out/dev" --symbols "$out/symbols" --exp "$out/initial" --threads "$threads" \
+  --config "$out/config.json" --set learning_rate=1e-12 --set min_learning_rate=0 --set epochs=1 2> /dev/null
+"$linnet" train --train "$out/train" --dev "$out/dev" --symbols "$out/symbols" --exp "$out/linnet" --batches \
+  --config "$out/config.json" --initial "$out/initial/model.safetensors" --threads "$threads"
 
 "$linnet" info --json "$out/linnet/model.safetensors" > "$out/model.json"
 "$python" - "$out" << 'END'
@@ -65,7 +69,7 @@ END
 "$python" "$here/train_torch.py" --config "$out/torch.json" --train-features "$out/train/feats.scp" \
   --train-labels "$out/train.labels" --dev-features "$out/dev/feats.scp" --dev-labels "$out/dev.labels" \
   --batches "$out/linnet/batches.txt" --epochs "$epochs" --lr 1e-3 --warmup 200 --clip 1 --threads "$threads" \
-  --out "$out/torch"
+  --init "$out/initial/model.safetensors" --out "$out/torch"
 
 "$python" - "$out" << 'END'
 import json, sys
