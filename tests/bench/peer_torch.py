@@ -411,8 +411,9 @@ def make(work, network, set_name, variant):
 
 
 def measure(call, seconds):
-    """Medians of wall and process CPU time of a call, over calls of about `seconds`."""
+    """Medians of wall and process CPU time of a call, over calls of about `seconds` after one that warms up."""
     walls, cpus = [], []
+    call()
     start = time.perf_counter()
     while not walls or time.perf_counter() - start < seconds:
         wall, cpu = time.perf_counter(), time.process_time()
