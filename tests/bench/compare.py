@@ -1,5 +1,5 @@
 """Linnet against PyTorch, in turns: each round runs ours and the peers one after the other, and what counts is the
-median of the rounds' ratios.
+median of the rounds' ratios; the smallest and largest are shown beside it.
 
     compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--only encoder training ctc] [--threads 1 2] [--markdown]
 
@@ -139,8 +139,8 @@ def compare(args, peers, work, case, threads):
            "share": statistics.median(shares) if shares else None,
            "ours": statistics.median(one["ours"][args.clock] for one in rounds)}
     for side, (name, variant) in sides.items():
-        row[side] = {"seconds": statistics.median(one[side][args.clock] for one in rounds),
-                     "ratio": statistics.median(one[side][args.clock] / one["ours"][args.clock] for one in rounds),
+        ratios = [one[side][args.clock] / one["ours"][args.clock] for one in rounds]
+        row[side] = {"seconds": statistics.median(one[side][args.clock] for one in rounds), "ratios": ratios,
                      "what": variant + (", MKL told" if name == "told" else "")}
     return row
 
@@ -152,12 +152,16 @@ HEADER = ["work", "threads", "ours ms", "of peak", "stock ms", "ratio", "tuned m
 LEFT = (0, 8, 11)
 
 
+def ratio_text(ratios):
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
 def cells(row):
     line = [row["work"], str(row["threads"]), f"{row['ours'] * 1e3:.2f}",
             f"{row['share'] * 100:.0f} %" if row["share"] else ""]
     for side in ("stock", "tuned", "compiled"):
         peer = row.get(side)
-        line += [f"{peer['seconds'] * 1e3:.2f}", f"{peer['ratio']:.2f}"] if peer else ["", ""]
+        line += [f"{peer['seconds'] * 1e3:.2f}", ratio_text(peer["ratios"])] if peer else ["", ""]
         if side != "stock":
             line.append(peer["what"] if peer else "")
     return line
