@@ -25,7 +25,7 @@ build_linnet() {
 		die "the build failed: see build-recipe.log"
 	rm -f "$linnet_root/build-recipe.log"
 	# shellcheck disable=SC2034 # for the recipe that sources this
-	linnet=$(find "$linnet_root/build/release" -maxdepth 2 -type f -name linnet -perm -u+x | head -n 1)
+	linnet=$(find "$linnet_root/build/release" -maxdepth 2 -type f -name linnet -perm -u+x -print -quit)
 }
 
 # The commit that results belong to, with "+" if the tree was changed.
@@ -37,7 +37,7 @@ commit() {
 }
 
 processor() {
-	sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1
+	awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo 2>/dev/null
 }
 
 # Runs a command whose output goes to a file that appears only when it succeeded: into FILE COMMAND...

@@ -29,7 +29,7 @@ echo "flite: $phones"
 [[ -s $data/text ]] || { echo "SKIPPED: no real speech in $data" && exit 77; }
 head -n 30 "$data/text" > "$work/text"
 head -n 30 "$data/utt2spk" > "$work/utt2spk"
-awk -v folder="$data" '{print $1, folder "/" $2}' "$data/wav.scp" | head -n 30 > "$work/wav.scp"
+awk -v folder="$data" 'NR <= 30 {print $1, folder "/" $2}' "$data/wav.scp" > "$work/wav.scp"
 lexicon=$data/../cmudict/cmudict.dict
 awk -v lost="$work/lost" -f "$here/../../recipes/common/words_to_phones.awk" "$lexicon" "$work/text" > "$work/phones"
 for file in wav.scp utt2spk text; do
