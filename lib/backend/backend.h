@@ -60,11 +60,72 @@ struct linnet_conv {
   size_t channels, kernel;
 };
 
-/* Linear attention on packed sequences (Katharopoulos et al. 2020, eq. 5), heads side by side:
- * q, k, v, out are (T, heads * width) with leading dimension ld (q, k, v) and heads * width (out). */
-struct linnet_attention_shape {
-  size_t heads, width;
-  size_t ld;
+/* Kinds of attention, the rows of linnet_ops.attention. Their names and traits: ops/attention.h. */
+enum linnet_attention_kind {
+  LINNET_ATTENTION_LINEAR,
+  LINNET_ATTENTION_CAUSAL_LINEAR,
+  LINNET_ATTENTION_SOFTMAX,
+  LINNET_ATTENTION_CAUSAL_SOFTMAX,
+  LINNET_ATTENTION_LSH,
+  LINNET_ATTENTION_CAUSAL_LSH,
+  LINNET_ATTENTION_KINDS
+};
+
+/* What linear attention applies to queries and keys; see ops/feature_map.h. */
+enum linnet_feature_map {
+  LINNET_MAP_ELU, /* elu(x) + 1 */
+  LINNET_MAP_RELU,
+  LINNET_MAP_POLYNOMIAL,
+  LINNET_MAP_FOURIER,
+  LINNET_MAP_POSITIVE,
+  LINNET_MAP_IDENTITY /* they were mapped before */
+};
+
+/* Forms of causal linear attention, one function; see ops/causal_attention.h. */
+enum linnet_causal_form {
+  LINNET_CAUSAL_CHUNKED,
+  LINNET_CAUSAL_STATE,
+  LINNET_CAUSAL_PARALLEL_STATE,
+  LINNET_CAUSAL_ATTENTION,
+  LINNET_CAUSAL_FORMS
+};
+
+/* Hashing of LSH attention; see ops/lsh_attention.h. Buckets depend on (seed, step, site, round) and the queries. */
+struct linnet_lsh {
+  size_t rounds, buckets, chunk;
+  uint64_t seed;
+  uint32_t step, site;
+};
+
+/* Attention on packed sequences, heads side by side: q, k are (T, heads * key_width) with leading dimension key_ld,
+ * v is (T, heads * width) with value_ld, out is (T, heads * width) with out_ld; gradients lie as what they belong to.
+ */
+struct linnet_attention {
+  size_t heads;
+  size_t key_width; /* of a head's queries and keys; linear attention: as the op's own map sees them */
+  size_t width;     /* of a head's values */
+  size_t key_ld, value_ld, out_ld;
+  enum linnet_feature_map map;  /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
+  enum linnet_causal_form form; /* causal linear */
+  size_t chunk;                 /* rows per chunk of the chunked form */
+  struct linnet_lsh lsh;
+};
+
+/* One kind of attention. `saved` is what forward keeps for backward besides its arguments. Kinds with shared keys take
+ * no k, and backward writes no dk: dq is the gradient of both. */
+struct linnet_attention_ops {
+  size_t (*saved_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
+  size_t (*work_bytes)(const struct linnet_attention *a, size_t longest); /* frames of the longest sequence */
+  void (*forward)(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                  const real *v, void *saved, real *out, void *work);
+  void (*backward)(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                   const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
+                   void *work);
+  /* Causal kinds, one frame of one sequence: q, k, v, out are one row; `state` holds what `steps` frames before this
+   * one left (zeros at first) and is updated. NULL slots: not causal. */
+  size_t (*state_size)(const struct linnet_attention *a, size_t steps);
+  void (*step)(const struct linnet_attention *a, size_t steps, const real *q, const real *k, const real *v, real *state,
+               real *out);
 };
 
 /* The terms of one Adam or RAdam update; see ops/optimizer.h. */
@@ -120,19 +181,14 @@ struct linnet_ops {
   void (*conv_backward)(const struct linnet_conv *c, const struct linnet_pack *p, const real *x, const real *w,
                         const real *dy, real *dx, real *dw_add, real *dbias_add);
 
-  /* --- ops/linear_attention.h. `state` of a sequence: per head S (width, width) then z (width).
-   * accumulate adds rows of keys and values to the state; apply reads queries against it. */
-  void (*attention_accumulate)(const struct linnet_attention_shape *s, size_t rows, const real *k, const real *v,
-                               real *state_add);
-  void (*attention_apply)(const struct linnet_attention_shape *s, size_t rows, const real *q, const real *state,
-                          real *out);
-  /* Forward over a packed batch: both of the above per sequence; `state` (sequences, state size) is kept for backward,
-   * which takes dout (T, heads * width) and writes dq, dk, dv with leading dimension ld. */
-  void (*attention_forward)(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
-                            const real *k, const real *v, real *state, real *out);
-  void (*attention_backward)(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
-                             const real *k, const real *v, const real *state, const real *out, const real *dout,
-                             real *dq, real *dk, real *dv, real *work);
+  /* --- ops/attention.h: one row for each kind, by enum linnet_attention_kind */
+  const struct linnet_attention_ops *attention[LINNET_ATTENTION_KINDS];
+
+  /* --- ops/linear_attention.h: linear attention in parts. `state` of a sequence: per head S (key_width, width), then
+   * z (key_width). accumulate adds rows of keys and values to the state; apply reads queries against it. */
+  void (*linear_accumulate)(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
+                            real *state_add);
+  void (*linear_apply)(const struct linnet_attention *a, size_t rows, const real *q, const real *state, real *out);
 
   /* --- ops/log_softmax.h: rows of `width`; y may be x. */
   void (*log_softmax)(size_t rows, size_t width, const real *x, real *y);
@@ -149,11 +205,10 @@ struct linnet_ops {
   void (*column_sum)(size_t rows, size_t width, const real *x, real *sums_add); /* sums += sum of rows */
 };
 
-/* Elements of `work` and of state. */
-static inline size_t linnet_attention_state_size(const struct linnet_attention_shape *s) {
-  return s->heads * s->width * (s->width + 1);
+/* Elements of the state of linear attention. */
+static inline size_t linnet_linear_state_size(const struct linnet_attention *a) {
+  return a->heads * a->key_width * (a->width + 1);
 }
-size_t linnet_attention_backward_work(const struct linnet_attention_shape *s);
 size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels);
 
 /* The CPU table by name: "auto" picks the best that this processor runs. NULL: unknown name, or not runnable here.

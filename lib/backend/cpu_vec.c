@@ -39,10 +39,10 @@
   .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
   .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \
   .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
-  .conv_backward = conv_backward_vec, .attention_accumulate = attention_accumulate_vec,                                \
-  .attention_apply = attention_apply_vec, .attention_forward = attention_forward_vec,                                  \
-  .attention_backward = attention_backward_vec, .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec,  \
-  .sum_of_squares = sum_of_squares_vec, .add = add_vec, .column_sum = column_sum_vec
+  .conv_backward = conv_backward_vec, .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec},                \
+  .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec, .log_softmax = log_softmax_vec,        \
+  .ctc = ctc_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec, .add = add_vec,                          \
+  .column_sum = column_sum_vec
 
 extern const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET);
 

@@ -1,47 +1,67 @@
-/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The three input maps are one product: their
- * weights lie side by side as (3 D, D). */
+/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The input maps are one product: their
+ * weights lie side by side as (3 D, D), or (2 D, D) without keys. */
+#include "model/attention.h"
 #include "model/block.h"
 
-static struct linnet_attention_shape shape_of(const struct linnet_pass *pass) {
-  size_t heads = pass->network->config->heads;
-  return (struct linnet_attention_shape){.heads = heads, .width = pass->width / heads, .ld = 3 * pass->width};
+/* Where queries, keys and values begin in a row. */
+struct columns {
+  size_t total, key, value;
+};
+
+static struct columns columns_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  size_t total = linnet_attention_columns(pass->network->config, s->layer);
+  return (struct columns){total, pass->width, total - pass->width};
 }
 
-static struct linnet_linear input_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
-  return (struct linnet_linear){pass->width, 3 * pass->width, o->qkv, o->qkv_bias};
+static struct linnet_linear input_map(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return (struct linnet_linear){pass->width, columns_of(pass, s).total, s->offsets->qkv, s->offsets->qkv_bias};
 }
 
-static struct linnet_linear output_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
-  return (struct linnet_linear){pass->width, pass->width, o->attention_output, o->attention_output_bias};
+static struct linnet_linear output_map(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return (struct linnet_linear){pass->width, pass->width, s->offsets->attention_output,
+                                s->offsets->attention_output_bias};
+}
+
+static const struct linnet_attention_ops *ops_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return pass->network->ops->attention[pass->network->config->attention[s->layer]];
+}
+
+static struct linnet_attention attention_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  struct linnet_attention a = linnet_layer_attention(pass->network->config, s->layer);
+  a.lsh.seed = pass->shard->seed;
+  a.lsh.step = pass->shard->step;
+  return a;
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
-  struct linnet_attention_shape shape = shape_of(pass);
+  struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
-  saved->qkv = linnet_take_reals(arena, pass->frames, 3 * pass->width);
-  saved->state = linnet_take_reals(arena, pass->shard->pack.sequences, linnet_attention_state_size(&shape));
+  saved->qkv = linnet_take_reals(arena, pass->frames, columns_of(pass, s).total);
+  saved->kept =
+      linnet_arena_take(arena, ops_of(pass, s)->saved_bytes(&a, pass->frames, pass->shard->pack.sequences), 1);
   saved->heads = linnet_take_reals(arena, pass->frames, pass->width);
 }
 
 static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
-  struct linnet_attention_shape shape = shape_of(pass);
+  struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
-  struct linnet_linear in = input_map(pass, s->offsets), out = output_map(pass, s->offsets);
+  struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
+  struct columns at = columns_of(pass, s);
   linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, saved->qkv);
-  const real *q = saved->qkv, *k = q + pass->width, *v = k + pass->width;
-  pass->network->ops->attention_forward(&shape, &pass->shard->pack, q, k, v, saved->state, saved->heads);
+  ops_of(pass, s)->forward(&a, &pass->shard->pack, saved->qkv, saved->qkv + at.key, saved->qkv + at.value, saved->kept,
+                           saved->heads, pass->work);
   linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
 }
 
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
-  struct linnet_attention_shape shape = shape_of(pass);
+  struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
-  struct linnet_linear in = input_map(pass, s->offsets), out = output_map(pass, s->offsets);
+  struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
+  struct columns at = columns_of(pass, s);
   real *dheads = pass->narrow2, *dqkv = pass->wide;
   linnet_linear_backward(pass, &out, saved->heads, dy, dheads);
-  const real *q = saved->qkv, *k = q + pass->width, *v = k + pass->width;
-  pass->network->ops->attention_backward(&shape, &pass->shard->pack, q, k, v, saved->state, saved->heads, dheads, dqkv,
-                                         dqkv + pass->width, dqkv + 2 * pass->width, pass->work);
+  ops_of(pass, s)->backward(&a, &pass->shard->pack, saved->qkv, saved->qkv + at.key, saved->qkv + at.value, saved->kept,
+                            saved->heads, dheads, dqkv, dqkv + at.key, dqkv + at.value, pass->work);
   linnet_linear_backward(pass, &in, x, dqkv, dx);
 }
 

@@ -7,10 +7,6 @@
 #include "base/arena.h"
 #include "model/network.h"
 
-/* Sites of dropout: the input has site 0, sublayer i of layer l the sites 1 + 8 l + 2 i (output) and the next
- * (inside). */
-enum { LINNET_SITES_PER_LAYER = 8 };
-
 struct linnet_pass {
   const struct linnet_network *network;
   const struct linnet_shard *shard;
@@ -28,8 +24,8 @@ struct linnet_pass {
 };
 
 struct linnet_attention_saved {
-  real *qkv;   /* (T, 3 D) */
-  real *state; /* (sequences, state size) */
+  real *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
+  void *kept;  /* what the op saves */
   real *heads; /* (T, D) */
 };
 
@@ -61,6 +57,7 @@ extern const struct linnet_block linnet_attention_block, linnet_convolution_bloc
 struct linnet_sublayer {
   const struct linnet_block *block;
   const struct linnet_layer_offsets *offsets;
+  size_t layer;
   size_t gain, bias; /* of its norm */
   bool pre;          /* x + block(norm(x)), else norm(x + block(x)) */
   uint32_t site;

@@ -131,23 +131,24 @@ static enum linnet_status check_unknown_keys(const struct linnet_json_object *ob
   return LINNET_OK;
 }
 
-static enum linnet_status check_missing_keys(const struct linnet_json_object *object, const char *const *keys) {
-  for (; *keys; keys++)
-    if (!json_object_get(object->value, *keys))
+static enum linnet_status check_missing_keys(const struct linnet_json_object *object, const char *const *keys,
+                                             size_t required) {
+  for (size_t i = 0; i < required; i++)
+    if (!json_object_get(object->value, keys[i]))
       return linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: key \"%s\" is missing", object->name,
-                         object->what, *keys);
+                         object->what, keys[i]);
   return LINNET_OK;
 }
 
 struct linnet_json_object linnet_json_object(struct linnet_context *context, const char *name, const char *what,
-                                             const json_t *value, const char *const *keys, bool complete) {
+                                             const json_t *value, const char *const *keys, size_t required) {
   struct linnet_json_object object = {context, name, what, value, LINNET_OK};
   if (!json_is_object(value))
     object.status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: %s is not a JSON object", name, what);
   else
     object.status = check_unknown_keys(&object, keys);
-  if (object.status == LINNET_OK && complete)
-    object.status = check_missing_keys(&object, keys);
+  if (object.status == LINNET_OK)
+    object.status = check_missing_keys(&object, keys, required);
   return object;
 }
 

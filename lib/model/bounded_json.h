@@ -42,9 +42,10 @@ struct linnet_json_object {
   enum linnet_status status;
 };
 
-/* Checks that `value` is an object without keys other than `keys` (NULL at the end), with all of them if `complete`. */
+/* Checks that `value` is an object without keys other than `keys` (NULL at the end), with all of the first
+ * `required`. */
 struct linnet_json_object linnet_json_object(struct linnet_context *context, const char *name, const char *what,
-                                             const json_t *value, const char *const *keys, bool complete);
+                                             const json_t *value, const char *const *keys, size_t required);
 
 void linnet_json_read_size(struct linnet_json_object *object, const char *key, size_t *value);
 void linnet_json_read_double(struct linnet_json_object *object, const char *key, double *value);

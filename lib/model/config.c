@@ -3,12 +3,16 @@
 #include <string.h>
 
 #include "model/bounded_json.h"
+#include "ops/attention.h"
+#include "ops/feature_map.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 3, .values = 256};
 
-static const char *const keys[] = {"encoder",  "input_dim",    "stack",       "width",   "heads",
-                                   "layers",   "feed_forward", "activation",  "norm",    "dropout",
-                                   "position", "attention",    "convolution", "outputs", NULL};
+static const char *const keys[] = {"encoder",  "input_dim",    "stack",       "width",     "heads",
+                                   "layers",   "feed_forward", "activation",  "norm",      "dropout",
+                                   "position", "attention",    "convolution", "outputs",   "feature_map",
+                                   "features", "lsh_rounds",   "lsh_buckets", "lsh_chunk", NULL};
+enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
 
 /* --- names in JSON -------------------------------------------------------------------------------------------- */
 
@@ -17,7 +21,7 @@ static const char *const activation_names[] = {[LINNET_RELU] = "relu", [LINNET_G
 static const char *const norm_names[] = {[LINNET_NORM_POST] = "post", [LINNET_NORM_PRE] = "pre"};
 static const char *const position_names[] = {
     [LINNET_POSITION_NONE] = "none", [LINNET_POSITION_SINUSOIDAL] = "sinusoidal"};
-static const char *const attention_names[] = {[LINNET_ATTENTION_LINEAR] = "linear"};
+static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu"};
 
 #define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
 
@@ -25,8 +29,16 @@ static bool has_name(struct linnet_names names, unsigned value) {
   return value < names.count && names.names[value];
 }
 
-const char *linnet_attention_name(unsigned kind) {
-  return has_name(NAMES(attention_names), kind) ? attention_names[kind] : NULL;
+/* The names of the table of kinds, as an array of names. */
+struct attention_names {
+  const char *names[LINNET_ATTENTION_KINDS];
+};
+
+static struct attention_names attention_names(void) {
+  struct attention_names list;
+  for (size_t i = 0; i < LINNET_ATTENTION_KINDS; i++)
+    list.names[i] = linnet_attention_traits[i].name;
+  return list;
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -44,7 +56,12 @@ void linnet_config_default(struct linnet_config *config) {
                                    .dropout = 0.1,
                                    .position = LINNET_POSITION_SINUSOIDAL,
                                    .convolution = 0,
-                                   .outputs = 0};
+                                   .outputs = 0,
+                                   .feature_map = LINNET_MAP_ELU,
+                                   .features = 0,
+                                   .lsh_rounds = 4,
+                                   .lsh_buckets = 64,
+                                   .lsh_chunk = 32};
 }
 
 static void read_sizes(struct linnet_json_object *object, struct linnet_config *config) {
@@ -56,18 +73,30 @@ static void read_sizes(struct linnet_json_object *object, struct linnet_config *
   linnet_json_read_size(object, "feed_forward", &config->feed_forward);
   linnet_json_read_size(object, "convolution", &config->convolution);
   linnet_json_read_size(object, "outputs", &config->outputs);
+  linnet_json_read_size(object, "features", &config->features);
+  linnet_json_read_size(object, "lsh_rounds", &config->lsh_rounds);
+  linnet_json_read_size(object, "lsh_buckets", &config->lsh_buckets);
+  linnet_json_read_size(object, "lsh_chunk", &config->lsh_chunk);
 }
 
 static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
   unsigned encoder = config->encoder, activation = config->activation, norm = config->norm, position = config->position;
+  unsigned map = config->feature_map;
   linnet_json_read_name(object, "encoder", NAMES(encoder_names), &encoder);
   linnet_json_read_name(object, "activation", NAMES(activation_names), &activation);
   linnet_json_read_name(object, "norm", NAMES(norm_names), &norm);
   linnet_json_read_name(object, "position", NAMES(position_names), &position);
+  linnet_json_read_name(object, "feature_map", NAMES(map_names), &map);
   config->encoder = (enum linnet_encoder_kind)encoder;
   config->activation = (enum linnet_activation)activation;
   config->norm = (enum linnet_norm_order)norm;
   config->position = (enum linnet_position)position;
+  config->feature_map = (enum linnet_feature_map)map;
+}
+
+static enum linnet_status read_kind(const struct linnet_json_object *object, const json_t *value, unsigned *kind) {
+  struct attention_names list = attention_names();
+  return linnet_json_name_index(object, "attention", value, NAMES(list.names), kind);
 }
 
 /* One name per layer; `layers` was read before and is at most LINNET_MAX_LAYERS. */
@@ -79,7 +108,7 @@ static enum linnet_status read_attention_list(struct linnet_json_object *object,
                        json_array_size(list), config->layers);
   for (size_t i = 0; i < config->layers; i++) {
     unsigned kind = 0;
-    LINNET_TRY(linnet_json_name_index(object, "attention", json_array_get(list, i), NAMES(attention_names), &kind));
+    LINNET_TRY(read_kind(object, json_array_get(list, i), &kind));
     config->attention[i] = (unsigned char)kind;
   }
   return LINNET_OK;
@@ -108,7 +137,7 @@ static enum linnet_status read_attention(struct linnet_json_object *object, size
     LINNET_TRY(read_attention_list(object, value, config));
   } else if (value) {
     unsigned kind = 0;
-    LINNET_TRY(linnet_json_name_index(object, "attention", value, NAMES(attention_names), &kind));
+    LINNET_TRY(read_kind(object, value, &kind));
     memset(config->attention, (int)kind, config->layers);
   } else {
     keep_attention(layers_before, config);
@@ -119,7 +148,8 @@ static enum linnet_status read_attention(struct linnet_json_object *object, size
 
 static enum linnet_status read_object(struct linnet_context *context, const json_t *root, const char *name,
                                       bool complete, struct linnet_config *config) {
-  struct linnet_json_object object = linnet_json_object(context, name, "config", root, keys, complete);
+  struct linnet_json_object object =
+      linnet_json_object(context, name, "config", root, keys, complete ? REQUIRED_KEYS : 0);
   struct linnet_config read = *config;
   read_sizes(&object, &read);
   read_names(&object, &read);
@@ -169,6 +199,10 @@ static enum linnet_status check_ranges(struct linnet_context *context, const cha
       {"feed_forward", config->feed_forward, 1, LINNET_MAX_FEED_FORWARD},
       {"convolution", config->convolution, 0, LINNET_MAX_KERNEL},
       {"outputs", config->outputs, 2, LINNET_MAX_OUTPUTS},
+      {"features", config->features, 0, LINNET_MAX_KEY_WIDTH},
+      {"lsh_rounds", config->lsh_rounds, 1, LINNET_MAX_LSH},
+      {"lsh_buckets", config->lsh_buckets, 2, LINNET_MAX_LSH},
+      {"lsh_chunk", config->lsh_chunk, 1, LINNET_MAX_LSH},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
     if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
@@ -192,11 +226,31 @@ static enum linnet_status check_names(struct linnet_context *context, const char
     key = "norm";
   if (!has_name(NAMES(position_names), config->position))
     key = "position";
+  if (!has_name(NAMES(map_names), config->feature_map))
+    key = "feature_map";
   for (size_t i = 0; i < config->layers; i++)
-    if (!linnet_attention_name(config->attention[i]))
+    if (config->attention[i] >= LINNET_ATTENTION_KINDS || !linnet_attention_traits[config->attention[i]].name)
       key = "attention";
   if (key)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: \"%s\" is none of the known values", name, key);
+  return LINNET_OK;
+}
+
+static enum linnet_status check_map(struct linnet_context *context, const char *name,
+                                    const struct linnet_config *config) {
+  bool random = config->feature_map == LINNET_MAP_FOURIER || config->feature_map == LINNET_MAP_POSITIVE;
+  size_t size = linnet_feature_map_size(config->feature_map, config->width / config->heads, config->features);
+  if (random != (config->features > 0))
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"features\" is %zu; it must be above 0 with a random \"feature_map\" and 0 with "
+                       "others",
+                       name, config->features);
+  if (size > LINNET_MAX_KEY_WIDTH)
+    return linnet_fail(
+        context, LINNET_ERROR_LIMIT,
+        "%s: config: \"feature_map\" %s makes %zu features of a head, more than %d; use more \"heads\" or "
+        "fewer \"features\"",
+        name, map_names[config->feature_map], size, LINNET_MAX_KEY_WIDTH);
   return LINNET_OK;
 }
 
@@ -212,7 +266,10 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
     return linnet_fail(context, LINNET_ERROR_FORMAT,
                        "%s: config: \"convolution\" is %zu; it must be 0 or an odd kernel of 3 to %d", name,
                        config->convolution, LINNET_MAX_KERNEL);
-  return LINNET_OK;
+  if (config->lsh_buckets % 2 != 0)
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: config: \"lsh_buckets\" is %zu; it must be even", name,
+                       config->lsh_buckets);
+  return check_map(context, name, config);
 }
 
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
@@ -238,8 +295,11 @@ static bool add_linear(size_t *total, size_t rows, size_t columns) {
 bool linnet_config_count_parameters(const struct linnet_config *config, size_t *count) {
   const size_t width = config->width, norm = 2 * width;
   size_t layer = 2 * norm, total = config->norm == LINNET_NORM_PRE ? norm : 0;
-  bool good = add_linear(&layer, 4 * width, width) && add_linear(&layer, config->feed_forward, width) &&
-              add_linear(&layer, width, config->feed_forward);
+  size_t maps = 0; /* rows of the layers' maps into attention */
+  for (size_t i = 0; i < config->layers; i++)
+    maps += (linnet_attention_traits[config->attention[i]].shared_key ? 2 : 3) * width;
+  bool good = add_linear(&layer, width, width) && add_linear(&layer, config->feed_forward, width) &&
+              add_linear(&layer, width, config->feed_forward) && add_linear(&total, maps, width);
   if (config->convolution > 0) {
     layer += 2 * norm;
     good = good && add_linear(&layer, 3 * width, width) && add_linear(&layer, width, config->convolution);
@@ -258,10 +318,10 @@ static json_t *attention_value(const struct linnet_config *config) {
   for (size_t i = 1; i < config->layers; i++)
     same = same && config->attention[i] == config->attention[0];
   if (same)
-    return json_string(attention_names[config->attention[0]]);
+    return json_string(linnet_attention_traits[config->attention[0]].name);
   json_t *list = json_array();
   for (size_t i = 0; list && i < config->layers; i++)
-    if (json_array_append_new(list, json_string(attention_names[config->attention[i]])) != 0) {
+    if (json_array_append_new(list, json_string(linnet_attention_traits[config->attention[i]].name)) != 0) {
       json_decref(list);
       return NULL;
     }
@@ -272,13 +332,17 @@ enum linnet_status linnet_config_format(struct linnet_context *context, const st
                                         char **text) {
   *text = NULL;
   LINNET_TRY(linnet_config_validate(context, "configuration to write", config));
-  json_t *root = json_pack(
-      "{ss sI sI sI sI sI sI ss ss so ss so sI sI}", "encoder", encoder_names[config->encoder], "input_dim",
-      (json_int_t)config->input_dim, "stack", (json_int_t)config->stack, "width", (json_int_t)config->width, "heads",
-      (json_int_t)config->heads, "layers", (json_int_t)config->layers, "feed_forward", (json_int_t)config->feed_forward,
-      "activation", activation_names[config->activation], "norm", norm_names[config->norm], "dropout",
-      linnet_json_number(config->dropout), "position", position_names[config->position], "attention",
-      attention_value(config), "convolution", (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs);
+  json_t *root =
+      json_pack("{ss sI sI sI sI sI sI ss ss so ss so sI sI ss sI sI sI sI}", "encoder", encoder_names[config->encoder],
+                "input_dim", (json_int_t)config->input_dim, "stack", (json_int_t)config->stack, "width",
+                (json_int_t)config->width, "heads", (json_int_t)config->heads, "layers", (json_int_t)config->layers,
+                "feed_forward", (json_int_t)config->feed_forward, "activation", activation_names[config->activation],
+                "norm", norm_names[config->norm], "dropout", linnet_json_number(config->dropout), "position",
+                position_names[config->position], "attention", attention_value(config), "convolution",
+                (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs, "feature_map",
+                map_names[config->feature_map], "features", (json_int_t)config->features, "lsh_rounds",
+                (json_int_t)config->lsh_rounds, "lsh_buckets", (json_int_t)config->lsh_buckets, "lsh_chunk",
+                (json_int_t)config->lsh_chunk);
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);
   return status;
@@ -289,5 +353,6 @@ bool linnet_config_same_network(const struct linnet_config *a, const struct linn
          a->heads == b->heads && a->layers == b->layers && a->feed_forward == b->feed_forward &&
          a->activation == b->activation && a->norm == b->norm && a->position == b->position &&
          memcmp(a->attention, b->attention, sizeof a->attention) == 0 && a->convolution == b->convolution &&
-         a->outputs == b->outputs;
+         a->outputs == b->outputs && a->feature_map == b->feature_map && a->features == b->features &&
+         a->lsh_rounds == b->lsh_rounds && a->lsh_buckets == b->lsh_buckets && a->lsh_chunk == b->lsh_chunk;
 }

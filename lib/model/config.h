@@ -4,9 +4,11 @@
  *
  *   {"encoder": "transformer", "input_dim": 40, "stack": 1, "width": 192, "heads": 6, "layers": 9,
  *    "feed_forward": 768, "activation": "relu", "norm": "post", "dropout": 0.1, "position": "sinusoidal",
- *    "attention": "linear", "convolution": 0, "outputs": 42}
+ *    "attention": "linear", "convolution": 0, "outputs": 42,
+ *    "feature_map": "elu", "features": 0, "lsh_rounds": 4, "lsh_buckets": 64, "lsh_chunk": 32}
  *
- * "attention" is one name for all layers, or an array with one name per layer. Plain structs: copy and compare them at
+ * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
+ * The last line of keys may be missing in model files. Plain structs: copy and compare them at
  * will. */
 #ifndef LINNET_CONFIG_H
 #define LINNET_CONFIG_H
@@ -23,6 +25,8 @@ enum {
   LINNET_MAX_FEED_FORWARD = 65536,
   LINNET_MAX_KERNEL = 63,
   LINNET_MAX_OUTPUTS = 65536,
+  LINNET_MAX_KEY_WIDTH = 4096,
+  LINNET_MAX_LSH = 1024,
   LINNET_MAX_PARAMETERS = 1 << 30
 };
 
@@ -32,9 +36,6 @@ enum linnet_encoder_kind { LINNET_ENCODER_TRANSFORMER };
 enum linnet_norm_order { LINNET_NORM_POST, LINNET_NORM_PRE };
 
 enum linnet_position { LINNET_POSITION_NONE, LINNET_POSITION_SINUSOIDAL };
-
-/* Kinds of attention; a new one is a row here and a name in config.c. */
-enum linnet_attention_kind { LINNET_ATTENTION_LINEAR };
 
 struct linnet_config {
   enum linnet_encoder_kind encoder;
@@ -51,6 +52,9 @@ struct linnet_config {
   unsigned char attention[LINNET_MAX_LAYERS]; /* enum linnet_attention_kind of each layer; 0 from `layers` on */
   size_t convolution;                         /* kernel of the convolution module, odd, 3 to 63; 0: no module */
   size_t outputs;                             /* V, 2 to 65536; the blank is index 0. 0: not known yet */
+  enum linnet_feature_map feature_map;        /* of linear attention */
+  size_t features;                            /* random directions of the Fourier and positive maps; 0 with others */
+  size_t lsh_rounds, lsh_buckets, lsh_chunk;  /* of LSH attention; buckets are even */
 };
 
 /* The paper's model; outputs is 0. */
@@ -79,9 +83,6 @@ bool linnet_config_same_network(const struct linnet_config *a, const struct linn
  * context's memory: release it with linnet_free. */
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text);
-
-/* The name of an attention kind, such as "linear"; NULL: no such kind. */
-const char *linnet_attention_name(unsigned kind);
 
 /* Number of trained parameters of a configuration whose values are in range; false if it exceeds size_t. */
 bool linnet_config_count_parameters(const struct linnet_config *config, size_t *count);

@@ -1,60 +1,21 @@
 /* Recognition: one utterance through the network in blocks of rows that stay in the cache, all threads sharing each
  * layer's blocks. What lives through the run is x (T, D), changed in place; per layer:
  *
- *   1 accumulate   per group of blocks: keys and values of x, summed into the group's state (S, z);
+ *   1 keys         linear attention: per group of blocks, keys and values of x summed into the group's state (S, z);
  *                  then the groups' states are summed in order
- *   2 attend       per block: queries of x read the state; residual and norm; the rows at the block's edges are
- *                  saved if a convolution follows
+ *                  other kinds: per block, queries, keys and values of x, kept whole; then per head, its attention
+ *   2 attend       per block: linear attention reads the state with the queries of x, other kinds have their rows
+ *                  already; output map, residual and norm; the rows at the block's edges are saved if a convolution
+ *                  follows
  *   3 finish       per block: convolution module (neighbours' rows from the saved edges), feed-forward
  *
  * How T rows are cut into blocks and groups depends on T alone, so results do not depend on the number of threads. */
-#include <linnet/encoder.h>
-
 #include <string.h>
 
-#include "backend/backend.h"
-#include "model/maps.h"
-#include "model/model.h"
+#include "model/encoder.h"
 #include "model/position.h"
 
-enum {
-  BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */
-  MAX_GROUPS = 64,   /* states summed per layer */
-  OUTPUT_BLOCKS = 32 /* blocks of posteriors handed over at once */
-};
-
-/* One thread's scratch; R = BLOCK_ROWS + kernel - 1 rows, D width. */
-struct scratch {
-  real *normed, *narrow, *narrow2; /* (R, D) */
-  real *wide;                      /* (R, widest) */
-  real *work;                      /* for ops */
-};
-
-struct linnet_encoder {
-  struct linnet_context *context;
-  const struct linnet_model *model;
-  const struct linnet_ops *ops;
-  struct linnet_attention_shape shape; /* of queries; keys and values lie side by side (ld 2 D) */
-  struct scratch *scratch;             /* (threads) */
-  real *scratch_memory;
-  real *states; /* (MAX_GROUPS, state size) */
-  real *padded; /* (stack, input_dim): the last, incomplete stack of frames */
-  real *log_p;  /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
-  real *x;      /* (x_rows, D) */
-  real *edges;  /* (blocks, 2, half, D): first and last rows of each block before the convolution */
-  size_t x_rows, edge_rows;
-
-  /* of the running utterance */
-  const float *features;
-  size_t in_frames, frames, block_rows, blocks, groups;
-  size_t layer, first_output; /* output: the first block of the chunk */
-};
-
 /* --- memory ------------------------------------------------------------------------------------------------------- */
-
-static size_t half_kernel(const struct linnet_encoder *e) {
-  return e->model->config.convolution / 2;
-}
 
 static size_t scratch_widest(const struct linnet_config *config) {
   return config->feed_forward > 2 * config->width ? config->feed_forward : 2 * config->width;
@@ -70,7 +31,8 @@ static enum linnet_status create_scratch(struct linnet_encoder *e) {
   size_t each = 3 * narrow + wide + work;
   e->scratch = linnet_calloc(e->context, threads, sizeof *e->scratch);
   e->scratch_memory = linnet_alloc(e->context, threads * each, sizeof(real));
-  e->states = linnet_alloc(e->context, MAX_GROUPS * linnet_attention_state_size(&e->shape), sizeof(real));
+  struct linnet_attention a = linnet_layer_attention(config, 0);
+  e->states = linnet_alloc(e->context, MAX_GROUPS * linnet_linear_state_size(&a), sizeof(real));
   e->padded = linnet_alloc(e->context, config->stack * config->input_dim, sizeof(real));
   e->log_p = linnet_alloc(e->context, (size_t)OUTPUT_BLOCKS * BLOCK_ROWS * config->outputs, sizeof(real));
   if (!e->scratch || !e->scratch_memory || !e->states || !e->padded || !e->log_p)
@@ -90,11 +52,9 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
   struct linnet_encoder *e = *encoder = linnet_calloc(context, 1, sizeof *e);
   if (!e)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
-  const struct linnet_config *config = &model->config;
   e->context = context;
   e->model = model;
   e->ops = linnet_context_ops(model->context);
-  e->shape = (struct linnet_attention_shape){config->heads, config->width / config->heads, 2 * config->width};
   enum linnet_status status = create_scratch(e);
   if (status != LINNET_OK) {
     linnet_encoder_destroy(e);
@@ -106,24 +66,26 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
 void linnet_encoder_destroy(struct linnet_encoder *e) {
   if (!e)
     return;
-  void *blocks[] = {e->scratch, e->scratch_memory, e->states, e->padded, e->log_p, e->x, e->edges};
+  void *blocks[] = {e->scratch,        e->scratch_memory, e->states,         e->padded,           e->log_p,
+                    e->x.data,         e->edges.data,     e->whole.qkv.data, e->whole.heads.data, e->whole.kept.data,
+                    e->whole.work.data};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(e->context, blocks[i]);
   linnet_free(e->context, e);
 }
 
-/* Makes *buffer hold `rows` rows of D; what it held is lost. */
-static enum linnet_status reserve(struct linnet_encoder *e, real **buffer, size_t *capacity, size_t rows) {
-  size_t count;
-  if (rows <= *capacity)
+enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
+                                          size_t bytes) {
+  size_t needed;
+  if (!linnet_mul_size(count, bytes, &needed))
+    needed = SIZE_MAX;
+  if (needed <= buffer->bytes)
     return LINNET_OK;
-  linnet_free(e->context, *buffer);
-  *capacity = 0;
-  *buffer =
-      linnet_mul_size(rows, e->model->config.width, &count) ? linnet_alloc(e->context, count, sizeof(real)) : NULL;
-  if (!*buffer)
+  linnet_free(e->context, buffer->data);
+  *buffer = (struct linnet_buffer){.data = linnet_alloc(e->context, needed, 1)};
+  if (!buffer->data)
     return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for an utterance of %zu frames", e->in_frames);
-  *capacity = rows;
+  buffer->bytes = needed;
   return LINNET_OK;
 }
 
@@ -142,62 +104,21 @@ static enum linnet_status plan(struct linnet_encoder *e, const float *features, 
     e->block_rows = BLOCK_ROWS;
   e->blocks = divide_up(e->frames, e->block_rows);
   e->groups = e->blocks < MAX_GROUPS ? e->blocks : MAX_GROUPS;
-  LINNET_TRY(reserve(e, &e->x, &e->x_rows, e->frames));
+  LINNET_TRY(linnet_encoder_reserve(e, &e->x, e->frames, row_bytes(e)));
   if (half_kernel(e) > 0)
-    LINNET_TRY(reserve(e, &e->edges, &e->edge_rows, e->blocks * 2 * half_kernel(e)));
+    LINNET_TRY(linnet_encoder_reserve(e, &e->edges, e->blocks * 2 * half_kernel(e), row_bytes(e)));
+  for (size_t l = 0; l < e->model->config.layers; l++)
+    LINNET_TRY(linnet_encoder_plan_attention(e, l));
   return LINNET_OK;
 }
 
-struct rows {
-  size_t first, count;
-};
-
-static struct rows block_rows(const struct linnet_encoder *e, size_t block) {
-  size_t first = block * e->block_rows, left = e->frames - first;
-  return (struct rows){first, left < e->block_rows ? left : e->block_rows};
-}
-
 /* --- the steps of a layer ----------------------------------------------------------------------------------------- */
-
-static const real *weight(const struct linnet_encoder *e, size_t offset) {
-  return e->model->weights + offset;
-}
-
-static void norm(const struct linnet_encoder *e, size_t rows, const real *x, size_t gain, size_t bias, real *y) {
-  e->ops->layernorm_forward(rows, e->model->config.width, x, weight(e, gain), weight(e, bias), y, NULL, NULL);
-}
-
-static void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map, size_t rows,
-                  const real *x, enum linnet_activation activation, real *y) {
-  linnet_map_apply(e->ops, map, rows, x, map->in, activation, y, s->work);
-}
-
-/* Pre-norm: norm(x) in scratch; post-norm: x itself. */
-static const real *block_input(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
-                               size_t gain, size_t bias) {
-  if (e->model->config.norm == LINNET_NORM_POST)
-    return x;
-  norm(e, rows, x, gain, bias, s->normed);
-  return s->normed;
-}
 
 /* x += y, and post-norm's norm. */
 static void residual(const struct linnet_encoder *e, size_t rows, const real *y, size_t gain, size_t bias, real *x) {
   e->ops->add(rows * e->model->config.width, y, x);
   if (e->model->config.norm == LINNET_NORM_POST)
     norm(e, rows, x, gain, bias, x);
-}
-
-static const struct linnet_layer_offsets *layer_offsets(const struct linnet_encoder *e) {
-  return &e->model->parameters->layers[e->layer];
-}
-
-static const struct linnet_layer_maps *layer_maps(const struct linnet_encoder *e) {
-  return &e->model->maps->layers[e->layer];
-}
-
-static real *row(const struct linnet_encoder *e, size_t t) {
-  return e->x + t * e->model->config.width;
 }
 
 static void task_input(void *user, size_t block, unsigned worker) {
@@ -209,39 +130,21 @@ static void task_input(void *user, size_t block, unsigned worker) {
   size_t whole = e->in_frames / config->stack;
   size_t direct = r.first + r.count <= whole ? r.count : whole - r.first;
   linnet_map_apply(e->ops, map, direct, e->features + r.first * map->in, map->in, LINNET_IDENTITY, row(e, r.first),
-                   e->scratch[worker].work);
+                   config->width, e->scratch[worker].work);
   if (direct < r.count)
-    linnet_map_apply(e->ops, map, 1, e->padded, map->in, LINNET_IDENTITY, row(e, r.first + direct),
+    linnet_map_apply(e->ops, map, 1, e->padded, map->in, LINNET_IDENTITY, row(e, r.first + direct), config->width,
                      e->scratch[worker].work);
   if (config->position == LINNET_POSITION_SINUSOIDAL)
     linnet_add_positions(r.first, r.count, config->width, row(e, r.first));
 }
 
-static void task_accumulate(void *user, size_t group, unsigned worker) {
-  const struct linnet_encoder *e = user;
-  const struct scratch *s = &e->scratch[worker];
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  size_t width = e->model->config.width, size = linnet_attention_state_size(&e->shape);
-  real *state = e->states + group * size;
-  memset(state, 0, size * sizeof *state);
-  for (size_t b = group * e->blocks / e->groups; b < (group + 1) * e->blocks / e->groups; b++) {
-    struct rows r = block_rows(e, b);
-    const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
-    apply(e, s, &layer_maps(e)->key_value, r.count, h, LINNET_IDENTITY, s->wide);
-    e->ops->attention_accumulate(&e->shape, r.count, s->wide, s->wide + width, state);
-  }
-}
-
-/* The sum of all groups' states into the first, in order. */
-static void sum_states(const struct linnet_encoder *e) {
-  size_t size = linnet_attention_state_size(&e->shape);
-  for (size_t g = 1; g < e->groups; g++)
-    e->ops->add(size, e->states + g * size, e->states);
+static real *edges(const struct linnet_encoder *e) {
+  return e->edges.data;
 }
 
 static void save_edges(const struct linnet_encoder *e, size_t block, struct rows r) {
   size_t half = half_kernel(e), width = e->model->config.width, n = r.count < half ? r.count : half;
-  real *first = e->edges + block * 2 * half * width, *last = first + half * width;
+  real *first = edges(e) + block * 2 * half * width, *last = first + half * width;
   memcpy(first, row(e, r.first), n * width * sizeof *first);
   memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
 }
@@ -259,15 +162,10 @@ static void task_attend(void *user, size_t block, unsigned worker) {
   const struct linnet_encoder *e = user;
   const struct scratch *s = &e->scratch[worker];
   const struct linnet_layer_offsets *o = layer_offsets(e);
-  const struct linnet_layer_maps *maps = layer_maps(e);
-  struct linnet_attention_shape shape = e->shape;
   struct rows r = block_rows(e, block);
   real *x = row(e, r.first);
-  shape.ld = e->model->config.width;
-  const real *h = block_input(e, s, r.count, x, o->norm1_gain, o->norm1_bias);
-  apply(e, s, &maps->query, r.count, h, LINNET_IDENTITY, s->narrow);
-  e->ops->attention_apply(&shape, r.count, s->narrow, e->states, s->narrow2);
-  apply(e, s, &maps->attention_output, r.count, s->narrow2, LINNET_IDENTITY, s->narrow);
+  const real *heads = linnet_encoder_heads(e, s, r);
+  apply(e, s, &layer_maps(e)->attention_output, r.count, heads, LINNET_IDENTITY, s->narrow);
   residual(e, r.count, s->narrow, o->norm1_gain, o->norm1_bias, x);
   if (half_kernel(e) > 0)
     save_edges(e, block, r);
@@ -282,10 +180,10 @@ static size_t gather(const struct linnet_encoder *e, size_t block, struct rows r
   size_t left = block > 0 ? half : 0;
   size_t after = e->frames - r.first - r.count, right = after < half ? after : half;
   if (left > 0)
-    memcpy(out, e->edges + ((block - 1) * 2 + 1) * half * width, left * width * sizeof *out);
+    memcpy(out, edges(e) + ((block - 1) * 2 + 1) * half * width, left * width * sizeof *out);
   memcpy(out + left * width, row(e, r.first), r.count * width * sizeof *out);
   if (right > 0)
-    memcpy(out + (left + r.count) * width, e->edges + (block + 1) * 2 * half * width, right * width * sizeof *out);
+    memcpy(out + (left + r.count) * width, edges(e) + (block + 1) * 2 * half * width, right * width * sizeof *out);
   *total = left + r.count + right;
   return left;
 }
@@ -338,8 +236,7 @@ static void run_input(struct linnet_encoder *e) {
 }
 
 static void run_layer(struct linnet_encoder *e) {
-  linnet_parallel(e->context, e->groups, task_accumulate, e);
-  sum_states(e);
+  linnet_encoder_keys(e);
   linnet_parallel(e->context, e->blocks, task_attend, e);
   if (half_kernel(e) > 0)
     linnet_parallel(e->context, e->blocks, task_finish, e);

@@ -52,7 +52,8 @@ static void read_fbank(struct linnet_json_object *object, struct linnet_fbank_se
 
 static enum linnet_status read_object(struct linnet_context *context, const json_t *root, const char *name,
                                       bool complete, struct linnet_feature_config *features) {
-  struct linnet_json_object object = linnet_json_object(context, name, "features", root, keys, complete);
+  struct linnet_json_object object =
+      linnet_json_object(context, name, "features", root, keys, complete ? sizeof keys / sizeof *keys - 1 : 0);
   struct linnet_feature_config read = *features;
   unsigned kind = 0, cmvn = read.cmvn;
   bool variance = read.cmvn_variance != 0;

@@ -1,6 +1,7 @@
 #include "model/maps.h"
 
 #include "base/base.h"
+#include "model/attention.h"
 
 /* Describes one map and packs its weights if there is a place for them. Returns the elements that the place takes. */
 static size_t describe(const struct linnet_ops *ops, const real *weights, size_t weight, size_t bias, size_t in,
@@ -29,7 +30,7 @@ static size_t describe_all(const struct linnet_ops *ops, const struct linnet_con
     const struct linnet_layer_offsets *o = &p->layers[l];
     struct linnet_layer_maps *m = &maps->layers[l];
     MAP(m->query, o->qkv, o->qkv_bias, width, width);
-    MAP(m->key_value, o->qkv + width * width, o->qkv_bias + width, width, 2 * width);
+    MAP(m->key_value, o->qkv + width * width, o->qkv_bias + width, width, linnet_attention_columns(config, l) - width);
     MAP(m->attention_output, o->attention_output, o->attention_output_bias, width, width);
     if (config->convolution > 0) {
       MAP(m->pointwise1, o->conv_pointwise1, o->conv_pointwise1_bias, width, 2 * width);
@@ -76,7 +77,7 @@ void linnet_maps_destroy(struct linnet_maps *maps) {
 }
 
 void linnet_map_apply(const struct linnet_ops *ops, const struct linnet_map *map, size_t rows, const real *x,
-                      size_t ldx, enum linnet_activation activation, real *y, real *work) {
+                      size_t ldx, enum linnet_activation activation, real *y, size_t ldy, real *work) {
   struct linnet_gemm g = {.transpose_b = true,
                           .m = rows,
                           .n = map->out,
@@ -87,7 +88,7 @@ void linnet_map_apply(const struct linnet_ops *ops, const struct linnet_map *map
                           .ldb = map->in,
                           .packed = map->packed,
                           .c = y,
-                          .ldc = map->out,
+                          .ldc = ldy,
                           .bias = map->bias,
                           .activation = activation};
   ops->gemm(&g, work);

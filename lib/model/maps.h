@@ -13,7 +13,7 @@ struct linnet_map {
 };
 
 struct linnet_layer_maps {
-  struct linnet_map query, key_value; /* key_value: (2 D, D) */
+  struct linnet_map query, key_value; /* key_value: (2 D, D), or (D, D) where queries are keys */
   struct linnet_map attention_output;
   struct linnet_map pointwise1, pointwise2; /* of the convolution module, if there is one */
   struct linnet_map linear1, linear2;
@@ -35,8 +35,8 @@ enum linnet_status linnet_maps_create(struct linnet_context *context, const stru
 /* NULL is allowed. */
 void linnet_maps_destroy(struct linnet_maps *maps);
 
-/* Applies a map; x has leading dimension ldx, y is dense. */
+/* Applies a map; x and y have leading dimensions ldx and ldy. */
 void linnet_map_apply(const struct linnet_ops *ops, const struct linnet_map *map, size_t rows, const real *x,
-                      size_t ldx, enum linnet_activation activation, real *y, real *work);
+                      size_t ldx, enum linnet_activation activation, real *y, size_t ldy, real *work);
 
 #endif

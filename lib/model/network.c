@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/attention.h"
 #include "model/block.h"
 #include "model/position.h"
 
@@ -34,10 +35,11 @@ static size_t describe_layer(const struct linnet_network *network, size_t l, str
   const struct linnet_config *config = network->config;
   const struct linnet_layer_offsets *o = &network->parameters->layers[l];
   bool pre = config->norm == LINNET_NORM_PRE;
-  uint32_t site = 1 + LINNET_SITES_PER_LAYER * (uint32_t)l;
+  uint32_t site = linnet_layer_site(l);
   size_t n = 0;
   s[n++] = (struct linnet_sublayer){.block = &linnet_attention_block,
                                     .offsets = o,
+                                    .layer = l,
                                     .gain = o->norm1_gain,
                                     .bias = o->norm1_bias,
                                     .pre = pre,
@@ -45,12 +47,14 @@ static size_t describe_layer(const struct linnet_network *network, size_t l, str
   if (config->convolution > 0)
     s[n++] = (struct linnet_sublayer){.block = &linnet_convolution_block,
                                       .offsets = o,
+                                      .layer = l,
                                       .gain = o->conv_norm1_gain,
                                       .bias = o->conv_norm1_bias,
                                       .pre = true,
                                       .site = site + 2};
   s[n++] = (struct linnet_sublayer){.block = &linnet_feed_forward_block,
                                     .offsets = o,
+                                    .layer = l,
                                     .gain = o->norm2_gain,
                                     .bias = o->norm2_bias,
                                     .pre = pre,
@@ -63,11 +67,16 @@ static size_t widest_row(const struct linnet_config *config) {
   return qkv > hidden ? qkv : hidden;
 }
 
-static size_t work_size(const struct linnet_network *network) {
+/* Bytes of scratch for ops on sequences of at most `frames`. */
+static size_t work_bytes(const struct linnet_network *network, size_t frames) {
   const struct linnet_config *config = network->config;
-  struct linnet_attention_shape shape = {.heads = config->heads, .width = config->width / config->heads};
-  size_t attention = linnet_attention_backward_work(&shape), gemm = network->ops->gemm_work;
-  return attention > gemm ? attention : gemm;
+  size_t most = network->ops->gemm_work * sizeof(real);
+  for (size_t l = 0; l < config->layers; l++) {
+    struct linnet_attention a = linnet_layer_attention(config, l);
+    size_t bytes = network->ops->attention[config->attention[l]]->work_bytes(&a, frames);
+    most = bytes > most ? bytes : most;
+  }
+  return most;
 }
 
 /* Takes everything from the arena; the pass itself first. With a measuring arena `pass` is only written to. */
@@ -94,7 +103,7 @@ static void plan_pass(struct linnet_pass *pass, struct linnet_arena *arena) {
   pass->narrow = linnet_take_reals(arena, pass->frames, pass->width);
   pass->narrow2 = linnet_take_reals(arena, pass->frames, pass->width);
   pass->running = linnet_take_reals(arena, pass->frames, pass->width);
-  pass->work = linnet_take_reals(arena, work_size(network), 1);
+  pass->work = linnet_arena_take(arena, work_bytes(network, pass->frames), 1);
 }
 
 size_t linnet_network_bytes(const struct linnet_network *network, size_t frames, size_t sequences) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "model/attention.h"
 
 /* At most 26 tensors per layer and 6 outside. */
 enum { TENSORS_PER_LAYER = 26, OTHER_TENSORS = 6 };
@@ -69,12 +70,15 @@ static void put_norm(struct builder *b, const char *name, size_t width, size_t *
   *bias = put_aligned(b, suffix, width, 0, 0, 0);
 }
 
-static void put_attention(struct builder *b, size_t width, struct linnet_layer_offsets *layer) {
+static void put_attention(struct builder *b, size_t width, const struct linnet_attention_traits *traits,
+                          struct linnet_layer_offsets *layer) {
   layer->qkv = put_aligned(b, "attention.query.weight", width, width, width, 0);
-  put(b, "attention.key.weight", width, width, width, 0);
+  if (!traits->shared_key)
+    put(b, "attention.key.weight", width, width, width, 0);
   put(b, "attention.value.weight", width, width, width, 0);
   layer->qkv_bias = put_aligned(b, "attention.query.bias", width, 0, width, 0);
-  put(b, "attention.key.bias", width, 0, width, 0);
+  if (!traits->shared_key)
+    put(b, "attention.key.bias", width, 0, width, 0);
   put(b, "attention.value.bias", width, 0, width, 0);
   put_linear(b, "attention.output", width, width, &layer->attention_output, &layer->attention_output_bias);
   put_norm(b, "norm1", width, &layer->norm1_gain, &layer->norm1_bias);
@@ -92,7 +96,7 @@ static void put_convolution(struct builder *b, size_t width, size_t kernel, stru
 static void put_layer(struct builder *b, const struct linnet_config *config, size_t index,
                       struct linnet_layer_offsets *layer) {
   snprintf(b->prefix, sizeof b->prefix, "layers.%zu.", index);
-  put_attention(b, config->width, layer);
+  put_attention(b, config->width, linnet_layer_traits(config, index), layer);
   if (config->convolution > 0)
     put_convolution(b, config->width, config->convolution, layer);
   put_linear(b, "feed_forward.linear1", config->feed_forward, config->width, &layer->linear1, &layer->linear1_bias);

@@ -26,7 +26,7 @@ struct linnet_parameter {
 /* Offsets of one layer's tensors in the buffer. D width, F feed-forward width, K kernel. The conv_... fields are 0
  * without a convolution module. */
 struct linnet_layer_offsets {
-  size_t qkv, qkv_bias;                           /* (3D, D), (3D): query, then key, then value */
+  size_t qkv, qkv_bias;                           /* (3D, D), (3D): query, then key if there is one, then value */
   size_t attention_output, attention_output_bias; /* (D, D), (D) */
   size_t norm1_gain, norm1_bias;                  /* (D): of the attention block */
   size_t conv_norm1_gain, conv_norm1_bias;        /* (D) */

@@ -306,7 +306,7 @@ static enum linnet_status read_tensor(const struct linnet_safetensors *file, con
     return fail_tensor(file, name, LINNET_ERROR_FORMAT, "the name is empty");
   if (strlen(name) > LINNET_MAX_TENSOR_NAME)
     return fail_tensor(file, name, LINNET_ERROR_LIMIT, "the name is longer than 127 bytes");
-  LINNET_TRY(linnet_json_object(file->context, file->name, linnet_excerpt(name).text, value, keys, true).status);
+  LINNET_TRY(linnet_json_object(file->context, file->name, linnet_excerpt(name).text, value, keys, 3).status);
   LINNET_TRY(read_dtype(file, json_object_get(value, "dtype"), tensor));
   LINNET_TRY(read_shape(file, json_object_get(value, "shape"), tensor));
   return read_offsets(file, json_object_get(value, "data_offsets"), data, tensor);

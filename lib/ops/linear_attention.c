@@ -1,4 +1,4 @@
-/* Per head: S = sum_j phi(k_j) v_j^T (width x width), z = sum_j phi(k_j), and
+/* Per head, with C = key_width and M = width: S = sum_j phi(k_j) v_j^T (C, M), z = sum_j phi(k_j) (C), and
  *
  *   out_i = phi(q_i)^T S / d_i,   d_i = phi(q_i) . z + epsilon
  *
@@ -9,122 +9,153 @@
  */
 #include "ops/linear_attention.h"
 
-static real phi(real x) {
+#include <string.h>
+
+static real phi(const struct linnet_attention *a, real x) {
+  if (a->map == LINNET_MAP_IDENTITY)
+    return x;
   return x > 0 ? x + 1 : real_exp(x);
 }
-static real phi_slope(real x) {
-  return x > 0 ? 1 : real_exp(x);
+
+static real phi_slope(const struct linnet_attention *a, real x) {
+  return x > 0 || a->map == LINNET_MAP_IDENTITY ? 1 : real_exp(x);
 }
 
-static void accumulate_row(size_t width, const real *k, const real *v, real *state) {
-  real *z = state + width * width;
-  for (size_t c = 0; c < width; c++) {
-    real f = phi(k[c]);
-    for (size_t m = 0; m < width; m++)
-      state[c * width + m] += f * v[m];
+static size_t head_size(const struct linnet_attention *a) {
+  return a->key_width * (a->width + 1);
+}
+
+/* --- rows of one head; state is S, then z ------------------------------------------------------------------------- */
+
+static void accumulate_row(const struct linnet_attention *a, const real *k, const real *v, real *state) {
+  real *z = state + a->key_width * a->width;
+  for (size_t c = 0; c < a->key_width; c++) {
+    real f = phi(a, k[c]);
+    for (size_t m = 0; m < a->width; m++)
+      state[c * a->width + m] += f * v[m];
     z[c] += f;
   }
 }
 
-static real normaliser(size_t width, const real *q, const real *z) {
+static real normaliser(const struct linnet_attention *a, const real *q, const real *state) {
+  const real *z = state + a->key_width * a->width;
   real sum = 0;
-  for (size_t c = 0; c < width; c++)
-    sum += phi(q[c]) * z[c];
+  for (size_t c = 0; c < a->key_width; c++)
+    sum += phi(a, q[c]) * z[c];
   return sum + (real)LINNET_ATTENTION_EPSILON;
 }
 
-static void apply_row(size_t width, const real *q, const real *state, real *out) {
-  real scale = 1 / normaliser(width, q, state + width * width);
-  for (size_t m = 0; m < width; m++)
+static void apply_row(const struct linnet_attention *a, const real *q, const real *state, real *out) {
+  real scale = 1 / normaliser(a, q, state);
+  for (size_t m = 0; m < a->width; m++)
     out[m] = 0;
-  for (size_t c = 0; c < width; c++) {
-    real f = phi(q[c]);
-    for (size_t m = 0; m < width; m++)
-      out[m] += f * state[c * width + m];
+  for (size_t c = 0; c < a->key_width; c++) {
+    real f = phi(a, q[c]);
+    for (size_t m = 0; m < a->width; m++)
+      out[m] += f * state[c * a->width + m];
   }
-  for (size_t m = 0; m < width; m++)
+  for (size_t m = 0; m < a->width; m++)
     out[m] *= scale;
 }
 
-void linnet_attention_accumulate_reference(const struct linnet_attention_shape *s, size_t rows, const real *k,
-                                           const real *v, real *state_add) {
-  size_t head_size = s->width * (s->width + 1);
-  for (size_t t = 0; t < rows; t++)
-    for (size_t h = 0; h < s->heads; h++)
-      accumulate_row(s->width, k + t * s->ld + h * s->width, v + t * s->ld + h * s->width, state_add + h * head_size);
-}
-
-void linnet_attention_apply_reference(const struct linnet_attention_shape *s, size_t rows, const real *q,
-                                      const real *state, real *out) {
-  size_t head_size = s->width * (s->width + 1);
-  for (size_t t = 0; t < rows; t++)
-    for (size_t h = 0; h < s->heads; h++)
-      apply_row(s->width, q + t * s->ld + h * s->width, state + h * head_size, out + (t * s->heads + h) * s->width);
-}
-
-void linnet_attention_forward_reference(const struct linnet_attention_shape *s, const struct linnet_pack *p,
-                                        const real *q, const real *k, const real *v, real *state, real *out) {
-  size_t size = linnet_attention_state_size(s);
-  for (size_t i = 0; i < p->sequences; i++, state += size) {
-    size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
-    for (size_t j = 0; j < size; j++)
-      state[j] = 0;
-    linnet_attention_accumulate_reference(s, rows, k + first * s->ld, v + first * s->ld, state);
-    linnet_attention_apply_reference(s, rows, q + first * s->ld, state, out + first * s->heads * s->width);
-  }
-}
-
 /* Writes dq of one row and adds to the gradient of the state. */
-static void backward_query(size_t width, const real *q, const real *state, const real *out, const real *dout, real *dq,
-                           real *dstate) {
-  const real *z = state + width * width;
-  real d = normaliser(width, q, z), e = 0;
+static void backward_query(const struct linnet_attention *a, const real *q, const real *state, const real *out,
+                           const real *dout, real *dq, real *dstate) {
+  const size_t width = a->width;
+  const real *z = state + a->key_width * width;
+  real d = normaliser(a, q, state), e = 0, *dz = dstate + a->key_width * width;
   for (size_t m = 0; m < width; m++)
     e -= dout[m] * out[m] / d;
-  for (size_t c = 0; c < width; c++) {
-    real sum = z[c] * e, f = phi(q[c]);
+  for (size_t c = 0; c < a->key_width; c++) {
+    real sum = z[c] * e, f = phi(a, q[c]);
     for (size_t m = 0; m < width; m++) {
       sum += state[c * width + m] * dout[m] / d;
       dstate[c * width + m] += f * dout[m] / d;
     }
-    dstate[width * width + c] += f * e;
-    dq[c] = sum * phi_slope(q[c]);
+    dz[c] += f * e;
+    dq[c] = sum * phi_slope(a, q[c]);
   }
 }
 
-static void backward_key(size_t width, const real *k, const real *v, const real *dstate, real *dk, real *dv) {
-  for (size_t m = 0; m < width; m++)
+static void backward_key(const struct linnet_attention *a, const real *k, const real *v, const real *dstate, real *dk,
+                         real *dv) {
+  const real *dz = dstate + a->key_width * a->width;
+  for (size_t m = 0; m < a->width; m++)
     dv[m] = 0;
-  for (size_t c = 0; c < width; c++) {
-    real sum = dstate[width * width + c], f = phi(k[c]);
-    for (size_t m = 0; m < width; m++) {
-      sum += dstate[c * width + m] * v[m];
-      dv[m] += dstate[c * width + m] * f;
+  for (size_t c = 0; c < a->key_width; c++) {
+    real sum = dz[c], f = phi(a, k[c]);
+    for (size_t m = 0; m < a->width; m++) {
+      sum += dstate[c * a->width + m] * v[m];
+      dv[m] += dstate[c * a->width + m] * f;
     }
-    dk[c] = sum * phi_slope(k[c]);
+    dk[c] = sum * phi_slope(a, k[c]);
   }
 }
 
-size_t linnet_attention_backward_work(const struct linnet_attention_shape *s) {
-  return 2 * linnet_attention_state_size(s) + 16384;
+/* --- all heads ---------------------------------------------------------------------------------------------------- */
+
+void linnet_linear_accumulate_reference(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
+                                        real *state_add) {
+  for (size_t t = 0; t < rows; t++)
+    for (size_t h = 0; h < a->heads; h++)
+      accumulate_row(a, k + t * a->key_ld + h * a->key_width, v + t * a->value_ld + h * a->width,
+                     state_add + h * head_size(a));
 }
 
-void linnet_attention_backward_reference(const struct linnet_attention_shape *s, const struct linnet_pack *p,
-                                         const real *q, const real *k, const real *v, const real *state,
-                                         const real *out, const real *dout, real *dq, real *dk, real *dv, real *work) {
-  size_t size = linnet_attention_state_size(s), head_size = s->width * (s->width + 1), w = s->width;
+void linnet_linear_apply_reference(const struct linnet_attention *a, size_t rows, const real *q, const real *state,
+                                   real *out) {
+  for (size_t t = 0; t < rows; t++)
+    for (size_t h = 0; h < a->heads; h++)
+      apply_row(a, q + t * a->key_ld + h * a->key_width, state + h * head_size(a), out + t * a->out_ld + h * a->width);
+}
+
+size_t linnet_linear_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+  (void)frames;
+  return sequences * linnet_linear_state_size(a) * sizeof(real);
+}
+
+size_t linnet_linear_work_bytes(const struct linnet_attention *a, size_t longest) {
+  (void)longest;
+  return (2 * linnet_linear_state_size(a) + 16384) * sizeof(real);
+}
+
+static void forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                    const real *v, void *saved, real *out, void *work) {
+  (void)work;
+  real *state = saved;
+  size_t size = linnet_linear_state_size(a);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
-    for (size_t j = 0; j < size; j++)
-      work[j] = 0;
+    size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
+    memset(state, 0, size * sizeof *state);
+    linnet_linear_accumulate_reference(a, rows, k + first * a->key_ld, v + first * a->value_ld, state);
+    linnet_linear_apply_reference(a, rows, q + first * a->key_ld, state, out + first * a->out_ld);
+  }
+}
+
+static void backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                     const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
+                     void *work) {
+  const real *state = saved;
+  real *dstate = work;
+  size_t size = linnet_linear_state_size(a);
+  for (size_t i = 0; i < p->sequences; i++, state += size) {
+    memset(dstate, 0, size * sizeof *dstate);
     for (size_t t = p->offsets[i]; t < p->offsets[i + 1]; t++)
-      for (size_t h = 0; h < s->heads; h++) {
-        size_t in = t * s->ld + h * w, o = (t * s->heads + h) * w;
-        backward_query(w, q + in, state + h * head_size, out + o, dout + o, dq + in, work + h * head_size);
+      for (size_t h = 0; h < a->heads; h++) {
+        size_t in = t * a->key_ld + h * a->key_width, o = t * a->out_ld + h * a->width;
+        backward_query(a, q + in, state + h * head_size(a), out + o, dout + o, dq + in, dstate + h * head_size(a));
       }
     for (size_t t = p->offsets[i]; t < p->offsets[i + 1]; t++)
-      for (size_t h = 0; h < s->heads; h++) {
-        size_t in = t * s->ld + h * w;
-        backward_key(w, k + in, v + in, work + h * head_size, dk + in, dv + in);
+      for (size_t h = 0; h < a->heads; h++) {
+        size_t in = t * a->key_ld + h * a->key_width, value = t * a->value_ld + h * a->width;
+        backward_key(a, k + in, v + value, dstate + h * head_size(a), dk + in, dv + value);
       }
   }
 }
+
+const struct linnet_attention_ops linnet_linear_attention_reference = {
+    .saved_bytes = linnet_linear_saved_bytes,
+    .work_bytes = linnet_linear_work_bytes,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,4 +1,4 @@
-/* Linear attention (Katharopoulos et al. 2020, eq. 5-7), phi(x) = elu(x) + 1: the C reference. */
+/* Linear attention (Katharopoulos et al. 2020, eq. 5-7): the C reference. */
 #ifndef LINNET_LINEAR_ATTENTION_H
 #define LINNET_LINEAR_ATTENTION_H
 
@@ -7,14 +7,15 @@
 /* Added to the normaliser. */
 #define LINNET_ATTENTION_EPSILON 1e-6
 
-void linnet_attention_accumulate_reference(const struct linnet_attention_shape *s, size_t rows, const real *k,
-                                           const real *v, real *state_add);
-void linnet_attention_apply_reference(const struct linnet_attention_shape *s, size_t rows, const real *q,
-                                      const real *state, real *out);
-void linnet_attention_forward_reference(const struct linnet_attention_shape *s, const struct linnet_pack *p,
-                                        const real *q, const real *k, const real *v, real *state, real *out);
-void linnet_attention_backward_reference(const struct linnet_attention_shape *s, const struct linnet_pack *p,
-                                         const real *q, const real *k, const real *v, const real *state,
-                                         const real *out, const real *dout, real *dq, real *dk, real *dv, real *work);
+void linnet_linear_accumulate_reference(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
+                                        real *state_add);
+void linnet_linear_apply_reference(const struct linnet_attention *a, size_t rows, const real *q, const real *state,
+                                   real *out);
+
+/* Saved: the state of each sequence. Work: two states and room for the operands of a block. */
+size_t linnet_linear_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
+size_t linnet_linear_work_bytes(const struct linnet_attention *a, size_t longest);
+
+extern const struct linnet_attention_ops linnet_linear_attention_reference;
 
 #endif

@@ -12,16 +12,24 @@ enum { ATTENTION_ROWS = 96, ATTENTION_FLOATS = 4096, ATTENTION_WIDTH = 128 };
 
 /* One head. Operands of products lie in rows of `stride`, width rounded up to vectors. */
 struct attention_head {
-  size_t width, stride, ld; /* ld: of queries, keys, values and their gradients */
-  size_t out_ld;            /* of out and its gradient */
+  size_t width, stride;            /* of keys and values alike */
+  size_t key_ld, value_ld, out_ld; /* of queries and keys, values, outputs, and of their gradients */
 };
+
+/* Whether the kernels know the case; the reference does all others. */
+static bool attention_fits(const struct linnet_attention *a) {
+  return a->map == LINNET_MAP_ELU && a->key_width == a->width && a->width <= ATTENTION_WIDTH;
+}
 
 typedef float attention_operand[ATTENTION_FLOATS] __attribute__((aligned(64)));
 typedef float attention_square[ATTENTION_WIDTH * ATTENTION_WIDTH] __attribute__((aligned(64)));
 
-static struct attention_head attention_head(const struct linnet_attention_shape *s) {
-  return (struct attention_head){
-      .width = s->width, .stride = (s->width + VW - 1) / VW * VW, .ld = s->ld, .out_ld = s->heads * s->width};
+static struct attention_head attention_head(const struct linnet_attention *a) {
+  return (struct attention_head){.width = a->width,
+                                 .stride = (a->width + VW - 1) / VW * VW,
+                                 .key_ld = a->key_ld,
+                                 .value_ld = a->value_ld,
+                                 .out_ld = a->out_ld};
 }
 
 static size_t attention_rows(const struct attention_head *h) {
@@ -56,7 +64,7 @@ static const float *attention_panels(bool transpose, size_t width, const float *
 /* phi of keys, and their sum into z. */
 VEC_INLINE void attention_keys(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
                                const float *k, float *phi, float *z_add) {
-  for (size_t t = 0; t < rows; t++, k += h->ld, phi += stride) {
+  for (size_t t = 0; t < rows; t++, k += h->key_ld, phi += stride) {
     for (size_t j = 0; j < width; j += VW) {
       vf slope, f = attention_phi(vf_load_part(k + j, width - j), &slope);
       vf_store(phi + j, f);
@@ -79,28 +87,28 @@ static void attention_accumulate_block(const struct attention_head *h, size_t ro
     attention_keys(h, 32, 32, rows, k, phi, state_add + w * w);
   else
     attention_keys(h, w, h->stride, rows, k, phi, state_add + w * w);
-  gemm_pack_straight(rows, w, GEMM_COLUMNS, v, h->ld, values);
+  gemm_pack_straight(rows, w, GEMM_COLUMNS, v, h->value_ld, values);
   attention_product(w, w, rows, gemm_left(phi, 1, h->stride), values, state_add, w, true);
 }
 
-static void attention_accumulate_vec(const struct linnet_attention_shape *s, size_t rows, const float *k,
-                                     const float *v, float *state_add) {
-  if (s->width > ATTENTION_WIDTH) {
-    linnet_attention_accumulate_reference(s, rows, k, v, state_add);
+static void linear_accumulate_vec(const struct linnet_attention *a, size_t rows, const float *k, const float *v,
+                                  float *state_add) {
+  if (!attention_fits(a)) {
+    linnet_linear_accumulate_reference(a, rows, k, v, state_add);
     return;
   }
-  struct attention_head h = attention_head(s);
-  size_t block = attention_rows(&h), size = s->width * (s->width + 1);
+  struct attention_head h = attention_head(a);
+  size_t block = attention_rows(&h), size = a->width * (a->width + 1);
   for (size_t t = 0; t < rows; t += block)
-    for (size_t i = 0; i < s->heads; i++)
-      attention_accumulate_block(&h, gemm_min(block, rows - t), k + t * h.ld + i * h.width, v + t * h.ld + i * h.width,
-                                 state_add + i * size);
+    for (size_t i = 0; i < a->heads; i++)
+      attention_accumulate_block(&h, gemm_min(block, rows - t), k + t * h.key_ld + i * h.width,
+                                 v + t * h.value_ld + i * h.width, state_add + i * size);
 }
 
 /* phi of queries over their normaliser. */
 VEC_INLINE void attention_queries(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
                                   const float *q, const float *z, float *phi) {
-  for (size_t t = 0; t < rows; t++, q += h->ld, phi += stride) {
+  for (size_t t = 0; t < rows; t++, q += h->key_ld, phi += stride) {
     vf dot = vf_set(0), slope;
     for (size_t j = 0; j < width; j += VW) {
       vf f = attention_phi(vf_load_part(q + j, width - j), &slope);
@@ -126,28 +134,30 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
                     false);
 }
 
-static void attention_apply_vec(const struct linnet_attention_shape *s, size_t rows, const float *q, const float *state,
-                                float *out) {
-  if (s->width > ATTENTION_WIDTH) {
-    linnet_attention_apply_reference(s, rows, q, state, out);
+static void linear_apply_vec(const struct linnet_attention *a, size_t rows, const float *q, const float *state,
+                             float *out) {
+  if (!attention_fits(a)) {
+    linnet_linear_apply_reference(a, rows, q, state, out);
     return;
   }
-  struct attention_head h = attention_head(s);
-  size_t block = attention_rows(&h), size = s->width * (s->width + 1);
+  struct attention_head h = attention_head(a);
+  size_t block = attention_rows(&h), size = a->width * (a->width + 1);
   for (size_t t = 0; t < rows; t += block)
-    for (size_t i = 0; i < s->heads; i++)
-      attention_apply_block(&h, gemm_min(block, rows - t), q + t * h.ld + i * h.width, state + i * size,
+    for (size_t i = 0; i < a->heads; i++)
+      attention_apply_block(&h, gemm_min(block, rows - t), q + t * h.key_ld + i * h.width, state + i * size,
                             out + t * h.out_ld + i * h.width);
 }
 
-static void attention_forward_vec(const struct linnet_attention_shape *s, const struct linnet_pack *p, const float *q,
-                                  const float *k, const float *v, float *state, float *out) {
-  size_t size = linnet_attention_state_size(s);
+static void linear_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                               const float *k, const float *v, void *saved, float *out, void *work) {
+  (void)work;
+  float *state = saved;
+  size_t size = linnet_linear_state_size(a);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
     memset(state, 0, size * sizeof *state);
-    attention_accumulate_vec(s, rows, k + first * s->ld, v + first * s->ld, state);
-    attention_apply_vec(s, rows, q + first * s->ld, state, out + first * s->heads * s->width);
+    linear_accumulate_vec(a, rows, k + first * a->key_ld, v + first * a->value_ld, state);
+    linear_apply_vec(a, rows, q + first * a->key_ld, state, out + first * a->out_ld);
   }
 }
 
@@ -163,7 +173,7 @@ struct attention_gradient {
 VEC_INLINE void attention_query_gradients(const struct attention_head *h, const size_t width, const size_t stride,
                                           size_t rows, const float *q, const float *z, const float *out,
                                           const float *dout, struct attention_gradient *g, float *dz_add) {
-  for (size_t t = 0; t < rows; t++, q += h->ld, out += h->out_ld, dout += h->out_ld) {
+  for (size_t t = 0; t < rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld) {
     float *phi = g->phi + t * stride;
     vf dot = vf_set(0), projected = vf_set(0), slope;
     for (size_t j = 0; j < width; j += VW) {
@@ -213,14 +223,14 @@ static void attention_backward_queries(const struct attention_head *h, size_t ro
   attention_product(rows, w, w, gemm_left(g.n, h->stride, 1), attention_panels(true, w, state, room), g.product,
                     h->stride, false);
   if (w == 32)
-    attention_slopes(rows, 32, h->ld, 32, &g, g.e, z, dq);
+    attention_slopes(rows, 32, h->key_ld, 32, &g, g.e, z, dq);
   else
-    attention_slopes(rows, w, h->ld, h->stride, &g, g.e, z, dq);
+    attention_slopes(rows, w, h->key_ld, h->stride, &g, g.e, z, dq);
 }
 
 VEC_INLINE void attention_key_slopes(const struct attention_head *h, const size_t width, const size_t stride,
                                      size_t rows, const float *k, struct attention_gradient *g) {
-  for (size_t t = 0; t < rows; t++, k += h->ld) {
+  for (size_t t = 0; t < rows; t++, k += h->key_ld) {
     for (size_t j = 0; j < width; j += VW) {
       vf slope;
       vf_store(g->phi + t * stride + j, attention_phi(vf_load_part(k + j, width - j), &slope));
@@ -239,38 +249,48 @@ static void attention_backward_keys(const struct attention_head *h, size_t rows,
     attention_key_slopes(h, 32, 32, rows, k, &g);
   else
     attention_key_slopes(h, w, h->stride, rows, k, &g);
-  attention_product(rows, w, w, gemm_left(g.phi, h->stride, 1), attention_panels(false, w, dstate, room), dv, h->ld,
-                    false);
-  attention_product(rows, w, w, gemm_left(v, h->ld, 1), attention_panels(true, w, dstate, room), g.product, h->stride,
-                    false);
+  attention_product(rows, w, w, gemm_left(g.phi, h->stride, 1), attention_panels(false, w, dstate, room), dv,
+                    h->value_ld, false);
+  attention_product(rows, w, w, gemm_left(v, h->value_ld, 1), attention_panels(true, w, dstate, room), g.product,
+                    h->stride, false);
   if (w == 32)
-    attention_slopes(rows, 32, h->ld, 32, &g, NULL, dz, dk);
+    attention_slopes(rows, 32, h->key_ld, 32, &g, NULL, dz, dk);
   else
-    attention_slopes(rows, w, h->ld, h->stride, &g, NULL, dz, dk);
+    attention_slopes(rows, w, h->key_ld, h->stride, &g, NULL, dz, dk);
 }
 
-static void attention_backward_vec(const struct linnet_attention_shape *s, const struct linnet_pack *p, const float *q,
-                                   const float *k, const float *v, const float *state, const float *out,
-                                   const float *dout, float *dq, float *dk, float *dv, float *work) {
-  if (s->width > ATTENTION_WIDTH) {
-    linnet_attention_backward_reference(s, p, q, k, v, state, out, dout, dq, dk, dv, work);
+static void linear_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                                const float *k, const float *v, const void *saved, const float *out, const float *dout,
+                                float *dq, float *dk, float *dv, void *work) {
+  if (!attention_fits(a)) {
+    linnet_linear_attention_reference.backward(a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
     return;
   }
-  struct attention_head h = attention_head(s);
-  size_t size = linnet_attention_state_size(s), head_size = s->width * (s->width + 1), block = attention_rows(&h);
+  const float *state = saved;
+  float *dstate = work;
+  struct attention_head h = attention_head(a);
+  size_t size = linnet_linear_state_size(a), head_size = a->width * (a->width + 1), block = attention_rows(&h);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     size_t end = p->offsets[i + 1];
-    memset(work, 0, size * sizeof *work);
+    memset(dstate, 0, size * sizeof *dstate);
     for (size_t t = p->offsets[i]; t < end; t += block)
-      for (size_t n = 0; n < s->heads; n++) {
-        size_t in = t * h.ld + n * h.width, o = t * h.out_ld + n * h.width;
+      for (size_t n = 0; n < a->heads; n++) {
+        size_t in = t * h.key_ld + n * h.width, o = t * h.out_ld + n * h.width;
         attention_backward_queries(&h, gemm_min(block, end - t), q + in, state + n * head_size, out + o, dout + o,
-                                   dq + in, work + n * head_size);
+                                   dq + in, dstate + n * head_size);
       }
     for (size_t t = p->offsets[i]; t < end; t += block)
-      for (size_t n = 0; n < s->heads; n++) {
-        size_t in = t * h.ld + n * h.width;
-        attention_backward_keys(&h, gemm_min(block, end - t), k + in, v + in, work + n * head_size, dk + in, dv + in);
+      for (size_t n = 0; n < a->heads; n++) {
+        size_t in = t * h.key_ld + n * h.width, value = t * h.value_ld + n * h.width;
+        attention_backward_keys(&h, gemm_min(block, end - t), k + in, v + value, dstate + n * head_size, dk + in,
+                                dv + value);
       }
   }
 }
+
+static const struct linnet_attention_ops linear_attention_vec = {
+    .saved_bytes = linnet_linear_saved_bytes,
+    .work_bytes = linnet_linear_work_bytes,
+    .forward = linear_forward_vec,
+    .backward = linear_backward_vec,
+};

@@ -7,7 +7,8 @@ enum { HEADS = 6, WIDTH = 32, FRAMES = 1000, SEQUENCES = 4, ROWS = FRAMES * SEQU
 
 struct run {
   const struct linnet_ops *ops;
-  struct linnet_attention_shape shape;
+  const struct linnet_attention_ops *attention;
+  struct linnet_attention shape;
   struct linnet_pack pack;
   size_t offsets[SEQUENCES + 1];
   float *qkv, *state, *out, *dout, *dqkv, *work;
@@ -15,24 +16,24 @@ struct run {
 
 static void accumulate(void *user) {
   struct run *r = user;
-  r->ops->attention_accumulate(&r->shape, FRAMES, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->work);
+  r->ops->linear_accumulate(&r->shape, FRAMES, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->work);
 }
 
 static void apply(void *user) {
   struct run *r = user;
-  r->ops->attention_apply(&r->shape, FRAMES, r->qkv, r->state, r->out);
+  r->ops->linear_apply(&r->shape, FRAMES, r->qkv, r->state, r->out);
 }
 
 static void forward(void *user) {
   struct run *r = user;
-  r->ops->attention_forward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
-                            r->out);
+  r->attention->forward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
+                        r->out, r->work);
 }
 
 static void backward(void *user) {
   struct run *r = user;
-  r->ops->attention_backward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
-                             r->out, r->dout, r->dqkv, r->dqkv + HEADS * WIDTH, r->dqkv + 2 * HEADS * WIDTH, r->work);
+  r->attention->backward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
+                         r->out, r->dout, r->dqkv, r->dqkv + HEADS * WIDTH, r->dqkv + 2 * HEADS * WIDTH, r->work);
 }
 
 static void report(const struct run *r, const char *name, bench_fn *body, double rows, double flops_per_frame) {
@@ -44,15 +45,22 @@ static void report(const struct run *r, const char *name, bench_fn *body, double
 
 static void measure(const struct linnet_ops *ops) {
   struct test_random random = {1};
-  struct run r = {.ops = ops, .shape = {HEADS, WIDTH, 3 * HEADS * WIDTH}};
-  size_t state = linnet_attention_state_size(&r.shape);
+  struct run r = {.ops = ops,
+                  .attention = ops->attention[LINNET_ATTENTION_LINEAR],
+                  .shape = {.heads = HEADS,
+                            .key_width = WIDTH,
+                            .width = WIDTH,
+                            .key_ld = 3 * HEADS * WIDTH,
+                            .value_ld = 3 * HEADS * WIDTH,
+                            .out_ld = HEADS * WIDTH}};
+  size_t state = linnet_linear_state_size(&r.shape);
   for (size_t i = 0; i <= SEQUENCES; i++)
     r.offsets[i] = i * FRAMES;
   r.pack = (struct linnet_pack){SEQUENCES, r.offsets};
-  r.qkv = bench_floats(&random, ROWS * r.shape.ld), r.dqkv = bench_floats(&random, ROWS * r.shape.ld);
+  r.qkv = bench_floats(&random, ROWS * r.shape.key_ld), r.dqkv = bench_floats(&random, ROWS * r.shape.key_ld);
   r.out = bench_floats(&random, ROWS * HEADS * WIDTH), r.dout = bench_floats(&random, ROWS * HEADS * WIDTH);
   r.state = bench_floats(&random, SEQUENCES * state);
-  r.work = bench_floats(&random, linnet_attention_backward_work(&r.shape));
+  r.work = bench_floats(&random, r.attention->work_bytes(&r.shape, FRAMES) / sizeof(float));
   report(&r, "accumulate", accumulate, FRAMES, 2);
   report(&r, "apply", apply, FRAMES, 2);
   for (size_t n = 1; n <= SEQUENCES; n *= SEQUENCES) {

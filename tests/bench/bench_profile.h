@@ -99,15 +99,17 @@ static void bench_conv_backward(const struct linnet_conv *c, const struct linnet
   BENCH_TIMED(BENCH_CONV, BENCH_INNER->conv_backward(c, p, x, w, dy, dx, dw_add, dbias_add));
 }
 
-static void bench_attention_forward(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
-                                    const real *k, const real *v, real *state, real *out) {
-  BENCH_TIMED(BENCH_ATTENTION, BENCH_INNER->attention_forward(s, p, q, k, v, state, out));
+static void bench_attention_forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
+                                    const real *k, const real *v, void *saved, real *out, void *work) {
+  BENCH_TIMED(BENCH_ATTENTION,
+              BENCH_INNER->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work));
 }
 
-static void bench_attention_backward(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
-                                     const real *k, const real *v, const real *state, const real *out, const real *dout,
-                                     real *dq, real *dk, real *dv, real *work) {
-  BENCH_TIMED(BENCH_ATTENTION, BENCH_INNER->attention_backward(s, p, q, k, v, state, out, dout, dq, dk, dv, work));
+static void bench_attention_backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
+                                     const real *k, const real *v, const void *saved, const real *out, const real *dout,
+                                     real *dq, real *dk, real *dv, void *work) {
+  BENCH_TIMED(BENCH_ATTENTION, BENCH_INNER->attention[LINNET_ATTENTION_LINEAR]->backward(a, p, q, k, v, saved, out,
+                                                                                         dout, dq, dk, dv, work));
 }
 
 static double bench_ctc(const struct linnet_ctc *c, void *work) {
@@ -148,8 +150,11 @@ static inline struct linnet_ops bench_profiled(const struct linnet_ops *inner) {
   ops.glu_backward = bench_glu_backward;
   ops.conv_forward = bench_conv_forward;
   ops.conv_backward = bench_conv_backward;
-  ops.attention_forward = bench_attention_forward;
-  ops.attention_backward = bench_attention_backward;
+  static struct linnet_attention_ops attention;
+  attention = *inner->attention[LINNET_ATTENTION_LINEAR];
+  attention.forward = bench_attention_forward;
+  attention.backward = bench_attention_backward;
+  ops.attention[LINNET_ATTENTION_LINEAR] = &attention;
   ops.ctc = bench_ctc;
   ops.update = bench_update;
   ops.sum_of_squares = bench_sum_of_squares;

@@ -3,7 +3,7 @@
 
 struct attention_data {
   size_t frames, width; /* width: of all heads */
-  struct linnet_attention_shape shape;
+  struct linnet_attention attention;
   struct linnet_pack pack;
   size_t offsets[8];
   float *q, *k, *v, *dout, *output, *gradients[3];
@@ -20,9 +20,11 @@ static void data_read(struct attention_data *d, const struct golden *g) {
                                .gradients = {golden_floats(g, "", "dq", NULL), golden_floats(g, "", "dk", NULL),
                                              golden_floats(g, "", "dv", NULL)}};
   REQUIRE(sequences < 8, "%zu sequences", sequences);
-  d->shape.heads = strtoul(golden_text(g, "heads"), NULL, 10);
-  d->shape.width = strtoul(golden_text(g, "head_width"), NULL, 10);
-  d->shape.ld = d->width = d->shape.heads * d->shape.width;
+  d->attention.heads = strtoul(golden_text(g, "heads"), NULL, 10);
+  d->attention.width = strtoul(golden_text(g, "head_width"), NULL, 10);
+  d->width = d->attention.heads * d->attention.width;
+  d->attention.key_width = d->attention.width;
+  d->attention.key_ld = d->attention.value_ld = d->attention.out_ld = d->width;
   for (size_t i = 0; i < sequences; i++)
     d->offsets[i + 1] = d->offsets[i] + (size_t)lengths[i];
   d->pack = (struct linnet_pack){sequences, d->offsets};
@@ -46,20 +48,21 @@ static struct attention_data data;
 static void check_table(const struct linnet_ops *ops) {
   const struct attention_data *d = &data;
   size_t n = d->frames * d->width;
-  float *state = test_alloc(d->pack.sequences * linnet_attention_state_size(&d->shape), sizeof *state);
-  float *work = test_alloc(linnet_attention_backward_work(&d->shape), sizeof *work);
+  const struct linnet_attention_ops *attention = ops->attention[LINNET_ATTENTION_LINEAR];
+  void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
+  void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
   float *out = test_alloc(n, sizeof *out), *grad[3];
   for (size_t i = 0; i < 3; i++)
     grad[i] = test_alloc(n, sizeof *grad[i]);
-  ops->attention_forward(&d->shape, &d->pack, d->q, d->k, d->v, state, out);
-  ops->attention_backward(&d->shape, &d->pack, d->q, d->k, d->v, state, out, d->dout, grad[0], grad[1], grad[2], work);
+  attention->forward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, work);
+  attention->backward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, d->dout, grad[0], grad[1], grad[2], work);
   test_bound(ops->name, "output", golden_error(out, d->output, n), 1e-6);
   test_bound(ops->name, "dq", golden_error(grad[0], d->gradients[0], n), 1e-6);
   test_bound(ops->name, "dk", golden_error(grad[1], d->gradients[1], n), 1e-6);
   test_bound(ops->name, "dv", golden_error(grad[2], d->gradients[2], n), 1e-6);
   for (size_t i = 0; i < 3; i++)
     free(grad[i]);
-  free(state);
+  free(saved);
   free(work);
   free(out);
 }

@@ -51,13 +51,13 @@ static void hashing_gemm(const struct linnet_gemm *g, real *work) {
     hash_signs(g->n, g->c + i * g->ldc);
 }
 
-static void hashing_attention(const struct linnet_attention_shape *s, const struct linnet_pack *p, const real *q,
-                              const real *k, const real *v, real *state, real *out) {
+static void hashing_attention(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
+                              const real *k, const real *v, void *saved, real *out, void *work) {
   for (size_t t = 0; t < p->offsets[p->sequences]; t++) {
-    hash_signs(s->heads * s->width, q + t * s->ld);
-    hash_signs(s->heads * s->width, k + t * s->ld);
+    hash_signs(a->heads * a->key_width, q + t * a->key_ld);
+    hash_signs(a->heads * a->key_width, k + t * a->key_ld);
   }
-  linnet_cpu_ops("reference")->attention_forward(s, p, q, k, v, state, out);
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work);
 }
 
 /* --- a problem ---------------------------------------------------------------------------------------------------- */
@@ -68,6 +68,7 @@ struct problem {
   struct linnet_config config;
   struct linnet_parameters *parameters;
   struct linnet_ops ops;
+  struct linnet_attention_ops linear; /* wrapped, in ops */
   struct linnet_network network;
   struct linnet_shard shard; /* the whole batch */
   size_t offsets[MAX_SEQUENCES + 1];
@@ -116,7 +117,9 @@ static void problem_create(struct problem *p, const struct network_case *c) {
   struct test_random r = {SEED};
   *p = (struct problem){.c = c, .context = test_context(), .ops = *linnet_cpu_ops("reference")};
   p->ops.gemm = hashing_gemm;
-  p->ops.attention_forward = hashing_attention;
+  p->linear = *p->ops.attention[LINNET_ATTENTION_LINEAR];
+  p->linear.forward = hashing_attention;
+  p->ops.attention[LINNET_ATTENTION_LINEAR] = &p->linear;
   configure(p);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "%s",
           linnet_context_error(p->context));

@@ -174,44 +174,46 @@ static void conv_backward(struct problem *p) {
                         p->inputs[1].gradient, p->inputs[2].gradient);
 }
 
-/* --- linear attention: q, k, v side by side as in the network, `variant` spare columns ------------------------------
+/* --- attention: q, k, v side by side as in the network, `variant` spare columns -------------------------------------
  */
 
 static const struct shape attention_shapes[] = {
     {1, 1, 1, {1}, 0}, {1, 4, 1, {1, 1}, 0}, {1, 4, 3, {9, 1, 14}, 0}, {1, 5, 2, {2, 1, 6, 1}, 3}, {0}};
 
-static struct linnet_attention_shape attention_of(const struct problem *p) {
-  size_t width = p->shape->width, heads = p->shape->inner;
-  return (struct linnet_attention_shape){
-      .heads = heads, .width = width, .ld = 3 * heads * width + (size_t)p->shape->variant};
+static struct linnet_attention attention_of(const struct problem *p) {
+  size_t width = p->shape->width, heads = p->shape->inner, ld = 3 * heads * width + (size_t)p->shape->variant;
+  return (struct linnet_attention){
+      .heads = heads, .key_width = width, .width = width, .key_ld = ld, .value_ld = ld, .out_ld = heads * width};
 }
 
 static void attention_setup(struct problem *p) {
-  struct linnet_attention_shape s = attention_of(p);
+  struct linnet_attention a = attention_of(p);
+  const struct linnet_attention_ops *attention = p->ops->attention[LINNET_ATTENTION_LINEAR];
   pack_lengths(p);
-  p->num_outputs = total(p) * s.heads * s.width;
-  input(p, "qkv", total(p) * s.ld, false, true);
-  p->saved[0] = gradient_reals(p->pack.sequences * linnet_attention_state_size(&s));
-  p->saved[1] = gradient_reals(linnet_attention_backward_work(&s));
+  p->num_outputs = total(p) * a.out_ld;
+  input(p, "qkv", total(p) * a.key_ld, false, true);
+  p->saved[0] = gradient_reals(attention->saved_bytes(&a, total(p), p->pack.sequences) / sizeof(real));
+  p->saved[1] = gradient_reals(attention->work_bytes(&a, total(p)) / sizeof(real));
 }
 
 static void attention_forward(struct problem *p) {
-  struct linnet_attention_shape s = attention_of(p);
-  const real *q = p->inputs[0].x, *k = q + s.heads * s.width, *v = k + s.heads * s.width;
-  p->ops->attention_forward(&s, &p->pack, q, k, v, p->saved[0], p->out);
+  struct linnet_attention a = attention_of(p);
+  const real *q = p->inputs[0].x, *k = q + a.out_ld, *v = k + a.out_ld;
+  p->ops->attention[LINNET_ATTENTION_LINEAR]->forward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->saved[1]);
 }
 
 /* Spare columns are nobody's; they are zeroed for the comparison. */
 static void attention_backward(struct problem *p) {
-  struct linnet_attention_shape s = attention_of(p);
-  size_t width = s.heads * s.width, spare = s.ld - 3 * width;
+  struct linnet_attention a = attention_of(p);
+  size_t width = a.out_ld, spare = a.key_ld - 3 * width;
   const real *q = p->inputs[0].x, *k = q + width, *v = k + width;
   real *dq = p->inputs[0].gradient, *dk = dq + width, *dv = dk + width;
-  p->ops->attention_backward(&s, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv, p->saved[1]);
+  p->ops->attention[LINNET_ATTENTION_LINEAR]->backward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv,
+                                                       p->saved[1]);
   for (size_t t = 0; t < total(p); t++)
     for (size_t c = 0; c < spare; c++) {
-      CHECK(isnan(dv[t * s.ld + width + c]), "column between rows was written, row %zu", t);
-      dv[t * s.ld + width + c] = 0;
+      CHECK(isnan(dv[t * a.key_ld + width + c]), "column between rows was written, row %zu", t);
+      dv[t * a.key_ld + width + c] = 0;
     }
 }
 

@@ -31,7 +31,8 @@ static void test_format(void) {
   const char *wanted = "{\"encoder\": \"transformer\", \"input_dim\": 40, \"stack\": 1, \"width\": 192, \"heads\": 6, "
                        "\"layers\": 9, \"feed_forward\": 768, \"activation\": \"relu\", \"norm\": \"post\", "
                        "\"dropout\": 0.1, \"position\": \"sinusoidal\", \"attention\": \"linear\", "
-                       "\"convolution\": 0, \"outputs\": 42}";
+                       "\"convolution\": 0, \"outputs\": 42, \"feature_map\": \"elu\", \"features\": 0, "
+                       "\"lsh_rounds\": 4, \"lsh_buckets\": 64, \"lsh_chunk\": 32}";
   CHECK(strcmp(text, wanted) == 0, "wrote %s", text);
   linnet_free(context, text);
 }

@@ -266,57 +266,75 @@ static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size
   return p;
 }
 
+/* Attention of a random shape: queries, keys and values side by side, with or without columns between rows. */
 struct attention_case {
-  struct linnet_attention_shape shape;
+  enum linnet_attention_kind kind;
+  struct linnet_attention a;
   struct linnet_pack pack;
-  size_t offsets[6], rows, state_size;
-  struct buffer qkv;
-  const float *q, *k, *v; /* side by side in it */
+  size_t offsets[6], rows;
+  struct buffer qkv, dout;
+  const float *q, *k, *v;
 };
 
-static void attention_case(struct test_random *r, struct attention_case *c) {
-  *c = (struct attention_case){.shape = {.heads = 1 + test_below(r, 6), .width = 32}};
+static struct attention_case attention_case(struct test_random *r, enum linnet_attention_kind kind) {
+  struct attention_case c = {.kind = kind, .a = {.heads = 1 + test_below(r, 6), .width = 32}};
+  struct linnet_attention *a = &c.a;
   if (test_below(r, 2))
-    c->shape.width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
-  c->shape.ld = 3 * c->shape.heads * c->shape.width + (test_below(r, 2) ? test_below(r, 5) : 0);
-  c->pack = some_pack(r, c->offsets, 4, 250);
-  c->rows = c->offsets[c->pack.sequences];
-  c->state_size = linnet_attention_state_size(&c->shape);
-  c->qkv = buffer_scaled(r, c->rows * c->shape.ld, test_below(r, 4) ? 1 : 5);
-  c->q = c->qkv.x, c->k = c->q + c->shape.heads * c->shape.width, c->v = c->k + c->shape.heads * c->shape.width;
+    a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
+  a->key_width = a->width;
+  a->key_ld = a->value_ld = 3 * a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
+  a->out_ld = a->heads * a->width;
+  c.pack = some_pack(r, c.offsets, 4, 250);
+  c.rows = c.offsets[c.pack.sequences];
+  c.qkv = buffer_scaled(r, c.rows * a->key_ld, test_below(r, 4) ? 1 : 5);
+  c.dout = buffer_random(r, c.rows * a->out_ld);
+  c.q = c.qkv.x, c.k = c.q + a->out_ld, c.v = c.k + a->out_ld;
+  return c;
 }
 
-static double test_attention_forward(const struct linnet_ops *ops, struct test_random *r) {
-  struct attention_case c;
-  attention_case(r, &c);
-  size_t width = c.shape.heads * c.shape.width;
-  struct buffer state = buffer_poisoned(r, c.pack.sequences * c.state_size), state2 = buffer_copy(r, &state);
-  struct buffer out = buffer_poisoned(r, c.rows * width), out2 = buffer_copy(r, &out);
-  struct buffer state3 = buffer_random(r, c.state_size), state4 = buffer_copy(r, &state3);
-  linnet_attention_forward_reference(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x);
-  ops->attention_forward(&c.shape, &c.pack, c.q, c.k, c.v, state2.x, out2.x);
-  linnet_attention_accumulate_reference(&c.shape, c.rows, c.k, c.v, state3.x);
-  ops->attention_accumulate(&c.shape, c.rows, c.k, c.v, state4.x);
-  double error = worst(buffer_error(&state2, &state), worst(buffer_error(&out2, &out), buffer_error(&state4, &state3)));
-  RELEASE(c.qkv, state, state2, state3, state4, out, out2);
-  return error;
+/* Forward and backward of one table: outputs, then gradients; false: a guard was overwritten. */
+static bool run_attention(const struct linnet_ops *ops, struct attention_case *c, struct test_random *r,
+                          struct buffer *out, struct buffer *gradient) {
+  const struct linnet_attention_ops *attention = ops->attention[c->kind];
+  struct buffer saved = buffer_poisoned(r, attention->saved_bytes(&c->a, c->rows, c->pack.sequences) / sizeof(float));
+  struct buffer work = buffer_poisoned(r, attention->work_bytes(&c->a, c->rows) / sizeof(float));
+  c->pack.offsets = c->offsets;
+  attention->forward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, work.x);
+  attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x,
+                      gradient->x + c->a.out_ld, gradient->x + 2 * c->a.out_ld, work.x);
+  bool good = guards_hold(&saved) && guards_hold(&work);
+  RELEASE(saved, work);
+  return good;
 }
 
-static double test_attention_backward(const struct linnet_ops *ops, struct test_random *r) {
-  struct attention_case c;
-  attention_case(r, &c);
-  size_t width = c.shape.heads * c.shape.width;
-  struct buffer state = buffer_poisoned(r, c.pack.sequences * c.state_size), out = buffer_poisoned(r, c.rows * width);
-  struct buffer dout = buffer_random(r, c.rows * width),
-                work = buffer_poisoned(r, linnet_attention_backward_work(&c.shape));
-  struct buffer d = buffer_poisoned(r, c.rows * c.shape.ld), d2 = buffer_copy(r, &d);
-  linnet_attention_forward_reference(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x);
-  linnet_attention_backward_reference(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x, dout.x, d.x, d.x + width,
-                                      d.x + 2 * width, work.x);
-  ops->attention_backward(&c.shape, &c.pack, c.q, c.k, c.v, state.x, out.x, dout.x, d2.x, d2.x + width,
-                          d2.x + 2 * width, work.x);
-  double error = worst(buffer_error(&d2, &d), guards_hold(&work) ? 0 : INFINITY);
-  RELEASE(c.qkv, state, out, dout, work, d, d2);
+static double test_attention(const struct linnet_ops *ops, struct test_random *r, enum linnet_attention_kind kind) {
+  struct attention_case c = attention_case(r, kind);
+  struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
+  struct buffer gradient = buffer_poisoned(r, c.rows * c.a.key_ld), gradient2 = buffer_copy(r, &gradient);
+  bool good = run_attention(linnet_cpu_ops("reference"), &c, r, &out, &gradient) &&
+              run_attention(ops, &c, r, &out2, &gradient2);
+  double error = worst(buffer_error(&out2, &out), buffer_error(&gradient2, &gradient));
+  RELEASE(c.qkv, c.dout, out, out2, gradient, gradient2);
+  return good ? error : INFINITY;
+}
+
+static double test_linear_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, LINNET_ATTENTION_LINEAR);
+}
+
+static double test_linear_state(const struct linnet_ops *ops, struct test_random *r) {
+  struct attention_case c = attention_case(r, LINNET_ATTENTION_LINEAR);
+  struct buffer state = buffer_random(r, linnet_linear_state_size(&c.a)), state2 = buffer_copy(r, &state);
+  struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
+  linnet_linear_accumulate_reference(&c.a, c.rows, c.k, c.v, state.x);
+  ops->linear_accumulate(&c.a, c.rows, c.k, c.v, state2.x);
+  double error = buffer_error(&state2, &state);
+  for (size_t i = 0; i < linnet_linear_state_size(&c.a); i++)
+    state.x[i] = fabsf(state.x[i]); /* normalisers away from 0 */
+  linnet_linear_apply_reference(&c.a, c.rows, c.q, state.x, out.x);
+  ops->linear_apply(&c.a, c.rows, c.q, state.x, out2.x);
+  error = worst(error, buffer_error(&out2, &out));
+  RELEASE(c.qkv, c.dout, state, state2, out, out2);
   return error;
 }
 
@@ -488,8 +506,8 @@ static const struct {
     {"update", test_update, 1e-6, 200},
     {"sums", test_sums, 3e-6, 200},
     {"conv", test_conv, 5e-6, 200},
-    {"attention_forward", test_attention_forward, 1e-5, 100},
-    {"attention_backward", test_attention_backward, 1e-5, 100},
+    {"linear_attention", test_linear_attention, 1e-5, 100},
+    {"linear_state", test_linear_state, 1e-5, 100},
 };
 
 static void test_slots(const struct linnet_ops *ops, uint64_t seed) {

@@ -149,11 +149,12 @@ static bool all_finite(const float *x, size_t n) {
 /* The state of the whole from blocks of rows, as recognition computes it, reads the same. */
 static void check_blocks(const struct linnet_ops *ops, const float *state) {
   static float blocks[STATE];
-  const struct linnet_attention_shape shape = {1, WIDTH, LD};
+  const struct linnet_attention attention = {
+      .heads = 1, .key_width = WIDTH, .width = WIDTH, .key_ld = LD, .value_ld = LD, .out_ld = WIDTH};
   double difference = 0, scale = 0;
   memset(blocks, 0, sizeof blocks);
   for (size_t t = 0; t < FRAMES; t += 500)
-    ops->attention_accumulate(&shape, 500, qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, blocks);
+    ops->linear_accumulate(&attention, 500, qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, blocks);
   for (size_t i = 0; i < STATE; i++) {
     difference = fmax(difference, fabs((double)blocks[i] - state[i]));
     scale = fmax(scale, fabs(state[i]));
@@ -170,14 +171,16 @@ static double now(void) {
 static void check_table(const struct linnet_ops *ops) {
   static const size_t offsets[] = {0, FRAMES};
   static float state[STATE];
-  const struct linnet_attention_shape shape = {1, WIDTH, LD};
+  const struct linnet_attention attention = {
+      .heads = 1, .key_width = WIDTH, .width = WIDTH, .key_ld = LD, .value_ld = LD, .out_ld = WIDTH};
   const struct linnet_pack pack = {1, offsets};
   const float *q = qkv, *k = q + WIDTH, *v = k + WIDTH;
-  float *work = test_alloc(linnet_attention_backward_work(&shape), sizeof *work);
+  const struct linnet_attention_ops *linear = ops->attention[LINNET_ATTENTION_LINEAR];
+  void *work = test_alloc(linear->work_bytes(&attention, FRAMES), 1);
   double start = now();
-  ops->attention_forward(&shape, &pack, q, k, v, state, out);
+  linear->forward(&attention, &pack, q, k, v, state, out, work);
   double middle = now();
-  ops->attention_backward(&shape, &pack, q, k, v, state, out, dout, dqkv, dqkv + WIDTH, dqkv + 2 * WIDTH, work);
+  linear->backward(&attention, &pack, q, k, v, state, out, dout, dqkv, dqkv + WIDTH, dqkv + 2 * WIDTH, work);
   printf("%-10s %d frames: forward %.2f s, backward %.2f s\n", ops->name, FRAMES, middle - start, now() - middle);
   CHECK(all_finite(state, STATE) && all_finite(out, (size_t)FRAMES * WIDTH) && all_finite(dqkv, (size_t)FRAMES * LD),
         "%s: a value is not finite", ops->name);

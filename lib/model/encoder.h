@@ -1,0 +1,127 @@
+/* What the files of recognition share: the encoder's memory, and the first steps of a block. See encoder.c. */
+#ifndef LINNET_MODEL_ENCODER_H
+#define LINNET_MODEL_ENCODER_H
+
+#include <linnet/encoder.h>
+
+#include "backend/backend.h"
+#include "base/base.h"
+#include "model/attention.h"
+#include "model/maps.h"
+#include "model/model.h"
+
+enum {
+  BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */
+  MAX_GROUPS = 64,   /* states summed per layer */
+  OUTPUT_BLOCKS = 32 /* blocks of posteriors handed over at once */
+};
+
+/* One thread's scratch; R = BLOCK_ROWS + kernel - 1 rows, D width. */
+struct scratch {
+  real *normed, *narrow, *narrow2; /* (R, D) */
+  real *wide;                      /* (R, widest) */
+  real *work;                      /* for ops */
+};
+
+/* Memory that grows with the longest utterance. */
+struct linnet_buffer {
+  void *data;
+  size_t bytes;
+};
+
+/* What kinds of attention that see the whole utterance at once need; they run head by head. */
+struct whole {
+  struct linnet_buffer qkv;        /* (T, 3 D), or (T, 2 D) where queries are keys */
+  struct linnet_buffer heads;      /* (T, D): their output */
+  struct linnet_buffer kept, work; /* (threads, bytes of a head) */
+  size_t kept_bytes, work_bytes;
+};
+
+struct linnet_encoder {
+  struct linnet_context *context;
+  const struct linnet_model *model;
+  const struct linnet_ops *ops;
+  struct scratch *scratch; /* (threads) */
+  real *scratch_memory;
+  real *states;               /* (MAX_GROUPS, state size) */
+  real *padded;               /* (stack, input_dim): the last, incomplete stack of frames */
+  real *log_p;                /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
+  struct linnet_buffer x;     /* (T, D) */
+  struct linnet_buffer edges; /* (blocks, 2, half, D): first and last rows of each block before the convolution */
+  struct whole whole;
+
+  /* of the running utterance */
+  const float *features;
+  size_t in_frames, frames, block_rows, blocks, groups;
+  size_t layer, first_output; /* output: the first block of the chunk */
+};
+
+/* Rows of a block of the running utterance. */
+struct rows {
+  size_t first, count;
+};
+
+static inline struct rows block_rows(const struct linnet_encoder *e, size_t block) {
+  size_t first = block * e->block_rows, left = e->frames - first;
+  return (struct rows){first, left < e->block_rows ? left : e->block_rows};
+}
+
+static inline size_t half_kernel(const struct linnet_encoder *e) {
+  return e->model->config.convolution / 2;
+}
+
+/* Bytes of a row of D. */
+static inline size_t row_bytes(const struct linnet_encoder *e) {
+  return e->model->config.width * sizeof(real);
+}
+
+static inline const real *weight(const struct linnet_encoder *e, size_t offset) {
+  return e->model->weights + offset;
+}
+
+static inline void norm(const struct linnet_encoder *e, size_t rows, const real *x, size_t gain, size_t bias, real *y) {
+  e->ops->layernorm_forward(rows, e->model->config.width, x, weight(e, gain), weight(e, bias), y, NULL, NULL);
+}
+
+static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+                         size_t rows, const real *x, enum linnet_activation activation, real *y) {
+  linnet_map_apply(e->ops, map, rows, x, map->in, activation, y, map->out, s->work);
+}
+
+/* Pre-norm: norm(x) in scratch; post-norm: x itself. */
+static inline const real *block_input(const struct linnet_encoder *e, const struct scratch *s, size_t rows,
+                                      const real *x, size_t gain, size_t bias) {
+  if (e->model->config.norm == LINNET_NORM_POST)
+    return x;
+  norm(e, rows, x, gain, bias, s->normed);
+  return s->normed;
+}
+
+static inline const struct linnet_layer_offsets *layer_offsets(const struct linnet_encoder *e) {
+  return &e->model->parameters->layers[e->layer];
+}
+
+static inline const struct linnet_layer_maps *layer_maps(const struct linnet_encoder *e) {
+  return &e->model->maps->layers[e->layer];
+}
+
+static inline real *row(const struct linnet_encoder *e, size_t t) {
+  return (real *)e->x.data + t * e->model->config.width;
+}
+
+/* Makes a buffer hold count * bytes; what it held is lost. */
+enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
+                                          size_t bytes);
+
+/* --- encoder_attention.c */
+
+/* Memory for the attention of a layer. */
+enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer);
+
+/* Step 1 of the running layer. */
+void linnet_encoder_keys(struct linnet_encoder *e);
+
+/* The heads (rows, D) of a block: in the scratch, or where step 1 left them. */
+const real *linnet_encoder_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
+
+#endif
