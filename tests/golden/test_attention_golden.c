@@ -1,8 +1,10 @@
-/* Linear attention against PyTorch in double (make_attention.py): output, and gradients for a given dout. */
+/* Kinds of attention against PyTorch in double (make_attention.py): output, and gradients for a given dout. */
 #include "golden/golden.h"
+#include "ops/attention.h"
 
 struct attention_data {
   size_t frames, width; /* width: of all heads */
+  enum linnet_attention_kind kind;
   struct linnet_attention attention;
   struct linnet_pack pack;
   size_t offsets[8];
@@ -48,7 +50,7 @@ static struct attention_data data;
 static void check_table(const struct linnet_ops *ops) {
   const struct attention_data *d = &data;
   size_t n = d->frames * d->width;
-  const struct linnet_attention_ops *attention = ops->attention[LINNET_ATTENTION_LINEAR];
+  const struct linnet_attention_ops *attention = ops->attention[d->kind];
   void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
   void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
   float *out = test_alloc(n, sizeof *out), *grad[3];
@@ -67,14 +69,21 @@ static void check_table(const struct linnet_ops *ops) {
   free(out);
 }
 
-int main(void) {
-  struct linnet_context *context = test_context();
+static void check_kind(struct linnet_context *context, size_t kind) {
   struct golden g;
-  golden_open(&g, context, "linear_attention.safetensors");
+  char name[64];
+  snprintf(name, sizeof name, "attention_%s.safetensors", linnet_attention_traits[kind].name);
+  golden_open(&g, context, name);
   data_read(&data, &g);
+  data.kind = (enum linnet_attention_kind)kind;
   test_each_table(check_table);
   data_free(&data);
   golden_close(&g);
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  check_kind(context, LINNET_ATTENTION_LINEAR);
   linnet_context_destroy(context);
   return test_result();
 }

@@ -17,17 +17,20 @@ struct network_case {
   size_t convolution, stack;
   enum linnet_position position;
   double dropout;
+  enum linnet_attention_kind attention;
 };
 
 static const struct network_case cases[] = {
-    {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0},
-    {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2},
-    {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1},
-    {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0},
-    {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3},
-    {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0},
-    {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0},
-    {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5},
+    {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR},
+    {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2,
+     LINNET_ATTENTION_LINEAR},
+    {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR},
+    {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR},
+    {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR},
+    {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR},
+    {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR},
+    {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5,
+     LINNET_ATTENTION_LINEAR},
 };
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
@@ -121,6 +124,7 @@ static void problem_create(struct problem *p, const struct network_case *c) {
   p->linear.forward = hashing_attention;
   p->ops.attention[LINNET_ATTENTION_LINEAR] = &p->linear;
   configure(p);
+  memset(p->config.attention, (int)c->attention, p->config.layers);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "%s",
           linnet_context_error(p->context));
   for (size_t s = 0; s < MAX_SEQUENCES; s++)

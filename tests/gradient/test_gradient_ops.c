@@ -23,10 +23,13 @@ struct op {
   void (*setup)(struct problem *p);
   void (*forward)(struct problem *p);
   void (*backward)(struct problem *p);
+  enum linnet_attention_kind kind;
+  struct linnet_attention terms; /* of attention: form, chunk, hashing */
 };
 
 struct problem {
   const struct linnet_ops *ops;
+  const struct op *op;
   const struct shape *shape;
   struct test_random random;
   size_t offsets[MAX_SEQUENCES + 1];
@@ -182,24 +185,29 @@ static const struct shape attention_shapes[] = {
 
 static struct linnet_attention attention_of(const struct problem *p) {
   size_t width = p->shape->width, heads = p->shape->inner, ld = 3 * heads * width + (size_t)p->shape->variant;
-  return (struct linnet_attention){
-      .heads = heads, .key_width = width, .width = width, .key_ld = ld, .value_ld = ld, .out_ld = heads * width};
+  struct linnet_attention a = p->op->terms;
+  a.heads = heads, a.key_width = a.width = width;
+  a.key_ld = a.value_ld = ld, a.out_ld = heads * width;
+  return a;
+}
+
+static const struct linnet_attention_ops *attention_ops(const struct problem *p) {
+  return p->ops->attention[p->op->kind];
 }
 
 static void attention_setup(struct problem *p) {
   struct linnet_attention a = attention_of(p);
-  const struct linnet_attention_ops *attention = p->ops->attention[LINNET_ATTENTION_LINEAR];
   pack_lengths(p);
   p->num_outputs = total(p) * a.out_ld;
   input(p, "qkv", total(p) * a.key_ld, false, true);
-  p->saved[0] = gradient_reals(attention->saved_bytes(&a, total(p), p->pack.sequences) / sizeof(real));
-  p->saved[1] = gradient_reals(attention->work_bytes(&a, total(p)) / sizeof(real));
+  p->saved[0] = gradient_reals(attention_ops(p)->saved_bytes(&a, total(p), p->pack.sequences) / sizeof(real));
+  p->saved[1] = gradient_reals(attention_ops(p)->work_bytes(&a, total(p)) / sizeof(real));
 }
 
 static void attention_forward(struct problem *p) {
   struct linnet_attention a = attention_of(p);
   const real *q = p->inputs[0].x, *k = q + a.out_ld, *v = k + a.out_ld;
-  p->ops->attention[LINNET_ATTENTION_LINEAR]->forward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->saved[1]);
+  attention_ops(p)->forward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->saved[1]);
 }
 
 /* Spare columns are nobody's; they are zeroed for the comparison. */
@@ -208,8 +216,7 @@ static void attention_backward(struct problem *p) {
   size_t width = a.out_ld, spare = a.key_ld - 3 * width;
   const real *q = p->inputs[0].x, *k = q + width, *v = k + width;
   real *dq = p->inputs[0].gradient, *dk = dq + width, *dv = dk + width;
-  p->ops->attention[LINNET_ATTENTION_LINEAR]->backward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv,
-                                                       p->saved[1]);
+  attention_ops(p)->backward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv, p->saved[1]);
   for (size_t t = 0; t < total(p); t++)
     for (size_t c = 0; c < spare; c++) {
       CHECK(isnan(dv[t * a.key_ld + width + c]), "column between rows was written, row %zu", t);
@@ -328,13 +335,13 @@ static void gemm_backward(struct problem *p) {
  */
 
 static const struct op table[] = {
-    {"layernorm", layernorm_shapes, layernorm_setup, layernorm_forward, layernorm_backward},
-    {"activation", activation_shapes, activation_setup, activation_forward, activation_backward},
-    {"glu", glu_shapes, glu_setup, glu_forward, glu_backward},
-    {"dropout", dropout_shapes, dropout_setup, dropout_forward, dropout_backward},
-    {"conv", conv_shapes, conv_setup, conv_forward, conv_backward},
-    {"attention", attention_shapes, attention_setup, attention_forward, attention_backward},
-    {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward},
+    {"layernorm", layernorm_shapes, layernorm_setup, layernorm_forward, layernorm_backward, 0, {0}},
+    {"activation", activation_shapes, activation_setup, activation_forward, activation_backward, 0, {0}},
+    {"glu", glu_shapes, glu_setup, glu_forward, glu_backward, 0, {0}},
+    {"dropout", dropout_shapes, dropout_setup, dropout_forward, dropout_backward, 0, {0}},
+    {"conv", conv_shapes, conv_setup, conv_forward, conv_backward, 0, {0}},
+    {"linear", attention_shapes, attention_setup, attention_forward, attention_backward, LINNET_ATTENTION_LINEAR, {0}},
+    {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
 };
 
 struct moving {
@@ -385,7 +392,7 @@ static void free_problem(struct problem *p) {
 }
 
 static void check_shape(const struct op *op, const struct shape *shape, uint64_t seed) {
-  struct problem p = {.ops = linnet_cpu_ops("reference"), .shape = shape, .random = {seed}};
+  struct problem p = {.ops = linnet_cpu_ops("reference"), .op = op, .shape = shape, .random = {seed}};
   op->setup(&p);
   fill_problem(&p);
   op->forward(&p);
