@@ -5,6 +5,8 @@ option(LINNET_FRONTEND "Build the front end (needs FFTW, libsndfile, soxr)" ON)
 option(LINNET_TOOLS "Build the linnet command (needs the front end and popt)" ON)
 string(COMPARE EQUAL "${CMAKE_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}" LINNET_TOP_LEVEL)
 option(LINNET_TESTS "Build the tests" ${LINNET_TOP_LEVEL})
+cmake_dependent_option(LINNET_EXPERIMENTS "Build the experiments of recipes/ that are programs of their own"
+  ${LINNET_TOP_LEVEL} "LINNET_TOOLS;LINNET_FRONTEND" OFF)
 option(LINNET_BLAS "Use a CBLAS library for products where no kernel of our own fits the processor" ON)
 option(LINNET_CUDA "Build the CUDA backend" OFF)
 option(LINNET_WERROR "Treat warnings as errors" OFF)

@@ -1,0 +1,140 @@
+#include "common/experiment.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *program = "experiment";
+static int threads;
+static const char *kernels = "auto";
+
+static const struct poptOption common_options[] = {
+    {"threads", 0, POPT_ARG_INT, &threads, 0, "Threads (default: one per processor)", "N"},
+    {"kernels", 0, POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &kernels, 0, "CPU kernels", "NAME"},
+    POPT_TABLEEND};
+
+void experiment_die(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  fprintf(stderr, "%s: ", program);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  va_end(arguments);
+  exit(1);
+}
+
+struct linnet_context *experiment_start(int argc, const char **argv, const struct poptOption *options) {
+  const struct poptOption all[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)options, 0, "Options:", NULL},
+                                   {NULL, 0, POPT_ARG_INCLUDE_TABLE, (void *)common_options, 0, "Common:", NULL},
+                                   POPT_AUTOHELP POPT_TABLEEND};
+  const char *slash = strrchr(argv[0], '/');
+  program = slash ? slash + 1 : argv[0];
+  poptContext parsed = poptGetContext(program, argc, argv, all, 0);
+  int code = poptGetNextOpt(parsed);
+  if (code < -1)
+    experiment_die("%s: %s; see --help", poptBadOption(parsed, 0), poptStrerror(code));
+  if (poptPeekArg(parsed))
+    experiment_die("%s: not an option; see --help", poptPeekArg(parsed));
+  poptFreeContext(parsed);
+  struct linnet_context_settings settings;
+  struct linnet_context *context;
+  linnet_context_settings_default(&settings);
+  settings.threads = threads > 0 ? (unsigned)threads : 0;
+  settings.kernels = kernels;
+  if (linnet_context_create(&settings, &context) != LINNET_OK)
+    experiment_die("no context: are kernels \"%s\" to be had here?", kernels);
+  return context;
+}
+
+void *experiment_alloc(struct linnet_context *context, size_t count, size_t bytes) {
+  void *block = linnet_calloc(context, count, bytes);
+  if (!block)
+    experiment_die("out of memory for %zu * %zu bytes", count, bytes);
+  return block;
+}
+
+enum linnet_attention_kind experiment_kind(const char *name) {
+  for (int kind = 0; kind < LINNET_ATTENTION_KINDS; kind++)
+    if (linnet_attention_traits[kind].name && strcmp(name, linnet_attention_traits[kind].name) == 0)
+      return (enum linnet_attention_kind)kind;
+  experiment_die("no attention is called %s", name);
+}
+
+static void temporary_name(const char *path, char *name, size_t size) {
+  snprintf(name, size, "%s.tmp.%ld", path, (long)getpid());
+}
+
+FILE *experiment_create(const char *path) {
+  char name[4096];
+  temporary_name(path, name, sizeof name);
+  FILE *file = fopen(name, "w");
+  if (!file)
+    experiment_die("%s: %s", name, strerror(errno));
+  return file;
+}
+
+void experiment_finish(FILE *file, const char *path) {
+  char name[4096];
+  temporary_name(path, name, sizeof name);
+  bool failed = ferror(file) != 0;
+  if (fclose(file) != 0 || failed || rename(name, path) != 0) {
+    remove(name);
+    experiment_die("%s: could not be written", path);
+  }
+}
+
+double experiment_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void experiment_create_parameters(struct experiment *e, struct linnet_context *context, enum linnet_optimizer optimizer,
+                                  size_t size) {
+  *e =
+      (struct experiment){.context = context, .ops = linnet_context_ops(context), .optimizer = optimizer, .size = size};
+  e->weights = experiment_alloc(context, size, sizeof(real));
+  e->moment1 = experiment_alloc(context, size, sizeof(real));
+  e->moment2 = experiment_alloc(context, size, sizeof(real));
+  for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
+    e->gradients[i] = experiment_alloc(context, size, sizeof(real));
+}
+
+void experiment_release(struct experiment *e) {
+  linnet_free(e->context, e->weights);
+  linnet_free(e->context, e->moment1);
+  linnet_free(e->context, e->moment2);
+  for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
+    linnet_free(e->context, e->gradients[i]);
+}
+
+struct step {
+  struct experiment *experiment;
+  experiment_shard_fn *shard;
+  void *user;
+};
+
+static void run_shard(void *user, size_t shard, unsigned worker) {
+  struct step *step = user;
+  struct experiment *e = step->experiment;
+  (void)worker;
+  memset(e->gradients[shard], 0, e->size * sizeof(real));
+  e->losses[shard] = step->shard(step->user, shard, e->weights, e->gradients[shard]);
+}
+
+double experiment_step(struct experiment *e, double rate, experiment_shard_fn *shard, void *user) {
+  struct step step = {e, shard, user};
+  struct linnet_update update;
+  linnet_parallel(e->context, EXPERIMENT_SHARDS, run_shard, &step);
+  double loss = e->losses[0];
+  for (size_t i = 1; i < EXPERIMENT_SHARDS; i++) {
+    e->ops->add(e->size, e->gradients[i], e->gradients[0]);
+    loss += e->losses[i];
+  }
+  linnet_update_terms(e->optimizer, rate, ++e->step, &update);
+  e->ops->update(&update, e->size, e->weights, e->gradients[0], e->moment1, e->moment2);
+  return loss;
+}
