@@ -13,19 +13,39 @@ die() {
 # need_file PATH HINT
 need_file() { [ -e "$1" ] || die "$1 is missing: $2"; }
 
+# Builds a target and prints where its program is: build_program TARGET PROGRAM
+build_program() {
+	"$linnet_root/recipes/common/packages.sh" build recipe >&2
+	say "building $2 (build/release)"
+	cmake -S "$linnet_root" -B "$linnet_root/build/release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_TESTS=OFF \
+		>"$linnet_root/build-recipe.log" 2>&1 &&
+		cmake --build "$linnet_root/build/release" --target "$1" >>"$linnet_root/build-recipe.log" 2>&1 ||
+		die "the build failed: see build-recipe.log"
+	rm -f "$linnet_root/build-recipe.log"
+	find "$linnet_root/build/release" -maxdepth 2 -type f -name "$2" -perm -u+x -print -quit
+}
+
 # Builds the linnet command unless $LINNET names one, and puts it into $linnet.
 build_linnet() {
 	linnet=${LINNET:-}
-	[ -z "$linnet" ] || return 0
-	"$linnet_root/recipes/common/packages.sh" build recipe
-	say "building linnet (build/release)"
-	cmake -S "$linnet_root" -B "$linnet_root/build/release" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_TESTS=OFF \
-		>"$linnet_root/build-recipe.log" 2>&1 &&
-		cmake --build "$linnet_root/build/release" --target linnet_tool >>"$linnet_root/build-recipe.log" 2>&1 ||
-		die "the build failed: see build-recipe.log"
-	rm -f "$linnet_root/build-recipe.log"
+	[ -n "$linnet" ] || linnet=$(build_program linnet_tool linnet)
+}
+
+# build_experiment NAME: the program linnet-NAME into $experiment, unless $LINNET_EXPERIMENTS is a folder that has it.
+build_experiment() {
 	# shellcheck disable=SC2034 # for the recipe that sources this
-	linnet=$(find "$linnet_root/build/release" -maxdepth 2 -type f -name linnet -perm -u+x -print -quit)
+	experiment=${LINNET_EXPERIMENTS:+$LINNET_EXPERIMENTS/linnet-$1}
+	[ -n "$experiment" ] || experiment=$(build_program "linnet_$1" "linnet-$1")
+}
+
+# Draws a gnuplot program into PREFIX.svg and PREFIX.png: draw PREFIX WIDTH,HEIGHT <program
+draw() {
+	local program format
+	command -v gnuplot >/dev/null || die "gnuplot is missing: install the Debian package gnuplot-nox"
+	program=$(cat)
+	for format in svg png; do
+		printf 'set terminal %s size %s enhanced\nset output "%s"\n%s\n' "$format" "$2" "$1.$format" "$program" | gnuplot
+	done
 }
 
 # The commit that results belong to, with "+" if the tree was changed.

@@ -2,6 +2,8 @@
 # Plots of training logs; see usage.
 set -euo pipefail
 export LC_ALL=C
+# shellcheck source=recipes/common/lib.sh
+. "$(dirname "$0")/lib.sh"
 
 usage() {
 	cat <<'END'
@@ -25,11 +27,6 @@ done
 	usage >&2
 	exit 2
 }
-command -v gnuplot >/dev/null || {
-	echo "plot_training.sh: gnuplot is missing: install the Debian package gnuplot-nox" >&2
-	exit 1
-}
-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -56,32 +53,26 @@ plots() {
 }
 
 for exp; do
-	[ -s "$exp/log.jsonl" ] || {
-		echo "plot_training.sh: $exp/log.jsonl is missing or empty" >&2
-		exit 1
-	}
+	[ -s "$exp/log.jsonl" ] || die "$exp/log.jsonl is missing or empty"
 	columns "$exp" >"$work/$(basename "$exp")"
 done
 
-draw() {
-	gnuplot <<END
-set terminal $1 size $2 enhanced
-set output "$3"
+plot() {
+	cat <<END
 set multiplot layout 2,2
 set grid
 set ylabel "phoneme error rate (%)"
 set xlabel "epochs"
-plot $(plots 1 5 "${@:4}")
+plot $(plots 1 5 "$@")
 set xlabel "minutes of training"
-plot $(plots 2 5 "${@:4}")
+plot $(plots 2 5 "$@")
 set ylabel "validation loss per phoneme (nats)"
 set xlabel "epochs"
-plot $(plots 1 4 "${@:4}")
+plot $(plots 1 4 "$@")
 set xlabel "minutes of training"
-plot $(plots 2 4 "${@:4}")
+plot $(plots 2 4 "$@")
 unset multiplot
 END
 }
 
-draw svg 1000,800 "$out.svg" "$@"
-draw png 1000,800 "$out.png" "$@"
+plot "$@" | draw "$out" 1000,800
