@@ -205,21 +205,34 @@ static bool check_sections(const char *path, const json_t *root) {
   return true;
 }
 
-/* "epochs=3" on the command line is {"epochs": 3} in the file. */
-static bool apply_setting(const char *setting, struct train_config *config) {
-  const char *equals = strchr(setting, '=');
+/* The object of that name in `object`, made if there is none; NULL: `object` is none itself. */
+static json_t *member(json_t *object, const char *key, size_t length) {
+  char *name = strndup(key, length);
+  json_t *value = json_object_get(object, name);
+  if (!value && json_object_set_new(object, name, json_object()) == 0)
+    value = json_object_get(object, name);
+  free(name);
+  return value;
+}
+
+/* "epochs=3" on the command line is {"training": {"epochs": 3}} in the file, "model.attention=lsh" is
+ * {"model": {"attention": "lsh"}}. */
+static bool apply_setting(const char *setting, json_t *root) {
+  const char *equals = strchr(setting, '='), *key = setting, *dot;
   json_error_t error;
   if (!equals) {
     tool_usage("--set %s: not of the form KEY=VALUE", setting);
     return false;
   }
-  json_t *object = json_object();
-  char *key = strndup(setting, (size_t)(equals - setting));
+  json_t *object = memchr(setting, '.', (size_t)(equals - setting)) ? root : member(root, "training", 8);
+  for (; object && (dot = memchr(key, '.', (size_t)(equals - key))); key = dot + 1)
+    object = member(object, key, (size_t)(dot - key));
   json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, &error);
-  json_object_set_new(object, key, value ? value : json_string(equals + 1));
-  bool good = read_training("--set", object, config);
-  json_decref(object);
-  free(key);
+  char *name = strndup(key, (size_t)(equals - key));
+  bool good = name && json_object_set_new(object, name, value ? value : json_string(equals + 1)) == 0;
+  free(name);
+  if (!good)
+    tool_fail("--set %s: no key of that path can be set", setting);
   return good;
 }
 
@@ -252,10 +265,11 @@ bool train_config_load(struct linnet_context *context, const char *path, const c
     json_decref(root);
     return false;
   }
-  bool good = read_root(context, path ? path : "the defaults", root, config);
-  json_decref(root);
+  bool good = true;
   for (size_t i = 0; good && i < count; i++)
-    good = apply_setting(settings[i], config);
+    good = apply_setting(settings[i], root);
+  good = good && read_root(context, path ? path : count > 0 ? "--set" : "the defaults", root, config);
+  json_decref(root);
   return good;
 }
 

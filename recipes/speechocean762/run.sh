@@ -30,6 +30,9 @@ builds linnet first, unless $LINNET names it.
                     paper-conv  the same with convolution modules, pre-norm
                     stacked     9 layers, frames stacked by 3, pre-norm
                     conv        6 layers with convolution modules, frames stacked by 3 (default; the model that ships)
+                  or an encoder of the table of kinds (conf/table.json, 6 layers, frames stacked by 3, 30 epochs):
+                    linear, softmax, lsh-1, lsh-4, mixed (every third layer softmax), each also as NAME-conv, with
+                    convolution modules; blstm, 3 x 320 per direction
   --exp DIR       where everything goes (default exp/speechocean762)
   --epochs N      instead of the configuration's
   --seed S        of training (default 1)
@@ -37,6 +40,19 @@ builds linnet first, unless $LINNET names it.
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 5)
 END
+}
+
+# table_settings NAME: what tells an encoder of the table from conf/table.json, into settings
+table_settings() {
+	local kind=${1%-conv}
+	[ "$kind" = "$1" ] || settings=(--set model.convolution=15)
+	case "$kind" in
+	linear | softmax) settings+=(--set "model.attention=$kind") ;;
+	lsh-[1-9]) settings+=(--set model.attention=lsh --set "model.lsh_rounds=${kind#lsh-}") ;;
+	mixed) settings+=(--set 'model.attention=["linear","linear","softmax","linear","linear","softmax"]') ;;
+	blstm) [ "$1" = blstm ] && settings=(--set model.encoder=blstm --set model.width=320 --set model.layers=3) ;;
+	*) return 1 ;;
+	esac
 }
 
 corpus='' lexicon='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) epochs='' stage=1 stop_stage=5
@@ -57,8 +73,11 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-conf=$here/conf/$encoder.json
-need_file "$conf" "--encoder wants the name of a file there, without .json"
+conf=$here/conf/$encoder.json settings=()
+if [ ! -e "$conf" ]; then
+	conf=$here/conf/table.json
+	table_settings "$encoder" || die "--encoder $encoder: not among those that --help lists"
+fi
 data=$exp/data out=$exp/$encoder
 
 runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
@@ -152,7 +171,7 @@ fi
 if runs 2; then
 	need_file "$data/train/phones" "run stage 1 first"
 	"$linnet" train --threads "$jobs" --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
-		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
+		${settings[@]+"${settings[@]}"} --set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
 		--provenance "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${folders[*]:+ and other folders; see models/README.md}"
 fi
 if runs 3; then
