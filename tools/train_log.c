@@ -1,6 +1,7 @@
 #include "train_log.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 /* --- log.jsonl ---------------------------------------------------------------------------------------------------- */
 
@@ -28,6 +29,12 @@ static bool keep_epochs(const char *path, unsigned epoch) {
   return tool_output_commit(&output);
 }
 
+/* The most memory that the process has had so far. */
+static double peak_megabytes(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
+}
+
 static bool append_epoch(const struct train_log *log, const struct linnet_train_epoch *e) {
   FILE *file = fopen(log->path, "a");
   if (!file) {
@@ -37,9 +44,10 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
   fprintf(file,
           "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, \"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, "
-          "\"frames\": %zu, \"infeasible\": %zu, \"best\": %s}\n",
+          "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"best\": %s}\n",
           e->epoch, (unsigned long long)e->step, e->train_loss, e->dev_loss, e->dev_error, e->learning_rate,
-          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, e->best ? "true" : "false");
+          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(),
+          e->best ? "true" : "false");
   return fclose(file) == 0;
 }
 

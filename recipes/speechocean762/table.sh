@@ -1,0 +1,74 @@
+#!/bin/bash
+# The table of encoders; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: table.sh [--exp DIR] NAME...
+
+Puts encoders that run.sh trained into EXP (same data, same stopping rule) side by side: EXP/TABLE.md with phoneme error
+rates, seconds per epoch, parameters and peak memory, and EXP/table.svg, EXP/table.png with their error against epochs
+and wall time. NAMEs are those given to run.sh as --encoder; those that are not finished yet are left out, and named.
+
+  --exp DIR   as given to run.sh (default exp/speechocean762)
+END
+}
+
+exp=exp/speechocean762
+while [ $# -gt 0 ]; do
+	case "$1" in
+	--exp) exp=${2:?--exp wants a value} && shift 2 ;;
+	-h | --help) usage && exit 0 ;;
+	-*) usage >&2 && exit 2 ;;
+	*) break ;;
+	esac
+done
+[ $# -gt 0 ] || {
+	usage >&2
+	exit 2
+}
+
+# log_median NAME KEY: the median over all epochs
+log_median() {
+	awk -v key="$2" 'match($0, "\"" key "\": [0-9.]+") {print substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)}' \
+		"$exp/$1/log.jsonl" | sort -n | awk '{v[NR] = $1} END {print NR ? v[int((NR + 1) / 2)] : "-"}'
+}
+
+error_rate() { awk '/^%PER/ {print $2}' "$exp/$1/$2.score"; }
+
+parameters() { "$linnet" info "$exp/$1/final.safetensors" | awk '$1 == "parameters" {print $2}'; }
+
+row() {
+	printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$(error_rate "$1" dev)" "$(error_rate "$1" test)" \
+		"$(wc -l <"$exp/$1/log.jsonl")" "$(log_median "$1" train_seconds)" "$(parameters "$1")" \
+		"$(log_median "$1" peak_megabytes)"
+}
+
+write_table() {
+	cat <<END
+# Encoders on speechocean762
+
+- commit: $(commit)
+- processor: $(processor)
+
+| encoder | dev PER % | test PER % | epochs | s per epoch | parameters | peak memory, MB |
+|---|---|---|---|---|---|---|
+END
+	for name in "${names[@]}"; do row "$name"; done
+	printf '\nSeconds and memory are medians over the epochs; memory is that of the process, audio included.\n'
+	printf '\n![error against epochs and time](table.svg)\n'
+}
+
+build_linnet
+names=()
+for name; do
+	if [ -s "$exp/$name/test.score" ]; then names+=("$name"); else say "$name: not finished: run run.sh --encoder $name"; fi
+done
+[ ${#names[@]} -gt 0 ] || die "no encoder is finished"
+into "$exp/TABLE.md" write_table
+"$here/../common/plot_training.sh" --out "$exp/table" "${names[@]/#/$exp/}"
+cat "$exp/TABLE.md"
