@@ -82,6 +82,12 @@ static enum linnet_status open_decoder(struct linnet_audio *audio) {
   if (audio->settings.raw_format != LINNET_SAMPLE_NONE)
     return linnet_decoder_open_raw(&audio->bytes, &audio->settings, &audio->input);
   LINNET_TRY(linnet_bytes_slurp(&audio->bytes));
+  if (linnet_sphere_found(&audio->bytes)) { /* libsndfile reads SPHERE, but not what is coded inside */
+    struct linnet_sphere sphere;
+    LINNET_TRY(linnet_sphere_read(&audio->bytes, &sphere));
+    if (sphere.shortened)
+      return linnet_decoder_open_shorten(&audio->bytes, &sphere, &audio->input);
+  }
   return linnet_decoder_open_sndfile(&audio->bytes, &audio->input);
 }
 

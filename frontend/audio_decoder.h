@@ -1,10 +1,12 @@
-/* Decoding: bytes to interleaved float samples on the int16 scale, by libsndfile or from raw PCM. */
+/* Decoding: bytes to interleaved float samples on the int16 scale, by libsndfile, from Shorten in SPHERE, or from raw
+ * PCM. */
 #ifndef LINNET_AUDIO_DECODER_H
 #define LINNET_AUDIO_DECODER_H
 
 #include <linnet/audio.h>
 
 #include "frontend/audio_bytes.h"
+#include "frontend/sphere.h"
 
 struct linnet_decoder; /* the state of one kind of decoder */
 
@@ -27,6 +29,9 @@ struct linnet_decoder_info {
 
 /* `bytes` must outlive the decoder and be seekable for libsndfile. On failure nothing needs destroying. */
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info);
+/* `sphere` is the header of the input, which says that it holds Shorten. */
+enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const struct linnet_sphere *sphere,
+                                               struct linnet_decoder_info *info);
 enum linnet_status linnet_decoder_open_raw(struct linnet_bytes *bytes, const struct linnet_audio_settings *settings,
                                            struct linnet_decoder_info *info);
 

@@ -1,6 +1,6 @@
-/* Audio reading: any format libsndfile reads (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, SPHERE without
- * shorten, ...), or raw PCM, from a path, from memory or from a descriptor, resampled to one rate and mixed to (or
- * picked as) one channel. Samples are float on the int16 scale: full scale is +-32768.
+/* Audio reading: any format libsndfile reads (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, SPHERE,
+ * ...), SPHERE with Shorten inside, or raw PCM, from a path, from memory or from a descriptor, resampled to one rate
+ * and mixed to (or picked as) one channel. Samples are float on the int16 scale: full scale is +-32768.
  *
  *   struct linnet_audio *audio;
  *   float *samples;

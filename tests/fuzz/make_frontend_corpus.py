@@ -1,6 +1,7 @@
 """Writes the corpora of fuzz_audio, fuzz_ark and fuzz_chunks: small files of each kind.
 
-usage: make_frontend_corpus.py        (needs numpy and soundfile; tests/golden/make_ark.py must have run)
+usage: make_frontend_corpus.py        (needs numpy and soundfile; tests/golden/make_ark.py and make_shorten.py must
+have run)
 """
 
 import os
@@ -27,6 +28,8 @@ def make_audio():
         time = np.arange(200)[:, None] / 16000
         samples = np.repeat(0.3 * np.sin(2 * np.pi * 440 * time), channels, axis=1)
         soundfile.write(os.path.join(corpus("audio"), name), samples, 16000, subtype=subtype, format=form)
+    for name in ("shorten_v2_stereo.sph", "shorten_v1.sph"):
+        shutil.copy(os.path.join(HERE, "..", "golden", name), corpus("audio"))
 
 
 def make_ark():
