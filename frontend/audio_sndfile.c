@@ -127,14 +127,6 @@ static const struct {
               {"FLAC", "fLaC"}, {"Ogg", "OggS"}, {"AU", ".snd"},      {"CAF", "caff"},
               {"W64", "riff"},  {"MP3", "ID3"},  {"MP3", "\xff\xfb"}, {"SPHERE", "NIST_1A"}};
 
-static bool contains(const char *text, size_t n, const char *word) {
-  size_t length = strlen(word);
-  for (size_t i = 0; i + length <= n; i++)
-    if (memcmp(text + i, word, length) == 0)
-      return true;
-  return false;
-}
-
 /* libsndfile keeps the reason in a variable that all threads share, so the sentence is made from the bytes. */
 static enum linnet_status explain(struct linnet_bytes *bytes) {
   char head[1024];
@@ -143,9 +135,6 @@ static enum linnet_status explain(struct linnet_bytes *bytes) {
   LINNET_TRY(linnet_bytes_check(bytes));
   if (n == 0)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: is empty", bytes->name);
-  if (n > 7 && memcmp(head, "NIST_1A", 7) == 0 && contains(head, n, "embedded-shorten"))
-    return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
-                       "%s: SPHERE with embedded shorten is not read: convert it with sph2pipe or ffmpeg", bytes->name);
   for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
     if (n >= strlen(magics[i].magic) && memcmp(head, magics[i].magic, strlen(magics[i].magic)) == 0)
       return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,

@@ -531,7 +531,7 @@ static void test_bad_paths(void) {
   static const char sphere[1024] = "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
                                    "sample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n";
   save(sphere, sizeof sphere);
-  expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED, "sph2pipe");
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends before its end mark");
 }
 
 static void expect_settings(const struct linnet_audio_settings *settings) {
