@@ -128,6 +128,25 @@ struct linnet_attention_ops {
                real *out);
 };
 
+/* Consecutive rows of a batch: a sequence. */
+struct linnet_span {
+  size_t first, frames;
+};
+
+/* What recurrent weights are laid out for. */
+enum linnet_lstm_use { LINNET_LSTM_FORWARD, LINNET_LSTM_BACKWARD };
+
+/* One direction of an LSTM layer with H units; gates lie side by side in PyTorch's order: i, f, g, o, H columns each.
+ * Formulas: ops/lstm.c. */
+struct linnet_lstm {
+  size_t width; /* H */
+  size_t ld;    /* of h and dh: the directions of a layer lie side by side */
+  bool reverse; /* sequences are walked from their last frame to their first */
+  size_t sequences;
+  const struct linnet_span *spans; /* (sequences), longest first */
+  const real *weights;             /* W_hh (4H, H) as lstm_pack laid it out for this use */
+};
+
 /* The terms of one Adam or RAdam update; see ops/optimizer.h. */
 struct linnet_update {
   double gradient_scale; /* gradients are multiplied by this first (clipping, averaging) */
@@ -190,6 +209,16 @@ struct linnet_ops {
                             real *state_add);
   void (*linear_apply)(const struct linnet_attention *a, size_t rows, const real *q, const real *state, real *out);
 
+  /* --- ops/lstm.h. Input products with bias come in `gates` (T, 4H); forward replaces them by the activated gates,
+   * keeps c in `cells` (T, H) (NULL: not kept) and writes h (T, H). `state` (2, sequences, H) is h, then c, before each
+   * sequence's first step, and is replaced by that after its last, so that a sequence may be run in pieces.
+   * backward takes what a forward from zero state kept, and dh (T, H), and replaces the gates by the gradients of their
+   * sums (T, 4H), from which those of weights, bias and inputs are products over all frames. */
+  size_t (*lstm_pack_size)(size_t width, enum linnet_lstm_use use);
+  void (*lstm_pack)(size_t width, enum linnet_lstm_use use, const real *weights, real *packed);
+  void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
+  void (*lstm_backward)(const struct linnet_lstm *l, const real *cells, const real *dh, real *gates, real *work);
+
   /* --- ops/log_softmax.h: rows of `width`; y may be x. */
   void (*log_softmax)(size_t rows, size_t width, const real *x, real *y);
 
@@ -209,7 +238,11 @@ struct linnet_ops {
 static inline size_t linnet_linear_state_size(const struct linnet_attention *a) {
   return a->heads * a->key_width * (a->width + 1);
 }
+size_t linnet_lstm_work(size_t width, size_t sequences);
 size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels);
+
+/* The sequences of a batch as spans, longest first; equally long ones in their order. */
+void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_span *spans);
 
 /* The CPU table by name: "auto" picks the best that this processor runs. NULL: unknown name, or not runnable here.
  * Tables are constant and live for ever. */

@@ -11,6 +11,7 @@
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
 #include "ops/log_softmax.h"
+#include "ops/lstm.h"
 #include "ops/optimizer.h"
 #include "ops/vector.h"
 
@@ -29,6 +30,10 @@ static const struct linnet_ops reference = {
     .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference},
     .linear_accumulate = linnet_linear_accumulate_reference,
     .linear_apply = linnet_linear_apply_reference,
+    .lstm_pack_size = linnet_lstm_pack_size_reference,
+    .lstm_pack = linnet_lstm_pack_reference,
+    .lstm_forward = linnet_lstm_forward_reference,
+    .lstm_backward = linnet_lstm_backward_reference,
     .log_softmax = linnet_log_softmax_reference,
     .ctc = linnet_ctc_reference,
     .update = linnet_update_reference,

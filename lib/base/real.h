@@ -13,6 +13,7 @@ typedef double real;
 #define real_expm1 expm1
 #define real_sqrt sqrt
 #define real_erf erf
+#define real_tanh tanh
 #define real_fabs fabs
 #else
 typedef float real;
@@ -22,6 +23,7 @@ typedef float real;
 #define real_expm1 expm1f
 #define real_sqrt sqrtf
 #define real_erf erff
+#define real_tanh tanhf
 #define real_fabs fabsf
 #endif
 

@@ -11,6 +11,7 @@
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
 #include "ops/log_softmax.h"
+#include "ops/lstm.h"
 #include "ops/optimizer.h"
 #include "ops/vector.h"
 #include "test.h"
@@ -338,6 +339,108 @@ static double test_linear_state(const struct linnet_ops *ops, struct test_random
   return error;
 }
 
+/* --- LSTM */
+
+enum { LSTM_SEQUENCES = 20 };
+
+struct lstm_case {
+  struct linnet_lstm lstm;
+  struct linnet_span spans[LSTM_SEQUENCES];
+  size_t offsets[LSTM_SEQUENCES + 1], rows;
+  struct buffer weights, gates;
+};
+
+static void lstm_case(struct test_random *r, struct lstm_case *c) {
+  size_t width = 1 + some_size(r, test_below(r, 4) ? 40 : 330);
+  struct linnet_pack pack = some_pack(r, c->offsets, test_below(r, 2) ? LSTM_SEQUENCES : 2, 24);
+  linnet_spans_longest_first(&pack, c->spans);
+  c->lstm = (struct linnet_lstm){.width = width,
+                                 .ld = longer(r, width),
+                                 .reverse = test_below(r, 2),
+                                 .sequences = pack.sequences,
+                                 .spans = c->spans};
+  c->rows = c->offsets[pack.sequences];
+  c->weights = buffer_scaled(r, 4 * width * width, 2 / sqrtf((float)width));
+  c->gates = buffer_scaled(r, c->rows * 4 * width, test_below(r, 8) ? 2 : 60);
+}
+
+/* The case's weights as a table lays them out. */
+static struct buffer lstm_pack(const struct linnet_ops *ops, struct test_random *r, struct lstm_case *c,
+                               enum linnet_lstm_use use) {
+  struct buffer packed = buffer_poisoned(r, ops->lstm_pack_size(c->lstm.width, use));
+  ops->lstm_pack(c->lstm.width, use, c->weights.x, packed.x);
+  CHECK(guards_hold(&packed), "%s: lstm_pack of %zu units", ops->name, c->lstm.width);
+  c->lstm.weights = packed.x;
+  return packed;
+}
+
+static struct buffer lstm_work(struct test_random *r, const struct linnet_lstm *l) {
+  return buffer_poisoned(r, linnet_lstm_work(l->width, l->sequences));
+}
+
+/* The longest sequence alone, in two pieces: the same bits are due. */
+static double lstm_pieces_difference(const struct linnet_ops *ops, struct test_random *r, const struct lstm_case *c,
+                                     const struct buffer *state, const struct buffer *whole) {
+  struct linnet_span all = c->spans[0];
+  size_t width = c->lstm.width, cut = test_below(r, all.frames + 1);
+  struct linnet_span piece[2] = {{all.first, cut}, {all.first + cut, all.frames - cut}};
+  struct buffer gates = buffer_copy(r, &c->gates), own = buffer_poisoned(r, 2 * width), work = lstm_work(r, &c->lstm);
+  struct buffer h = buffer_copy(r, whole);
+  memcpy(own.x, state->x, width * sizeof(float));
+  memcpy(own.x + width, state->x + c->lstm.sequences * width, width * sizeof(float));
+  for (size_t i = 0; i < all.frames; i++)
+    memset(h.x + (all.first + i) * c->lstm.ld, 0, width * sizeof(float));
+  for (size_t i = 0; i < 2; i++) {
+    struct linnet_lstm one = c->lstm;
+    one.sequences = 1, one.spans = &piece[one.reverse ? 1 - i : i];
+    ops->lstm_forward(&one, gates.x, NULL, own.x, h.x, work.x);
+  }
+  double error = worst(buffer_error(&h, whole), guards_hold(&own) && guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(gates, own, work, h);
+  return error;
+}
+
+static double test_lstm_forward(const struct linnet_ops *ops, struct test_random *r) {
+  struct lstm_case c;
+  lstm_case(r, &c);
+  size_t width = c.lstm.width, n = 2 * c.lstm.sequences * width;
+  struct buffer gates = buffer_copy(r, &c.gates), gates2 = buffer_copy(r, &c.gates);
+  struct buffer cells = buffer_poisoned(r, c.rows * width), cells2 = buffer_copy(r, &cells);
+  struct buffer h = buffer_poisoned(r, c.rows * c.lstm.ld), h2 = buffer_copy(r, &h);
+  struct buffer state = buffer_random(r, n), state1 = buffer_copy(r, &state), state2 = buffer_copy(r, &state);
+  struct buffer work = lstm_work(r, &c.lstm);
+  c.lstm.weights = c.weights.x;
+  linnet_lstm_forward_reference(&c.lstm, gates.x, cells.x, state1.x, h.x, work.x);
+  struct buffer packed = lstm_pack(ops, r, &c, LINNET_LSTM_FORWARD);
+  ops->lstm_forward(&c.lstm, gates2.x, cells2.x, state2.x, h2.x, work.x);
+  double error = worst(buffer_error(&gates2, &gates), buffer_error(&cells2, &cells));
+  error = worst(error, worst(buffer_error(&h2, &h), buffer_error(&state2, &state1)));
+  error = worst(error, guards_hold(&work) ? 0 : INFINITY);
+  if (c.lstm.sequences > 0)
+    CHECK(lstm_pieces_difference(ops, r, &c, &state, &h2) == 0, "%s: lstm of %zu units in pieces differs", ops->name,
+          width);
+  RELEASE(c.weights, c.gates, gates, gates2, cells, cells2, h, h2, state, state1, state2, work, packed);
+  return error;
+}
+
+static double test_lstm_backward(const struct linnet_ops *ops, struct test_random *r) {
+  struct lstm_case c;
+  lstm_case(r, &c);
+  size_t width = c.lstm.width;
+  struct buffer cells = buffer_poisoned(r, c.rows * width), h = buffer_poisoned(r, c.rows * c.lstm.ld);
+  struct buffer state = buffer_scaled(r, 2 * c.lstm.sequences * width, 0), work = lstm_work(r, &c.lstm);
+  struct buffer dh = buffer_random(r, c.rows * c.lstm.ld);
+  c.lstm.weights = c.weights.x;
+  linnet_lstm_forward_reference(&c.lstm, c.gates.x, cells.x, state.x, h.x, work.x);
+  struct buffer gates = buffer_copy(r, &c.gates);
+  linnet_lstm_backward_reference(&c.lstm, cells.x, dh.x, c.gates.x, work.x);
+  struct buffer packed = lstm_pack(ops, r, &c, LINNET_LSTM_BACKWARD);
+  ops->lstm_backward(&c.lstm, cells.x, dh.x, gates.x, work.x);
+  double error = worst(buffer_error(&gates, &c.gates), guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(c.weights, c.gates, gates, cells, h, state, dh, work, packed);
+  return error;
+}
+
 /* --- Row by row */
 
 static double test_layernorm(const struct linnet_ops *ops, struct test_random *r) {
@@ -508,6 +611,8 @@ static const struct {
     {"conv", test_conv, 5e-6, 200},
     {"linear_attention", test_linear_attention, 1e-5, 100},
     {"linear_state", test_linear_state, 1e-5, 100},
+    {"lstm_forward", test_lstm_forward, 2e-6, 100},
+    {"lstm_backward", test_lstm_backward, 1e-5, 100},
 };
 
 static void test_slots(const struct linnet_ops *ops, uint64_t seed) {

@@ -1,0 +1,171 @@
+/* The LSTM with all sequences of a step as one matrix (formulas: lstm.c). Sequences come longest first, so those that
+ * still run in a step are the first ones: what passes from step to step lies in rows of its own, (sequences, H) and
+ * (sequences, 4H), and the recurrent product of a step has as many rows as sequences run.
+ *
+ * For one sequence that product reads every weight for a single multiply-add. It is bound by the memory that the
+ * weights lie in: they are laid out as panels of products (gemm_vec.h), read in order, forth in one step and back in
+ * the next, so that the cache still holds those that a step begins with.
+ *
+ * Rows are the same bits however many run beside them. */
+
+enum { LSTM_PANELS = 4 }; /* that a row passes at once: enough chains of multiply-adds to hide their latency */
+
+static size_t lstm_pack_size_vec(size_t width, enum linnet_lstm_use use) {
+  return use == LINNET_LSTM_BACKWARD ? pack_b_size_vec(4 * width, width) : pack_b_size_vec(width, 4 * width);
+}
+
+static void lstm_pack_vec(size_t width, enum linnet_lstm_use use, const float *weights, float *packed) {
+  if (use == LINNET_LSTM_BACKWARD)
+    pack_b_vec(false, 4 * width, width, weights, width, packed);
+  else
+    pack_b_vec(true, width, 4 * width, weights, width, packed);
+}
+
+/* --- Products: c (m, n) = a (m, k) op(B), B as pack_b lays it out. */
+
+/* `columns` of a row, in `count` panels, the first one's block at b. */
+VEC_INLINE void lstm_row_panels(const size_t count, size_t k, size_t block, size_t padded, size_t j, size_t columns,
+                                const float *a, const float *packed, float *c) {
+  vf total[2 * LSTM_PANELS];
+  VEC_UNROLL
+  for (size_t i = 0; i < 2 * count; i++)
+    total[i] = vf_set(0);
+  for (size_t p = 0; p < k; p += block) {
+    size_t depth = gemm_min(block, k - p);
+    const float *b = packed + p * padded + j * depth;
+    vf sum[2 * LSTM_PANELS];
+    VEC_UNROLL
+    for (size_t i = 0; i < 2 * count; i++)
+      sum[i] = vf_set(0);
+    for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
+      vf x = vf_set(a[p + d]);
+      VEC_UNROLL
+      for (size_t i = 0; i < 2 * count; i++)
+        sum[i] += x * vf_load(b + i / 2 * GEMM_COLUMNS * depth + i % 2 * VW);
+    }
+    VEC_UNROLL
+    for (size_t i = 0; i < 2 * count; i++)
+      total[i] += sum[i];
+  }
+  VEC_UNROLL
+  for (size_t i = 0; i < 2 * count; i++)
+    if (i * VW < columns)
+      vf_store_part(c + i * VW, total[i], columns - i * VW);
+}
+
+/* A single row; `back`: from the last panels to the first. */
+static void lstm_row_product(size_t n, size_t k, const float *a, const float *packed, bool back, float *c) {
+  size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
+  size_t panels = padded / GEMM_COLUMNS, groups = panels / LSTM_PANELS, rest = panels % LSTM_PANELS;
+  for (size_t i = 0; i < groups; i++) {
+    size_t j = (back ? groups - 1 - i : i) * LSTM_PANELS * GEMM_COLUMNS;
+    lstm_row_panels(LSTM_PANELS, k, block, padded, j, n - j, a, packed, c + j);
+  }
+  for (size_t i = 0; i < rest; i++) {
+    size_t j = (groups * LSTM_PANELS + i) * GEMM_COLUMNS;
+    lstm_row_panels(1, k, block, padded, j, n - j, a, packed, c + j);
+  }
+}
+
+static void lstm_product(size_t m, size_t n, size_t k, const float *a, const float *packed, bool back, float *c) {
+  size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
+  if (m == 1) {
+    lstm_row_product(n, k, a, packed, back, c);
+    return;
+  }
+  for (size_t p = 0; p < k; p += block) {
+    size_t depth = gemm_min(block, k - p);
+    struct gemm_left left = gemm_left(a + p, k, 1);
+    struct gemm_right to = {.c = c, .ldc = n, .add = p > 0};
+    gemm_blocks(m, n, depth, &left, packed + p * padded, &to);
+  }
+}
+
+/* --- Steps */
+
+/* The sequences that run in a step, given those that run in the one before it or after it. */
+static size_t lstm_running(const struct linnet_lstm *l, size_t step, size_t near) {
+  while (near > 0 && l->spans[near - 1].frames <= step)
+    near--;
+  while (near < l->sequences && l->spans[near].frames > step)
+    near++;
+  return near;
+}
+
+VEC_INLINE vf lstm_tanh(vf x) {
+  return 1.0f - 2.0f / (1.0f + vf_exp(x + x));
+}
+
+/* One step of one sequence: gates (4H) and what the recurrent product adds to them (4H); c, h (H) replaced. */
+static void lstm_step(size_t width, const float *recurrent, float *gates, float *c, float *h) {
+  for (size_t u = 0; u < width; u += VW) {
+    size_t n = width - u;
+    vf a[4];
+    VEC_UNROLL
+    for (size_t j = 0; j < 4; j++)
+      a[j] = vf_load_part(gates + j * width + u, n) + vf_load_part(recurrent + j * width + u, n);
+    a[0] = sigmoid_value(a[0]), a[1] = sigmoid_value(a[1]), a[2] = lstm_tanh(a[2]), a[3] = sigmoid_value(a[3]);
+    VEC_UNROLL
+    for (size_t j = 0; j < 4; j++)
+      vf_store_part(gates + j * width + u, a[j], n);
+    vf cell = a[1] * vf_load_part(c + u, n) + a[0] * a[2];
+    vf_store_part(c + u, cell, n);
+    vf_store_part(h + u, a[3] * lstm_tanh(cell), n);
+  }
+}
+
+static void lstm_forward_vec(const struct linnet_lstm *l, float *gates, float *cells, float *state, float *h,
+                             float *work) {
+  size_t width = l->width, steps = l->sequences ? l->spans[0].frames : 0, running = l->sequences;
+  float *h_state = state, *c_state = state + l->sequences * width;
+  for (size_t step = 0; step < steps; step++) {
+    running = lstm_running(l, step, running);
+    lstm_product(running, 4 * width, width, h_state, l->weights, step % 2, work);
+    for (size_t s = 0; s < running; s++) {
+      size_t t = linnet_lstm_row(l, &l->spans[s], step);
+      lstm_step(width, work + s * 4 * width, gates + t * 4 * width, c_state + s * width, h_state + s * width);
+      memcpy(h + t * l->ld, h_state + s * width, width * sizeof(float));
+      if (cells)
+        memcpy(cells + t * width, c_state + s * width, width * sizeof(float));
+    }
+  }
+}
+
+/* One step back of one sequence: the gradient of h is dh + later (H); dc (H) replaced; gates (4H) become their
+ * gradients, with a copy in da. */
+static void lstm_step_back(size_t width, const float *c, const float *c_before, const float *dh, const float *later,
+                           float *dc, float *gates, float *da) {
+  for (size_t u = 0; u < width; u += VW) {
+    size_t n = width - u;
+    vf i = vf_load_part(gates + u, n), f = vf_load_part(gates + width + u, n);
+    vf g = vf_load_part(gates + 2 * width + u, n), o = vf_load_part(gates + 3 * width + u, n);
+    vf squashed = lstm_tanh(vf_load_part(c + u, n)), e = vf_load_part(dh + u, n) + vf_load_part(later + u, n);
+    vf d = vf_load_part(dc + u, n) + e * o * (1.0f - squashed * squashed);
+    vf a[4] = {d * g * i * (1.0f - i), d * vf_load_part(c_before + u, n) * f * (1.0f - f), d * i * (1.0f - g * g),
+               e * squashed * o * (1.0f - o)};
+    vf_store_part(dc + u, d * f, n);
+    VEC_UNROLL
+    for (size_t j = 0; j < 4; j++) {
+      vf_store_part(gates + j * width + u, a[j], n);
+      vf_store_part(da + j * width + u, a[j], n);
+    }
+  }
+}
+
+/* work: da (sequences, 4H), zero where a sequence has not begun yet; W^T da and dc (sequences, H); H zeros. */
+static void lstm_backward_vec(const struct linnet_lstm *l, const float *cells, const float *dh, float *gates,
+                              float *work) {
+  size_t width = l->width, n = l->sequences * width, running = 0;
+  float *da = work, *later = da + 4 * n, *dc = later + n, *zero = dc + n;
+  memset(work, 0, linnet_lstm_work(width, l->sequences) * sizeof(float));
+  for (size_t step = l->sequences ? l->spans[0].frames : 0; step-- > 0;) {
+    running = lstm_running(l, step, running);
+    lstm_product(running, width, 4 * width, da, l->weights, step % 2, later);
+    for (size_t s = 0; s < running; s++) {
+      size_t t = linnet_lstm_row(l, &l->spans[s], step), own = s * width;
+      const float *before = step > 0 ? cells + linnet_lstm_row(l, &l->spans[s], step - 1) * width : zero;
+      lstm_step_back(width, cells + t * width, before, dh + t * l->ld, later + own, dc + own, gates + t * 4 * width,
+                     da + 4 * own);
+    }
+  }
+}
