@@ -34,6 +34,7 @@ struct problem {
   struct test_random random;
   size_t offsets[MAX_SEQUENCES + 1];
   struct linnet_pack pack;
+  struct linnet_span spans[MAX_SEQUENCES];
   struct input {
     const char *name;
     size_t n;
@@ -224,6 +225,63 @@ static void attention_backward(struct problem *p) {
     }
 }
 
+/* --- LSTM: sums of the gates to h; variant: 1 reverse, 2 a spare column in h
+ * ------------------------------------------
+ */
+
+static const struct shape lstm_shapes[] = {
+    {1, 1, 0, {1}, 0}, {1, 3, 0, {4}, 1}, {1, 4, 0, {5, 1, 9, 5}, 0}, {1, 5, 0, {2, 1, 6, 1}, 3}, {0}};
+
+/* saved[1] holds both layouts of W_hh. */
+static struct linnet_lstm lstm_of(const struct problem *p, enum linnet_lstm_use use) {
+  size_t width = p->shape->width, size = p->ops->lstm_pack_size(width, use);
+  return (struct linnet_lstm){.width = width,
+                              .ld = width + (p->shape->variant & 2 ? 1 : 0),
+                              .reverse = p->shape->variant & 1,
+                              .sequences = p->pack.sequences,
+                              .spans = p->spans,
+                              .weights = p->saved[1] + (use == LINNET_LSTM_BACKWARD ? size : 0)};
+}
+
+static void lstm_setup(struct problem *p) {
+  size_t width = p->shape->width, size = p->ops->lstm_pack_size(width, LINNET_LSTM_FORWARD);
+  pack_lengths(p);
+  linnet_spans_longest_first(&p->pack, p->spans);
+  p->num_outputs = total(p) * lstm_of(p, LINNET_LSTM_FORWARD).ld;
+  input(p, "gates", total(p) * 4 * width, false, false);
+  p->saved[0] = gradient_reals(total(p) * width);
+  p->saved[1] = gradient_reals(size + p->ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD));
+  real *weights = gradient_random(&p->random, 4 * width * width);
+  p->ops->lstm_pack(width, LINNET_LSTM_FORWARD, weights, p->saved[1]);
+  p->ops->lstm_pack(width, LINNET_LSTM_BACKWARD, weights, p->saved[1] + size);
+  free(weights);
+}
+
+/* The activated gates go into the gradient of their sums, from which backward makes it. Spare columns of h are nobody's
+ * and zero. */
+static void lstm_forward(struct problem *p) {
+  struct linnet_lstm l = lstm_of(p, LINNET_LSTM_FORWARD);
+  size_t n = 2 * l.sequences * l.width;
+  real *state = gradient_reals(n), *work = gradient_reals(linnet_lstm_work(l.width, l.sequences));
+  real *gates = gradient_reals(p->inputs[0].n);
+  memset(state, 0, n * sizeof *state);
+  memset(p->out, 0, p->num_outputs * sizeof *p->out);
+  memcpy(gates, p->inputs[0].x, p->inputs[0].n * sizeof *gates);
+  p->ops->lstm_forward(&l, gates, p->saved[0], state, p->out, work);
+  if (isnan(p->inputs[0].gradient[0]))
+    memcpy(p->inputs[0].gradient, gates, p->inputs[0].n * sizeof *gates);
+  free(state);
+  free(work);
+  free(gates);
+}
+
+static void lstm_backward(struct problem *p) {
+  struct linnet_lstm l = lstm_of(p, LINNET_LSTM_BACKWARD);
+  real *work = gradient_reals(linnet_lstm_work(l.width, l.sequences));
+  p->ops->lstm_backward(&l, p->saved[0], p->dout, p->inputs[0].gradient, work);
+  free(work);
+}
+
 /* --- products: dA = dC op(B)^T and dB = op(A)^T dC, transposed where A and B are ------------------------------------
  */
 
@@ -342,6 +400,7 @@ static const struct op table[] = {
     {"conv", conv_shapes, conv_setup, conv_forward, conv_backward, 0, {0}},
     {"linear", attention_shapes, attention_setup, attention_forward, attention_backward, LINNET_ATTENTION_LINEAR, {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
+    {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward},
 };
 
 struct moving {
