@@ -145,6 +145,7 @@ struct linnet_lstm {
   size_t sequences;
   const struct linnet_span *spans; /* (sequences), longest first */
   const real *weights;             /* W_hh (4H, H) as lstm_pack laid it out for this use */
+  const real *bias;                /* b_hh (4H); not for backward */
 };
 
 /* The terms of one Adam or RAdam update; see ops/optimizer.h. */
@@ -209,7 +210,7 @@ struct linnet_ops {
                             real *state_add);
   void (*linear_apply)(const struct linnet_attention *a, size_t rows, const real *q, const real *state, real *out);
 
-  /* --- ops/lstm.h. Input products with bias come in `gates` (T, 4H); forward replaces them by the activated gates,
+  /* --- ops/lstm.h. W_ih x + b_ih comes in `gates` (T, 4H); forward replaces them by the activated gates,
    * keeps c in `cells` (T, H) (NULL: not kept) and writes h (T, H). `state` (2, sequences, H) is h, then c, before each
    * sequence's first step, and is replaced by that after its last, so that a sequence may be run in pieces.
    * backward takes what a forward from zero state kept, and dh (T, H), and replaces the gates by the gradients of their

@@ -1,6 +1,6 @@
 /* With a_t the sums of the gates, i, f, g, o side by side (H columns each), and s the logistic function:
  *
- *   a_t = W_ih x_t + b + W_hh h_(t-1)           (W_ih x_t + b is the caller's)
+ *   a_t = W_ih x_t + b_ih + W_hh h_(t-1) + b_hh (W_ih x_t + b_ih is the caller's)
  *   i, f, o = s(a_i), s(a_f), s(a_o)            g = tanh(a_g)
  *   c_t = f c_(t-1) + i g                       h_t = o tanh(c_t)
  *
@@ -46,12 +46,12 @@ static real logistic(real x) {
   return 1 / (1 + real_exp(-x));
 }
 
-/* gates (4H) += W h. */
-static void add_recurrent(size_t width, const real *weights, const real *h, real *gates) {
-  for (size_t r = 0; r < 4 * width; r++) {
-    real sum = 0;
-    for (size_t k = 0; k < width; k++)
-      sum += weights[r * width + k] * h[k];
+/* gates (4H) += W_hh h + b_hh. */
+static void add_recurrent(const struct linnet_lstm *l, const real *h, real *gates) {
+  for (size_t r = 0; r < 4 * l->width; r++) {
+    real sum = l->bias[r];
+    for (size_t k = 0; k < l->width; k++)
+      sum += l->weights[r * l->width + k] * h[k];
     gates[r] += sum;
   }
 }
@@ -77,7 +77,7 @@ void linnet_lstm_forward_reference(const struct linnet_lstm *l, real *gates, rea
     real *h_state = state + s * width, *c_state = state + (l->sequences + s) * width;
     for (size_t step = 0; step < l->spans[s].frames; step++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step);
-      add_recurrent(width, l->weights, h_state, gates + t * 4 * width);
+      add_recurrent(l, h_state, gates + t * 4 * width);
       step_forward(width, gates + t * 4 * width, c_state, h_state);
       if (cells)
         memcpy(cells + t * width, c_state, width * sizeof *cells);

@@ -96,14 +96,15 @@ VEC_INLINE vf lstm_tanh(vf x) {
   return 1.0f - 2.0f / (1.0f + vf_exp(x + x));
 }
 
-/* One step of one sequence: gates (4H) and what the recurrent product adds to them (4H); c, h (H) replaced. */
-static void lstm_step(size_t width, const float *recurrent, float *gates, float *c, float *h) {
+/* One step of one sequence: gates (4H), and what the recurrent product and its bias add to them; c, h (H) replaced. */
+static void lstm_step(size_t width, const float *recurrent, const float *bias, float *gates, float *c, float *h) {
   for (size_t u = 0; u < width; u += VW) {
     size_t n = width - u;
     vf a[4];
     VEC_UNROLL
     for (size_t j = 0; j < 4; j++)
-      a[j] = vf_load_part(gates + j * width + u, n) + vf_load_part(recurrent + j * width + u, n);
+      a[j] = vf_load_part(gates + j * width + u, n) + vf_load_part(bias + j * width + u, n) +
+             vf_load_part(recurrent + j * width + u, n);
     a[0] = sigmoid_value(a[0]), a[1] = sigmoid_value(a[1]), a[2] = lstm_tanh(a[2]), a[3] = sigmoid_value(a[3]);
     VEC_UNROLL
     for (size_t j = 0; j < 4; j++)
@@ -123,7 +124,7 @@ static void lstm_forward_vec(const struct linnet_lstm *l, float *gates, float *c
     lstm_product(running, 4 * width, width, h_state, l->weights, step % 2, work);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step);
-      lstm_step(width, work + s * 4 * width, gates + t * 4 * width, c_state + s * width, h_state + s * width);
+      lstm_step(width, work + s * 4 * width, l->bias, gates + t * 4 * width, c_state + s * width, h_state + s * width);
       memcpy(h + t * l->ld, h_state + s * width, width * sizeof(float));
       if (cells)
         memcpy(cells + t * width, c_state + s * width, width * sizeof(float));

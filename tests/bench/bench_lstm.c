@@ -12,7 +12,7 @@ struct run {
   const struct linnet_ops *ops;
   struct linnet_lstm lstm;
   struct linnet_span spans[MOST];
-  float *weights, *weights_back, *inputs, *gates, *cells, *state, *h, *dh, *work;
+  float *weights, *weights_back, *bias, *inputs, *gates, *cells, *state, *h, *dh, *work;
 };
 
 static void forward(void *user) {
@@ -62,6 +62,7 @@ static void measure(const struct linnet_ops *ops) {
   struct run r = {.ops = ops, .lstm = {.width = WIDTH, .ld = 2 * WIDTH, .spans = r.spans}};
   double bandwidth = bench_bandwidth(16 * WIDTH * WIDTH, 0.1);
   pack(&random, &r);
+  r.lstm.bias = r.bias = bench_floats(&random, 4 * WIDTH);
   r.inputs = bench_floats(&random, ROWS * 4 * WIDTH), r.gates = bench_floats(&random, ROWS * 4 * WIDTH);
   r.cells = bench_floats(&random, ROWS * WIDTH), r.state = bench_floats(&random, 2 * MOST * WIDTH);
   r.h = bench_floats(&random, 2 * ROWS * WIDTH), r.dh = bench_floats(&random, 2 * ROWS * WIDTH);
@@ -75,7 +76,8 @@ static void measure(const struct linnet_ops *ops) {
     report(&r, "forward", forward, bandwidth);
     report(&r, "backward", backward, bandwidth);
   }
-  free(r.weights), free(r.weights_back), free(r.inputs), free(r.gates), free(r.cells), free(r.state), free(r.h);
+  free(r.weights), free(r.weights_back), free(r.bias), free(r.inputs), free(r.gates), free(r.cells), free(r.state),
+      free(r.h);
   free(r.dh), free(r.work);
 }
 

@@ -232,11 +232,12 @@ static void attention_backward(struct problem *p) {
 static const struct shape lstm_shapes[] = {
     {1, 1, 0, {1}, 0}, {1, 3, 0, {4}, 1}, {1, 4, 0, {5, 1, 9, 5}, 0}, {1, 5, 0, {2, 1, 6, 1}, 3}, {0}};
 
-/* saved[1] holds both layouts of W_hh. */
+/* saved[1]: both layouts of W_hh, equally large in the reference, and b_hh. */
 static struct linnet_lstm lstm_of(const struct problem *p, enum linnet_lstm_use use) {
   size_t width = p->shape->width, size = p->ops->lstm_pack_size(width, use);
   return (struct linnet_lstm){.width = width,
                               .ld = width + (p->shape->variant & 2 ? 1 : 0),
+                              .bias = p->saved[1] + 2 * size,
                               .reverse = p->shape->variant & 1,
                               .sequences = p->pack.sequences,
                               .spans = p->spans,
@@ -250,11 +251,13 @@ static void lstm_setup(struct problem *p) {
   p->num_outputs = total(p) * lstm_of(p, LINNET_LSTM_FORWARD).ld;
   input(p, "gates", total(p) * 4 * width, false, false);
   p->saved[0] = gradient_reals(total(p) * width);
-  p->saved[1] = gradient_reals(size + p->ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD));
+  p->saved[1] = gradient_reals(2 * size + 4 * width);
   real *weights = gradient_random(&p->random, 4 * width * width);
   p->ops->lstm_pack(width, LINNET_LSTM_FORWARD, weights, p->saved[1]);
   p->ops->lstm_pack(width, LINNET_LSTM_BACKWARD, weights, p->saved[1] + size);
   free(weights);
+  for (size_t i = 0; i < 4 * width; i++)
+    p->saved[1][2 * size + i] = test_uniform(&p->random);
 }
 
 /* The activated gates go into the gradient of their sums, from which backward makes it. Spare columns of h are nobody's
@@ -400,7 +403,7 @@ static const struct op table[] = {
     {"conv", conv_shapes, conv_setup, conv_forward, conv_backward, 0, {0}},
     {"linear", attention_shapes, attention_setup, attention_forward, attention_backward, LINNET_ATTENTION_LINEAR, {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
-    {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward},
+    {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
 };
 
 struct moving {

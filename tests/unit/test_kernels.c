@@ -347,7 +347,7 @@ struct lstm_case {
   struct linnet_lstm lstm;
   struct linnet_span spans[LSTM_SEQUENCES];
   size_t offsets[LSTM_SEQUENCES + 1], rows;
-  struct buffer weights, gates;
+  struct buffer weights, bias, gates;
 };
 
 static void lstm_case(struct test_random *r, struct lstm_case *c) {
@@ -361,6 +361,8 @@ static void lstm_case(struct test_random *r, struct lstm_case *c) {
                                  .spans = c->spans};
   c->rows = c->offsets[pack.sequences];
   c->weights = buffer_scaled(r, 4 * width * width, 2 / sqrtf((float)width));
+  c->bias = buffer_random(r, 4 * width);
+  c->lstm.bias = c->bias.x;
   c->gates = buffer_scaled(r, c->rows * 4 * width, test_below(r, 8) ? 2 : 60);
 }
 
@@ -419,7 +421,7 @@ static double test_lstm_forward(const struct linnet_ops *ops, struct test_random
   if (c.lstm.sequences > 0)
     CHECK(lstm_pieces_difference(ops, r, &c, &state, &h2) == 0, "%s: lstm of %zu units in pieces differs", ops->name,
           width);
-  RELEASE(c.weights, c.gates, gates, gates2, cells, cells2, h, h2, state, state1, state2, work, packed);
+  RELEASE(c.weights, c.bias, c.gates, gates, gates2, cells, cells2, h, h2, state, state1, state2, work, packed);
   return error;
 }
 
@@ -437,7 +439,7 @@ static double test_lstm_backward(const struct linnet_ops *ops, struct test_rando
   struct buffer packed = lstm_pack(ops, r, &c, LINNET_LSTM_BACKWARD);
   ops->lstm_backward(&c.lstm, cells.x, dh.x, gates.x, work.x);
   double error = worst(buffer_error(&gates, &c.gates), guards_hold(&work) ? 0 : INFINITY);
-  RELEASE(c.weights, c.gates, gates, cells, h, state, dh, work, packed);
+  RELEASE(c.weights, c.bias, c.gates, gates, cells, h, state, dh, work, packed);
   return error;
 }
 
