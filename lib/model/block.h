@@ -1,27 +1,11 @@
 /* What the blocks of a layer share. A layer is two or three sublayers, each a residual connection with a norm around a
  * block: attention, convolution, feed-forward. A block is a row of functions; it keeps what its backward needs in the
- * pass's arena. Shapes: T rows, width D. */
+ * pass's arena. Of the pass's scratch, `narrow` holds the gradient of a block's output; `wide` and `narrow2` are free
+ * inside blocks. Shapes: T rows, width D. */
 #ifndef LINNET_BLOCK_H
 #define LINNET_BLOCK_H
 
-#include "base/arena.h"
-#include "model/network.h"
-
-struct linnet_pass {
-  const struct linnet_network *network;
-  const struct linnet_shard *shard;
-  const real *weights;
-  real *gradients; /* in backward */
-  size_t frames, width;
-  struct linnet_sublayer *sublayers;
-  size_t num_sublayers;
-  real *input;               /* (T, D): the first sublayer's input */
-  real *final, *mean, *rstd; /* final norm (pre-norm): output (T, D) and statistics */
-  real *work;                /* for ops */
-  real *running;             /* (T, D): in backward, the gradient of the current sublayer's output */
-  real *wide;                /* scratch of blocks (T, widest row inside a block) */
-  real *narrow, *narrow2;    /* scratch (T, D): the gradient of a block's output, and free inside blocks */
-};
+#include "model/pass.h"
 
 struct linnet_attention_saved {
   real *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
@@ -42,6 +26,8 @@ struct linnet_feed_forward_saved {
   real *hidden; /* (T, F): before the activation; NULL for ReLU, whose slope shows in `active` */
   real *active; /* (T, F): after activation and dropout */
 };
+
+struct linnet_sublayer;
 
 struct linnet_block {
   /* Takes the block's arrays from the arena. */
@@ -70,25 +56,5 @@ struct linnet_sublayer {
     struct linnet_feed_forward_saved feed_forward;
   } saved;
 };
-
-/* y (T, out) = activation(x (T, in) W^T + b), with W (out, in) and b (out) at the given offsets; ldx, ldy in elements.
- */
-struct linnet_linear {
-  size_t in, out, weight, bias;
-};
-void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                           enum linnet_activation activation, real *y);
-/* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b. */
-void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                            const real *dy, real *dx);
-
-/* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */
-void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
-                         const real *residual, real *y);
-
-static inline real *linnet_take_reals(struct linnet_arena *arena, size_t rows, size_t width) {
-  size_t count;
-  return linnet_arena_take(arena, linnet_mul_size(rows, width, &count) ? count : SIZE_MAX, sizeof(real));
-}
 
 #endif

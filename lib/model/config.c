@@ -16,7 +16,8 @@ enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
 
 /* --- names in JSON -------------------------------------------------------------------------------------------- */
 
-static const char *const encoder_names[] = {[LINNET_ENCODER_TRANSFORMER] = "transformer"};
+static const char *const encoder_names[] = {
+    [LINNET_ENCODER_TRANSFORMER] = "transformer", [LINNET_ENCODER_BLSTM] = "blstm"};
 static const char *const activation_names[] = {[LINNET_RELU] = "relu", [LINNET_GELU] = "gelu"};
 static const char *const norm_names[] = {[LINNET_NORM_POST] = "post", [LINNET_NORM_PRE] = "pre"};
 static const char *const position_names[] = {
@@ -254,6 +255,7 @@ static enum linnet_status check_map(struct linnet_context *context, const char *
   return LINNET_OK;
 }
 
+/* Of a transformer. */
 static enum linnet_status check_relations(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
   if (config->width % config->heads != 0)
@@ -276,7 +278,8 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
                                           const struct linnet_config *config) {
   LINNET_TRY(check_ranges(context, name, config));
   LINNET_TRY(check_names(context, name, config));
-  LINNET_TRY(check_relations(context, name, config));
+  if (config->encoder == LINNET_ENCODER_TRANSFORMER)
+    LINNET_TRY(check_relations(context, name, config));
   size_t count = 0;
   if (!linnet_config_count_parameters(config, &count) || count > LINNET_MAX_PARAMETERS)
     return linnet_fail(context, LINNET_ERROR_LIMIT,
@@ -292,7 +295,7 @@ static bool add_linear(size_t *total, size_t rows, size_t columns) {
   return linnet_mul_size(rows, columns + 1, &product) && linnet_add_size(*total, product, total);
 }
 
-bool linnet_config_count_parameters(const struct linnet_config *config, size_t *count) {
+static bool count_transformer(const struct linnet_config *config, size_t *count) {
   const size_t width = config->width, norm = 2 * width;
   size_t layer = 2 * norm, total = config->norm == LINNET_NORM_PRE ? norm : 0;
   size_t maps = 0; /* rows of the layers' maps into attention */
@@ -308,6 +311,24 @@ bool linnet_config_count_parameters(const struct linnet_config *config, size_t *
          add_linear(&total, width, config->input_dim * config->stack) && add_linear(&total, config->outputs, width);
   *count = good ? total : 0;
   return good;
+}
+
+static bool count_blstm(const struct linnet_config *config, size_t *count) {
+  const size_t width = config->width;
+  size_t recurrent = 0, first = 0, later = 0,
+         total = 0; /* of one direction: input maps of the first and later layers */
+  bool good = add_linear(&recurrent, 4 * width, width) &&
+              add_linear(&first, 4 * width, config->input_dim * config->stack) &&
+              add_linear(&later, 4 * width, 2 * width) && add_linear(&total, config->outputs, 2 * width);
+  for (size_t l = 0; good && l < config->layers; l++)
+    for (size_t direction = 0; good && direction < 2; direction++)
+      good = linnet_add_size(total, recurrent, &total) && linnet_add_size(total, l > 0 ? later : first, &total);
+  *count = good ? total : 0;
+  return good;
+}
+
+bool linnet_config_count_parameters(const struct linnet_config *config, size_t *count) {
+  return config->encoder == LINNET_ENCODER_BLSTM ? count_blstm(config, count) : count_transformer(config, count);
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------- */

@@ -1,38 +1,29 @@
-/* Recognition: one utterance through the network in blocks of rows that stay in the cache, all threads sharing each
- * layer's blocks. What lives through the run is x (T, D), changed in place; per layer:
+/* Recognition: what all kinds of network share. One utterance is cut into blocks of rows that stay in the cache; the
+ * kind runs its layers, then the output map and the softmax run block by block and the posteriors are handed over.
  *
- *   1 keys         linear attention: per group of blocks, keys and values of x summed into the group's state (S, z);
- *                  then the groups' states are summed in order
- *                  other kinds: per block, queries, keys and values of x, kept whole; then per head, its attention
- *   2 attend       per block: linear attention reads the state with the queries of x, other kinds have their rows
- *                  already; output map, residual and norm; the rows at the block's edges are saved if a convolution
- *                  follows
- *   3 finish       per block: convolution module (neighbours' rows from the saved edges), feed-forward
- *
- * How T rows are cut into blocks and groups depends on T alone, so results do not depend on the number of threads. */
+ * How T rows are cut depends on T alone, so results do not depend on the number of threads. */
+#include "model/encoder.h"
+
 #include <string.h>
 
-#include "model/encoder.h"
-#include "model/position.h"
+static const struct linnet_encoder_ops *const kinds[] = {
+    [LINNET_ENCODER_TRANSFORMER] = &linnet_transformer_encoder, [LINNET_ENCODER_BLSTM] = &linnet_blstm_encoder};
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static size_t scratch_widest(const struct linnet_config *config) {
-  return config->feed_forward > 2 * config->width ? config->feed_forward : 2 * config->width;
+static size_t aligned(size_t elements) {
+  return (elements + 15) / 16 * 16;
 }
 
 static enum linnet_status create_scratch(struct linnet_encoder *e) {
   const struct linnet_config *config = &e->model->config;
   unsigned threads = linnet_context_threads(e->context);
-  size_t rows = BLOCK_ROWS + config->convolution, narrow = rows * config->width;
-  size_t wide = rows * scratch_widest(config), work = e->ops->gemm_work + 16384;
-  narrow = (narrow + 15) / 16 * 16;
-  wide = (wide + 15) / 16 * 16;
-  size_t each = 3 * narrow + wide + work;
+  struct linnet_encoder_sizes sizes = e->kind->sizes(e);
+  size_t narrow = aligned(sizes.rows * sizes.narrow), wide = aligned(sizes.rows * sizes.wide);
+  size_t each = 3 * narrow + wide + aligned(sizes.work);
   e->scratch = linnet_calloc(e->context, threads, sizeof *e->scratch);
   e->scratch_memory = linnet_alloc(e->context, threads * each, sizeof(real));
-  struct linnet_attention a = linnet_layer_attention(config, 0);
-  e->states = linnet_alloc(e->context, MAX_GROUPS * linnet_linear_state_size(&a), sizeof(real));
+  e->states = linnet_alloc(e->context, sizes.states, sizeof(real));
   e->padded = linnet_alloc(e->context, config->stack * config->input_dim, sizeof(real));
   e->log_p = linnet_alloc(e->context, (size_t)OUTPUT_BLOCKS * BLOCK_ROWS * config->outputs, sizeof(real));
   if (!e->scratch || !e->scratch_memory || !e->states || !e->padded || !e->log_p)
@@ -55,6 +46,8 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
   e->context = context;
   e->model = model;
   e->ops = linnet_context_ops(model->context);
+  e->kind = kinds[model->config.encoder];
+  e->width = e->model->maps->output.in;
   enum linnet_status status = create_scratch(e);
   if (status != LINNET_OK) {
     linnet_encoder_destroy(e);
@@ -66,9 +59,9 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
 void linnet_encoder_destroy(struct linnet_encoder *e) {
   if (!e)
     return;
-  void *blocks[] = {e->scratch,        e->scratch_memory, e->states,         e->padded,           e->log_p,
-                    e->x.data,         e->edges.data,     e->whole.qkv.data, e->whole.heads.data, e->whole.kept.data,
-                    e->whole.work.data};
+  void *blocks[] = {e->scratch,        e->scratch_memory,   e->states,          e->padded,
+                    e->log_p,          e->x.data,           e->y.data,          e->edges.data,
+                    e->whole.qkv.data, e->whole.heads.data, e->whole.kept.data, e->whole.work.data};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(e->context, blocks[i]);
   linnet_free(e->context, e);
@@ -94,153 +87,57 @@ static size_t divide_up(size_t a, size_t b) {
 }
 
 /* Cuts the rows into an even number of blocks (two threads share them evenly) of a multiple of 12 rows. */
-static enum linnet_status plan(struct linnet_encoder *e, const float *features, size_t frames) {
-  e->features = features;
-  e->in_frames = frames;
-  e->frames = linnet_model_output_frames(e->model, frames);
+static void cut_blocks(struct linnet_encoder *e) {
   size_t pairs = divide_up(e->frames, 2 * BLOCK_ROWS);
   e->block_rows = divide_up(divide_up(e->frames, 2 * pairs), 12) * 12;
-  if (e->block_rows < 2 * half_kernel(e))
+  if (e->block_rows < e->kind->sizes(e).least_rows)
     e->block_rows = BLOCK_ROWS;
   e->blocks = divide_up(e->frames, e->block_rows);
-  e->groups = e->blocks < MAX_GROUPS ? e->blocks : MAX_GROUPS;
-  LINNET_TRY(linnet_encoder_reserve(e, &e->x, e->frames, row_bytes(e)));
-  if (half_kernel(e) > 0)
-    LINNET_TRY(linnet_encoder_reserve(e, &e->edges, e->blocks * 2 * half_kernel(e), row_bytes(e)));
-  for (size_t l = 0; l < e->model->config.layers; l++)
-    LINNET_TRY(linnet_encoder_plan_attention(e, l));
-  return LINNET_OK;
 }
 
-/* --- the steps of a layer ----------------------------------------------------------------------------------------- */
-
-/* x += y, and post-norm's norm. */
-static void residual(const struct linnet_encoder *e, size_t rows, const real *y, size_t gain, size_t bias, real *x) {
-  e->ops->add(rows * e->model->config.width, y, x);
-  if (e->model->config.norm == LINNET_NORM_POST)
-    norm(e, rows, x, gain, bias, x);
-}
-
-static void task_input(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
-  const struct linnet_config *config = &e->model->config;
-  const struct linnet_map *map = &e->model->maps->input;
-  struct rows r = block_rows(e, block);
-  /* Stacked rows are input rows side by side; the last is copied if frames lack. */
-  size_t whole = e->in_frames / config->stack;
-  size_t direct = r.first + r.count <= whole ? r.count : whole - r.first;
-  linnet_map_apply(e->ops, map, direct, e->features + r.first * map->in, map->in, LINNET_IDENTITY, row(e, r.first),
-                   config->width, e->scratch[worker].work);
-  if (direct < r.count)
-    linnet_map_apply(e->ops, map, 1, e->padded, map->in, LINNET_IDENTITY, row(e, r.first + direct), config->width,
-                     e->scratch[worker].work);
-  if (config->position == LINNET_POSITION_SINUSOIDAL)
-    linnet_add_positions(r.first, r.count, config->width, row(e, r.first));
-}
-
-static real *edges(const struct linnet_encoder *e) {
-  return e->edges.data;
-}
-
-static void save_edges(const struct linnet_encoder *e, size_t block, struct rows r) {
-  size_t half = half_kernel(e), width = e->model->config.width, n = r.count < half ? r.count : half;
-  real *first = edges(e) + block * 2 * half * width, *last = first + half * width;
-  memcpy(first, row(e, r.first), n * width * sizeof *first);
-  memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
-}
-
-static void feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x) {
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  const struct linnet_layer_maps *maps = layer_maps(e);
-  const real *h = block_input(e, s, rows, x, o->norm2_gain, o->norm2_bias);
-  apply(e, s, &maps->linear1, rows, h, e->model->config.activation, s->wide);
-  apply(e, s, &maps->linear2, rows, s->wide, LINNET_IDENTITY, s->narrow);
-  residual(e, rows, s->narrow, o->norm2_gain, o->norm2_bias, x);
-}
-
-static void task_attend(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
-  const struct scratch *s = &e->scratch[worker];
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  struct rows r = block_rows(e, block);
-  real *x = row(e, r.first);
-  const real *heads = linnet_encoder_heads(e, s, r);
-  apply(e, s, &layer_maps(e)->attention_output, r.count, heads, LINNET_IDENTITY, s->narrow);
-  residual(e, r.count, s->narrow, o->norm1_gain, o->norm1_bias, x);
-  if (half_kernel(e) > 0)
-    save_edges(e, block, r);
-  else
-    feed_forward(e, s, r.count, x);
-}
-
-/* The block's rows with up to half a kernel of its neighbours' on each side, as they were before the convolution;
- * returns the rows on the left. */
-static size_t gather(const struct linnet_encoder *e, size_t block, struct rows r, real *out, size_t *total) {
-  size_t half = half_kernel(e), width = e->model->config.width;
-  size_t left = block > 0 ? half : 0;
-  size_t after = e->frames - r.first - r.count, right = after < half ? after : half;
-  if (left > 0)
-    memcpy(out, edges(e) + ((block - 1) * 2 + 1) * half * width, left * width * sizeof *out);
-  memcpy(out + left * width, row(e, r.first), r.count * width * sizeof *out);
-  if (right > 0)
-    memcpy(out + (left + r.count) * width, edges(e) + (block + 1) * 2 * half * width, right * width * sizeof *out);
-  *total = left + r.count + right;
-  return left;
-}
-
-static void task_finish(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
-  const struct scratch *s = &e->scratch[worker];
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  const struct linnet_layer_maps *maps = layer_maps(e);
-  const struct linnet_conv conv = {e->model->config.width, e->model->config.convolution};
-  struct rows r = block_rows(e, block);
-  size_t width = conv.channels, total, left = gather(e, block, r, s->narrow, &total);
-  size_t offsets[2] = {0, total};
-  struct linnet_pack pack = {1, offsets};
-  norm(e, total, s->narrow, o->conv_norm1_gain, o->conv_norm1_bias, s->narrow);
-  apply(e, s, &maps->pointwise1, total, s->narrow, LINNET_IDENTITY, s->wide);
-  e->ops->glu_forward(total, width, s->wide, s->narrow);
-  e->ops->conv_forward(&conv, &pack, s->narrow, weight(e, o->conv_depthwise), weight(e, o->conv_depthwise_bias),
-                       s->narrow2);
-  real *own = s->narrow2 + left * width;
-  norm(e, r.count, own, o->conv_norm2_gain, o->conv_norm2_bias, own);
-  e->ops->activation_forward(LINNET_SILU, r.count * width, own, own);
-  apply(e, s, &maps->pointwise2, r.count, own, LINNET_IDENTITY, s->narrow);
-  e->ops->add(r.count * width, s->narrow, row(e, r.first));
-  feed_forward(e, s, r.count, row(e, r.first));
-}
-
-static void task_output(void *user, size_t task, unsigned worker) {
-  const struct linnet_encoder *e = user;
-  const struct scratch *s = &e->scratch[worker];
-  const struct linnet_config *config = &e->model->config;
-  struct rows r = block_rows(e, e->first_output + task), chunk = block_rows(e, e->first_output);
-  const real *h =
-      block_input(e, s, r.count, row(e, r.first), e->model->parameters->norm_gain, e->model->parameters->norm_bias);
-  real *out = e->log_p + (r.first - chunk.first) * config->outputs;
-  apply(e, s, &e->model->maps->output, r.count, h, LINNET_IDENTITY, out);
-  e->ops->log_softmax(r.count, config->outputs, out, out);
-}
-
-/* --- a run -------------------------------------------------------------------------------------------------------- */
-
-static void run_input(struct linnet_encoder *e) {
+/* Stacks the last, incomplete stack of frames. */
+static void pad_features(struct linnet_encoder *e) {
   const struct linnet_config *config = &e->model->config;
   size_t whole = e->in_frames / config->stack * config->stack, dim = config->input_dim;
   for (size_t i = 0; whole < e->in_frames && i < config->stack; i++) {
     size_t t = whole + i < e->in_frames ? whole + i : e->in_frames - 1;
     memcpy(e->padded + i * dim, e->features + t * dim, dim * sizeof *e->padded);
   }
-  linnet_parallel(e->context, e->blocks, task_input, e);
 }
 
-static void run_layer(struct linnet_encoder *e) {
-  linnet_encoder_keys(e);
-  linnet_parallel(e->context, e->blocks, task_attend, e);
-  if (half_kernel(e) > 0)
-    linnet_parallel(e->context, e->blocks, task_finish, e);
+static enum linnet_status plan(struct linnet_encoder *e, const float *features, size_t frames) {
+  e->features = features;
+  e->in_frames = frames;
+  e->frames = linnet_model_output_frames(e->model, frames);
+  cut_blocks(e);
+  pad_features(e);
+  LINNET_TRY(linnet_encoder_reserve(e, &e->x, e->frames, row_bytes(e)));
+  return e->kind->plan(e);
 }
+
+/* --- the ends of the network -------------------------------------------------------------------------------------- */
+
+void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+                          struct rows r, real *y) {
+  /* Stacked rows are input rows side by side; the last is copied if frames lack. */
+  size_t whole = e->in_frames / e->model->config.stack;
+  size_t direct = r.first + r.count <= whole ? r.count : whole - r.first;
+  apply(e, s, map, direct, e->features + r.first * map->in, LINNET_IDENTITY, y);
+  if (direct < r.count)
+    apply(e, s, map, 1, e->padded, LINNET_IDENTITY, y + direct * map->out);
+}
+
+static void task_output(void *user, size_t task, unsigned worker) {
+  const struct linnet_encoder *e = user;
+  const struct scratch *s = &e->scratch[worker];
+  size_t outputs = e->model->config.outputs;
+  struct rows r = block_rows(e, e->first_output + task), chunk = block_rows(e, e->first_output);
+  real *out = e->log_p + (r.first - chunk.first) * outputs;
+  apply(e, s, &e->model->maps->output, r.count, e->kind->output(e, s, r), LINNET_IDENTITY, out);
+  e->ops->log_softmax(r.count, outputs, out, out);
+}
+
+/* --- a run -------------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status run_output(struct linnet_encoder *e, linnet_posterior_fn sink, void *user) {
   for (e->first_output = 0; e->first_output < e->blocks; e->first_output += OUTPUT_BLOCKS) {
@@ -260,9 +157,7 @@ enum linnet_status linnet_encoder_run(struct linnet_encoder *e, const float *fea
   if (frames == 0)
     return LINNET_OK;
   LINNET_TRY(plan(e, features, frames));
-  run_input(e);
-  for (e->layer = 0; e->layer < e->model->config.layers; e->layer++)
-    run_layer(e);
+  e->kind->run(e);
   return run_output(e, sink, user);
 }
 

@@ -16,12 +16,36 @@ enum {
   OUTPUT_BLOCKS = 32 /* blocks of posteriors handed over at once */
 };
 
-/* One thread's scratch; R = BLOCK_ROWS + kernel - 1 rows, D width. */
+/* One thread's scratch; R rows. */
 struct scratch {
-  real *normed, *narrow, *narrow2; /* (R, D) */
-  real *wide;                      /* (R, widest) */
+  real *normed, *narrow, *narrow2; /* (R, narrow) */
+  real *wide;                      /* (R, wide) */
   real *work;                      /* for ops */
 };
+
+/* What a kind of network needs, in elements. */
+struct linnet_encoder_sizes {
+  size_t rows, narrow, wide; /* of the scratch: R, and how wide its rows are */
+  size_t work, states;
+  size_t least_rows; /* of a block */
+};
+
+struct linnet_encoder;
+struct rows;
+
+/* A kind of network in recognition, by enum linnet_encoder_kind; a new one is a file with such a row and its place in
+ * encoder.c. */
+struct linnet_encoder_ops {
+  struct linnet_encoder_sizes (*sizes)(const struct linnet_encoder *e);
+  /* Memory for the utterance, beyond x. */
+  enum linnet_status (*plan)(struct linnet_encoder *e);
+  /* All layers, from the features to x. */
+  void (*run)(struct linnet_encoder *e);
+  /* Rows (r.count, D) for the output map: in x, or in the scratch. */
+  const real *(*output)(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
+};
+
+extern const struct linnet_encoder_ops linnet_transformer_encoder, linnet_blstm_encoder;
 
 /* Memory that grows with the longest utterance. */
 struct linnet_buffer {
@@ -41,12 +65,15 @@ struct linnet_encoder {
   struct linnet_context *context;
   const struct linnet_model *model;
   const struct linnet_ops *ops;
+  const struct linnet_encoder_ops *kind;
+  size_t width;            /* D of x: the configuration's, or twice that for two directions */
   struct scratch *scratch; /* (threads) */
   real *scratch_memory;
-  real *states;               /* (MAX_GROUPS, state size) */
+  real *states;               /* (MAX_GROUPS, state size), or those of two directions */
   real *padded;               /* (stack, input_dim): the last, incomplete stack of frames */
   real *log_p;                /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
   struct linnet_buffer x;     /* (T, D) */
+  struct linnet_buffer y;     /* (T, D), Bi-LSTM: the output of the running layer */
   struct linnet_buffer edges; /* (blocks, 2, half, D): first and last rows of each block before the convolution */
   struct whole whole;
 
@@ -72,7 +99,7 @@ static inline size_t half_kernel(const struct linnet_encoder *e) {
 
 /* Bytes of a row of D. */
 static inline size_t row_bytes(const struct linnet_encoder *e) {
-  return e->model->config.width * sizeof(real);
+  return e->width * sizeof(real);
 }
 
 static inline const real *weight(const struct linnet_encoder *e, size_t offset) {
@@ -106,12 +133,16 @@ static inline const struct linnet_layer_maps *layer_maps(const struct linnet_enc
 }
 
 static inline real *row(const struct linnet_encoder *e, size_t t) {
-  return (real *)e->x.data + t * e->model->config.width;
+  return (real *)e->x.data + t * e->width;
 }
 
 /* Makes a buffer hold count * bytes; what it held is lost. */
 enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
                                           size_t bytes);
+
+/* y (r.count, out) = the map of stacked features. */
+void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+                          struct rows r, real *y);
 
 /* --- encoder_attention.c */
 

@@ -1,5 +1,5 @@
 /* Linear maps and dropout inside a pass. */
-#include "model/block.h"
+#include "model/pass.h"
 
 void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
                            enum linnet_activation activation, real *y) {

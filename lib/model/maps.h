@@ -19,11 +19,19 @@ struct linnet_layer_maps {
   struct linnet_map linear1, linear2;
 };
 
+/* One direction of an LSTM layer. */
+struct linnet_direction_maps {
+  struct linnet_map input; /* (4H, inputs) */
+  const real *recurrent;   /* (4H, H) as ops->lstm_pack lays it out */
+  const real *bias;        /* (4H), of the recurrent product */
+};
+
 struct linnet_maps {
   struct linnet_context *context;
   struct linnet_map input, output;
-  struct linnet_layer_maps *layers;
-  real *packed; /* (packed_size): all packed weights, one block */
+  struct linnet_layer_maps *layers;              /* (layers) of a transformer */
+  struct linnet_direction_maps (*directions)[2]; /* (layers) of a Bi-LSTM: forward, reverse */
+  real *packed;                                  /* (packed_size): all packed weights, one block */
   size_t packed_size;
 };
 

@@ -105,7 +105,7 @@ static void put_layer(struct builder *b, const struct linnet_config *config, siz
   b->prefix[0] = '\0';
 }
 
-static void put_all(struct linnet_parameters *p, const struct linnet_config *config) {
+static void put_transformer(struct linnet_parameters *p, const struct linnet_config *config) {
   struct builder b = {.parameters = p};
   put_linear(&b, "input", config->width, config->input_dim * config->stack, &p->input, &p->input_bias);
   for (size_t i = 0; i < config->layers; i++)
@@ -113,8 +113,36 @@ static void put_all(struct linnet_parameters *p, const struct linnet_config *con
   if (config->norm == LINNET_NORM_PRE)
     put_norm(&b, "norm", config->width, &p->norm_gain, &p->norm_bias);
   put_linear(&b, "output", config->outputs, config->width, &p->output, &p->output_bias);
-  align(p);
 }
+
+/* Names as in torch.nn.LSTM, such as "lstm.weight_ih_l0_reverse", so that PyTorch can load them. */
+static void put_direction(struct builder *b, size_t layer, bool reverse, size_t inputs, size_t width,
+                          struct linnet_lstm_offsets *o) {
+  const struct {
+    const char *name;
+    size_t cols, *offset;
+  } tensors[] = {{"weight_ih", inputs, &o->weight_ih},
+                 {"weight_hh", width, &o->weight_hh},
+                 {"bias_ih", 0, &o->bias_ih},
+                 {"bias_hh", 0, &o->bias_hh}};
+  for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+    char suffix[64];
+    snprintf(suffix, sizeof suffix, "lstm.%s_l%zu%s", tensors[i].name, layer, reverse ? "_reverse" : "");
+    *tensors[i].offset = put_aligned(b, suffix, 4 * width, tensors[i].cols, width, 0);
+  }
+}
+
+static void put_blstm(struct linnet_parameters *p, const struct linnet_config *config) {
+  struct builder b = {.parameters = p};
+  for (size_t l = 0; l < config->layers; l++)
+    for (size_t d = 0; d < 2; d++)
+      put_direction(&b, l, d == 1, l > 0 ? 2 * config->width : config->input_dim * config->stack, config->width,
+                    &p->lstm[l][d]);
+  put_linear(&b, "output", config->outputs, 2 * config->width, &p->output, &p->output_bias);
+}
+
+static void (*const put_all[])(struct linnet_parameters *p, const struct linnet_config *config) = {
+    [LINNET_ENCODER_TRANSFORMER] = put_transformer, [LINNET_ENCODER_BLSTM] = put_blstm};
 
 enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
                                             struct linnet_parameters **parameters) {
@@ -127,11 +155,13 @@ enum linnet_status linnet_parameters_create(struct linnet_context *context, cons
   p->num_layers = config->layers;
   p->list = linnet_alloc(context, config->layers * TENSORS_PER_LAYER + OTHER_TENSORS, sizeof *p->list);
   p->layers = linnet_calloc(context, config->layers, sizeof *p->layers);
-  if (!p->list || !p->layers) {
+  p->lstm = linnet_calloc(context, config->layers, sizeof *p->lstm);
+  if (!p->list || !p->layers || !p->lstm) {
     linnet_parameters_destroy(p);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the table of parameters");
   }
-  put_all(p, config);
+  put_all[config->encoder](p, config);
+  align(p);
   *parameters = p;
   return LINNET_OK;
 }
@@ -141,6 +171,7 @@ void linnet_parameters_destroy(struct linnet_parameters *parameters) {
     return;
   linnet_free(parameters->context, parameters->list);
   linnet_free(parameters->context, parameters->layers);
+  linnet_free(parameters->context, parameters->lstm);
   linnet_free(parameters->context, parameters);
 }
 

@@ -39,6 +39,12 @@ struct linnet_layer_offsets {
   size_t norm2_gain, norm2_bias;                  /* (D): of the feed-forward block */
 };
 
+/* Offsets of one direction of an LSTM layer in the buffer, as torch.nn.LSTM has them. H units, I inputs. */
+struct linnet_lstm_offsets {
+  size_t weight_ih, weight_hh; /* (4H, I), (4H, H) */
+  size_t bias_ih, bias_hh;     /* (4H) */
+};
+
 struct linnet_parameters {
   struct linnet_context *context;
   struct linnet_parameter *list; /* (count), in the order of the buffer */
@@ -46,11 +52,12 @@ struct linnet_parameters {
   size_t size;    /* elements of the buffer, padding included; a multiple of LINNET_PARAMETER_ALIGN */
   size_t trained; /* elements without padding: the number of parameters */
 
-  size_t input, input_bias;            /* (D, input_dim * stack), (D) */
-  struct linnet_layer_offsets *layers; /* (num_layers) */
   size_t num_layers;
-  size_t norm_gain, norm_bias; /* (D), before the output; 0 unless the network is pre-norm */
-  size_t output, output_bias;  /* (V, D), (V) */
+  size_t input, input_bias;              /* (D, input_dim * stack), (D); 0 in a Bi-LSTM */
+  struct linnet_layer_offsets *layers;   /* (num_layers) of a transformer; zeros in a Bi-LSTM */
+  struct linnet_lstm_offsets (*lstm)[2]; /* (num_layers) of a Bi-LSTM: forward, reverse; zeros in a transformer */
+  size_t norm_gain, norm_bias;           /* (D), before the output; 0 unless the network is pre-norm */
+  size_t output, output_bias;            /* (V, D), (V); D is twice the width in a Bi-LSTM */
 };
 
 /* Makes the table of `config`, which is validated first and need not outlive the call. On failure *parameters is

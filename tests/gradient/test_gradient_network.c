@@ -18,19 +18,28 @@ struct network_case {
   enum linnet_position position;
   double dropout;
   enum linnet_attention_kind attention;
+  enum linnet_encoder_kind encoder;
 };
 
 static const struct network_case cases[] = {
-    {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR},
-    {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2,
-     LINNET_ATTENTION_LINEAR},
-    {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR},
-    {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR},
-    {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR},
-    {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR},
-    {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR},
+    {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
+    {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
+    {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
+    {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
+    {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
+    {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
+    {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER},
     {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5,
-     LINNET_ATTENTION_LINEAR},
+     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER},
+    {.name = "blstm", .stack = 1, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
+    {.name = "blstm dropout", .stack = 3, .dropout = 0.4, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
 };
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
@@ -81,6 +90,7 @@ struct problem {
 
 static void configure(struct problem *p) {
   linnet_config_default(&p->config);
+  p->config.encoder = p->c->encoder;
   p->config.input_dim = INPUT_DIM;
   p->config.stack = p->c->stack;
   p->config.width = 12;

@@ -24,6 +24,8 @@ static const struct scenario scenarios[] = {
     {"{\"norm\": \"pre\", \"convolution\": 15, \"stack\": 3, \"position\": \"none\"}", 1300},
     {"{\"norm\": \"post\", \"convolution\": 63, \"stack\": 4}", 900},
     {"{\"norm\": \"pre\", \"convolution\": 3}", 3300},
+    {"{\"encoder\": \"blstm\"}", 700},
+    {"{\"encoder\": \"blstm\", \"stack\": 3, \"width\": 37, \"layers\": 3, \"convolution\": 9}", 1300},
 };
 
 static const size_t lengths[] = {1,  2,  3,   4,   5,   11,  12,  13,  24,  25,   47,  95,

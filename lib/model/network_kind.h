@@ -1,0 +1,19 @@
+/* The kinds of network, by enum linnet_encoder_kind. A new one is a file with such a row, its place in network.c, and
+ * the same for recognition (encoder.h). */
+#ifndef LINNET_NETWORK_KIND_H
+#define LINNET_NETWORK_KIND_H
+
+#include "model/pass.h"
+
+struct linnet_network_kind {
+  /* Takes all memory of a pass from the arena. With a measuring arena the pass is only written to. */
+  void (*plan)(struct linnet_pass *pass, struct linnet_arena *arena);
+  /* logits (T, outputs) from the shard's features. */
+  void (*forward)(struct linnet_pass *pass, real *logits);
+  /* Adds the gradients of all parameters, from dlogits (T, outputs). */
+  void (*backward)(struct linnet_pass *pass, const real *dlogits);
+};
+
+extern const struct linnet_network_kind linnet_transformer_network, linnet_blstm_network;
+
+#endif

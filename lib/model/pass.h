@@ -1,0 +1,41 @@
+/* A forward over a shard and its backward: what the kinds of network share. Shapes: T rows, width D of what runs
+ * through the layers. */
+#ifndef LINNET_PASS_H
+#define LINNET_PASS_H
+
+#include "base/arena.h"
+#include "model/network.h"
+
+struct linnet_pass {
+  const struct linnet_network *network;
+  const struct linnet_shard *shard;
+  const real *weights;
+  real *gradients; /* in backward */
+  size_t frames, width;
+  void *layers;           /* what the kind of network keeps for its backward */
+  void *work;             /* for ops */
+  real *running;          /* (T, D): in backward, the gradient of what runs through the layers */
+  real *wide;             /* scratch (T, widest row inside a layer) */
+  real *narrow, *narrow2; /* scratch (T, D) */
+};
+
+/* y (T, out) = activation(x (T, in) W^T + b), with W (out, in) and b (out) at the given offsets. */
+struct linnet_linear {
+  size_t in, out, weight, bias;
+};
+void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
+                           enum linnet_activation activation, real *y);
+/* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b. */
+void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
+                            const real *dy, real *dx);
+
+/* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */
+void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
+                         const real *residual, real *y);
+
+static inline real *linnet_take_reals(struct linnet_arena *arena, size_t rows, size_t width) {
+  size_t count;
+  return linnet_arena_take(arena, linnet_mul_size(rows, width, &count) ? count : SIZE_MAX, sizeof(real));
+}
+
+#endif

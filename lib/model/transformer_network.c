@@ -1,0 +1,197 @@
+/* The transformer in training: input map, layers of blocks, output map. */
+#include "model/attention.h"
+#include "model/block.h"
+#include "model/network_kind.h"
+#include "model/position.h"
+
+struct transformer {
+  struct linnet_sublayer *sublayers; /* (count) */
+  size_t count;
+  real *input;               /* (T, D): the first sublayer's input */
+  real *final, *mean, *rstd; /* final norm (pre-norm): output (T, D) and statistics */
+};
+
+/* --- the plan of a pass ----------------------------------------------------------------------------------------- */
+
+static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, struct linnet_sublayer *s) {
+  s->normed = linnet_take_reals(arena, pass->frames, pass->width);
+  s->mean = linnet_take_reals(arena, pass->frames, 1);
+  s->rstd = linnet_take_reals(arena, pass->frames, 1);
+  s->block->plan(pass, s, arena);
+  s->out = linnet_take_reals(arena, pass->frames, pass->width);
+}
+
+/* The sublayers of layer `l` in order; returns how many. */
+static size_t describe_layer(const struct linnet_network *network, size_t l, struct linnet_sublayer s[3]) {
+  const struct linnet_config *config = network->config;
+  const struct linnet_layer_offsets *o = &network->parameters->layers[l];
+  bool pre = config->norm == LINNET_NORM_PRE;
+  uint32_t site = linnet_layer_site(l);
+  size_t n = 0;
+  s[n++] = (struct linnet_sublayer){.block = &linnet_attention_block,
+                                    .offsets = o,
+                                    .layer = l,
+                                    .gain = o->norm1_gain,
+                                    .bias = o->norm1_bias,
+                                    .pre = pre,
+                                    .site = site};
+  if (config->convolution > 0)
+    s[n++] = (struct linnet_sublayer){.block = &linnet_convolution_block,
+                                      .offsets = o,
+                                      .layer = l,
+                                      .gain = o->conv_norm1_gain,
+                                      .bias = o->conv_norm1_bias,
+                                      .pre = true,
+                                      .site = site + 2};
+  s[n++] = (struct linnet_sublayer){.block = &linnet_feed_forward_block,
+                                    .offsets = o,
+                                    .layer = l,
+                                    .gain = o->norm2_gain,
+                                    .bias = o->norm2_bias,
+                                    .pre = pre,
+                                    .site = site + 4};
+  return n;
+}
+
+static size_t widest_row(const struct linnet_config *config) {
+  size_t qkv = 3 * config->width, hidden = config->feed_forward;
+  return qkv > hidden ? qkv : hidden;
+}
+
+/* Bytes of scratch for ops on sequences of at most `frames`. */
+static size_t work_bytes(const struct linnet_network *network, size_t frames) {
+  const struct linnet_config *config = network->config;
+  size_t most = network->ops->gemm_work * sizeof(real);
+  for (size_t l = 0; l < config->layers; l++) {
+    struct linnet_attention a = linnet_layer_attention(config, l);
+    size_t bytes = network->ops->attention[config->attention[l]]->work_bytes(&a, frames);
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
+static void plan_layers(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+  size_t layers = pass->network->config->layers;
+  t->sublayers = linnet_arena_take(arena, layers * 3, sizeof *t->sublayers);
+  t->input = linnet_take_reals(arena, pass->frames, pass->width);
+  for (size_t l = 0; l < layers; l++) {
+    struct linnet_sublayer described[3];
+    size_t count = describe_layer(pass->network, l, described);
+    for (size_t i = 0; i < count; i++) {
+      plan_sublayer(pass, arena, &described[i]);
+      if (t->sublayers)
+        t->sublayers[t->count++] = described[i];
+    }
+  }
+  t->final = linnet_take_reals(arena, pass->frames, pass->width);
+  t->mean = linnet_take_reals(arena, pass->frames, 1);
+  t->rstd = linnet_take_reals(arena, pass->frames, 1);
+}
+
+static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
+  const struct linnet_network *network = pass->network;
+  struct transformer *kept = linnet_arena_take(arena, 1, sizeof *kept), t = {0};
+  pass->width = network->config->width;
+  plan_layers(pass, arena, &t);
+  if (kept)
+    *kept = t;
+  pass->layers = kept;
+  pass->wide = linnet_take_reals(arena, pass->frames, widest_row(network->config));
+  pass->narrow = linnet_take_reals(arena, pass->frames, pass->width);
+  pass->narrow2 = linnet_take_reals(arena, pass->frames, pass->width);
+  pass->running = linnet_take_reals(arena, pass->frames, pass->width);
+  pass->work = linnet_arena_take(arena, work_bytes(network, pass->frames), 1);
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x) {
+  const struct linnet_ops *ops = pass->network->ops;
+  const real *gain = pass->weights + s->gain, *bias = pass->weights + s->bias;
+  if (s->pre)
+    ops->layernorm_forward(pass->frames, pass->width, x, gain, bias, s->normed, s->mean, s->rstd);
+  s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
+  linnet_pass_dropout(pass, s->site, pass->width, s->out, x, s->pre ? s->out : s->normed);
+  if (!s->pre)
+    ops->layernorm_forward(pass->frames, pass->width, s->normed, gain, bias, s->out, s->mean, s->rstd);
+}
+
+static struct linnet_linear input_map(const struct linnet_network *network) {
+  const struct linnet_config *config = network->config;
+  return (struct linnet_linear){config->input_dim * config->stack, config->width, network->parameters->input,
+                                network->parameters->input_bias};
+}
+
+static struct linnet_linear output_map(const struct linnet_network *network) {
+  return (struct linnet_linear){network->config->width, network->config->outputs, network->parameters->output,
+                                network->parameters->output_bias};
+}
+
+static void forward_input(struct linnet_pass *pass, real *x) {
+  const struct linnet_shard *shard = pass->shard;
+  struct linnet_linear in = input_map(pass->network);
+  linnet_linear_forward(pass, &in, shard->features, LINNET_IDENTITY, x);
+  if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
+    for (size_t i = 0; i < shard->pack.sequences; i++) {
+      size_t first = shard->pack.offsets[i];
+      linnet_add_positions(0, shard->pack.offsets[i + 1] - first, pass->width, x + first * pass->width);
+    }
+  linnet_pass_dropout(pass, 0, pass->width, x, NULL, x);
+}
+
+static void forward(struct linnet_pass *pass, real *logits) {
+  const struct linnet_network *network = pass->network;
+  const struct linnet_parameters *p = network->parameters;
+  const struct transformer *t = pass->layers;
+  forward_input(pass, t->input);
+  const real *x = t->input;
+  for (size_t i = 0; i < t->count; i++) {
+    forward_sublayer(pass, &t->sublayers[i], x);
+    x = t->sublayers[i].out;
+  }
+  if (network->config->norm == LINNET_NORM_PRE) {
+    network->ops->layernorm_forward(pass->frames, pass->width, x, pass->weights + p->norm_gain,
+                                    pass->weights + p->norm_bias, t->final, t->mean, t->rstd);
+    x = t->final;
+  }
+  struct linnet_linear out = output_map(network);
+  linnet_linear_forward(pass, &out, x, LINNET_IDENTITY, logits);
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+/* d (T, D) holds the gradient of the sublayer's output and gets that of its input x. */
+static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *d) {
+  const struct linnet_ops *ops = pass->network->ops;
+  const real *gain = pass->weights + s->gain;
+  real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias, *dx = s->out;
+  if (!s->pre)
+    ops->layernorm_backward(pass->frames, pass->width, s->normed, gain, s->mean, s->rstd, d, d, dgain, dbias);
+  real *dy = pass->narrow;
+  linnet_pass_dropout(pass, s->site, pass->width, d, NULL, dy);
+  s->block->backward(pass, s, s->pre ? s->normed : x, dy, dx);
+  if (s->pre)
+    ops->layernorm_backward(pass->frames, pass->width, x, gain, s->mean, s->rstd, dx, dx, dgain, dbias);
+  ops->add(pass->frames * pass->width, dx, d);
+}
+
+static void backward(struct linnet_pass *pass, const real *dlogits) {
+  const struct linnet_network *network = pass->network;
+  const struct linnet_parameters *p = network->parameters;
+  const struct transformer *t = pass->layers;
+  size_t n = t->count;
+  const real *last = n > 0 ? t->sublayers[n - 1].out : t->input;
+  bool pre = network->config->norm == LINNET_NORM_PRE;
+  struct linnet_linear in = input_map(network), out = output_map(network);
+  real *d = pass->running;
+  linnet_linear_backward(pass, &out, pre ? t->final : last, dlogits, d);
+  if (pre)
+    network->ops->layernorm_backward(pass->frames, pass->width, last, pass->weights + p->norm_gain, t->mean, t->rstd, d,
+                                     d, pass->gradients + p->norm_gain, pass->gradients + p->norm_bias);
+  for (size_t i = n; i-- > 0;)
+    backward_sublayer(pass, &t->sublayers[i], i > 0 ? t->sublayers[i - 1].out : t->input, d);
+  linnet_pass_dropout(pass, 0, pass->width, d, NULL, d);
+  linnet_linear_backward(pass, &in, pass->shard->features, d, NULL);
+}
+
+const struct linnet_network_kind linnet_transformer_network = {plan, forward, backward};
