@@ -33,6 +33,10 @@ CASES = {
         "config": {"stack": 4, "convolution": 15, "position": "none"},
         "lengths": [37, 20, 4],
         "labels": [[2, 4, 4, 1], [5, 3], [1]]},
+    "blstm": {  # torch.nn.LSTM; not in the order of their lengths
+        "config": {"encoder": "blstm", "stack": 2, "width": 12},
+        "lengths": [20, 1, 37, 20],
+        "labels": [[2, 2, 6], [4], [3, 1, 1, 4, 6, 2, 5], [1, 5]]},
 }
 INFEASIBLE = {"conv_pre": 1}
 OPTIMISERS = {"radam": torch.optim.RAdam, "adam": torch.optim.Adam}
@@ -43,7 +47,7 @@ MAX_NORM = 1.0
 
 def initial_parameters(config):
     """Torch's initial weights; biases and norms moved, so that none is 0 or 1 where an error could hide."""
-    parameters = dict(model.Encoder(config).double().state_dict())
+    parameters = dict(model.make_encoder(config).double().state_dict())
     for name, x in parameters.items():
         if x.dim() == 1:
             x += 0.2 * torch.randn(x.shape, dtype=x.dtype)
@@ -52,7 +56,7 @@ def initial_parameters(config):
 
 
 def build(config, parameters, dtype):
-    encoder = model.Encoder(config).to(dtype)
+    encoder = model.make_encoder(config).to(dtype)
     encoder.load_state_dict(parameters)
     return encoder
 

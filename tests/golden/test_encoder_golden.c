@@ -233,7 +233,8 @@ static void check_table(const struct linnet_ops *ops) {
 
 int main(void) {
   static const char *const names[] = {"encoder_post.safetensors", "encoder_pre.safetensors",
-                                      "encoder_conv_pre.safetensors", "encoder_conv_post.safetensors"};
+                                      "encoder_conv_pre.safetensors", "encoder_conv_post.safetensors",
+                                      "encoder_blstm.safetensors"};
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct encoder_case c;

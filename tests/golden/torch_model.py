@@ -17,7 +17,7 @@ import torch.nn.functional as nnf
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 
 BLANK = 0
 ATTENTION_EPSILON = 1e-6
@@ -210,6 +210,33 @@ class Encoder(nn.Module):
         return nnf.log_softmax(self.output(x), dim=1), offsets
 
 
+# ---- bidirectional LSTM ----------------------------------------------------------------------------------
+
+class BLSTM(nn.Module):
+    """torch.nn.LSTM on packed sequences and a linear output; keys of the transformer are not looked at."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.lstm = nn.LSTM(config["input_dim"] * config["stack"], config["width"], config["layers"],
+                            bidirectional=True, dropout=config["dropout"])
+        self.output = nn.Linear(2 * config["width"], config["outputs"])
+
+    def forward(self, features, offsets):
+        """(sum T_i, input_dim) -> log-probabilities (T, V) and their offsets"""
+        x, offsets = stack_frames(features, offsets, self.config["stack"])
+        packed = pack_sequence(x.split(offsets_to_lengths(offsets)), enforce_sorted=False)
+        x = torch.cat(unpack_sequence(self.lstm(packed)[0]))
+        return nnf.log_softmax(self.output(x), dim=1), offsets
+
+
+ENCODERS = {"transformer": Encoder, "blstm": BLSTM}
+
+
+def make_encoder(config):
+    return ENCODERS[config["encoder"]](config)
+
+
 # ---- loss ------------------------------------------------------------------------------------------------
 
 def is_feasible(labels, frames):
@@ -253,6 +280,6 @@ def load_model(path):
     with safe_open(path, "pt") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}
-    encoder = Encoder(json.loads(metadata["config"]))
+    encoder = make_encoder(json.loads(metadata["config"]))
     encoder.load_state_dict(tensors)
     return encoder, metadata

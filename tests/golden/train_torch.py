@@ -183,7 +183,7 @@ def start_model(arguments):
     """-> encoder, symbols, feature configuration"""
     with open(arguments.config, encoding="utf-8") as file:
         config = json.load(file)
-    encoder = model.Encoder(config)
+    encoder = model.make_encoder(config)
     if not arguments.init:
         return encoder, ["<blk>", *map(str, range(1, config["outputs"]))], "{}"
     initial, metadata = model.load_model(arguments.init)

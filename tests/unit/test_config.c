@@ -168,6 +168,24 @@ static void test_validate(void) {
   expect_invalid(huge, LINNET_ERROR_LIMIT, "parameters");
 }
 
+/* A Bi-LSTM does not look at the keys of the transformer, which need not fit together. */
+static void test_blstm(void) {
+  struct linnet_config config = paper_config();
+  CHECK(linnet_config_parse(context, "{\"encoder\": \"blstm\", \"width\": 320, \"layers\": 3}", "FILE", &config) ==
+            LINNET_OK,
+        "%s", linnet_context_error(context));
+  config.convolution = 4;
+  config.heads = 7;
+  size_t count, h = 320;
+  CHECK(linnet_config_validate(context, "FILE", &config) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_config_count_parameters(&config, &count) &&
+            count == 2 * 4 * h * ((40 + h + 2) + 2 * (2 * h + h + 2)) + 42 * (2 * h + 1),
+        "%zu parameters", count);
+  config.width = LINNET_MAX_WIDTH;
+  config.layers = LINNET_MAX_LAYERS;
+  expect_invalid(config, LINNET_ERROR_LIMIT, "parameters");
+}
+
 static void test_complete(void) {
   struct linnet_config config;
   CHECK(linnet_config_parse_complete(context, "{\"width\": 64}", "FILE", &config) == LINNET_ERROR_FORMAT &&
@@ -176,8 +194,9 @@ static void test_complete(void) {
 }
 
 static void test_count(void) {
-  for (int i = 0; i < 16; i++) {
+  for (int i = 0; i < 32; i++) {
     struct linnet_config config = paper_config();
+    config.encoder = i & 16 ? LINNET_ENCODER_BLSTM : LINNET_ENCODER_TRANSFORMER;
     config.norm = i & 1 ? LINNET_NORM_PRE : LINNET_NORM_POST;
     config.convolution = i & 2 ? 15 : 0;
     config.stack = i & 4 ? 3 : 1;
@@ -251,6 +270,7 @@ int main(void) {
   test_overlay();
   test_refusals();
   test_validate();
+  test_blstm();
   test_complete();
   test_count();
   test_features();

@@ -120,6 +120,31 @@ static void test_offsets(void) {
   linnet_parameters_destroy(p);
 }
 
+static void test_blstm_offsets(void) {
+  struct linnet_config config = small_config();
+  config.encoder = LINNET_ENCODER_BLSTM;
+  struct linnet_parameters *p = make(&config);
+  CHECK(p->count == 2 + 8 * config.layers, "%zu tensors", p->count);
+  for (size_t l = 0; l < config.layers; l++)
+    for (size_t d = 0; d < 2; d++) {
+      const struct linnet_lstm_offsets *o = &p->lstm[l][d];
+      const struct {
+        const char *name;
+        size_t offset, cols;
+      } expected[] = {{"weight_ih", o->weight_ih, l > 0 ? 36 : 40},
+                      {"weight_hh", o->weight_hh, 18},
+                      {"bias_ih", o->bias_ih, 0},
+                      {"bias_hh", o->bias_hh, 0}};
+      for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "lstm.%s_l%zu%s", expected[i].name, l, d ? "_reverse" : "");
+        check_offset(p, name, expected[i].offset, 72, expected[i].cols);
+      }
+    }
+  check_offset(p, "output.weight", p->output, 5, 36);
+  linnet_parameters_destroy(p);
+}
+
 static void test_variants(void) {
   struct linnet_config config = small_config();
   config.norm = LINNET_NORM_POST;
@@ -225,6 +250,7 @@ int main(void) {
   context = test_context();
   test_layout();
   test_offsets();
+  test_blstm_offsets();
   test_variants();
   test_initial_values();
   test_draw();

@@ -75,11 +75,17 @@ static struct linnet_corpus callbacks(struct corpus *c) {
 }
 
 static const char *const symbols[SYMBOLS] = {"<blk>", "A", "B", "C", "D"};
-static const char config[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
-                             "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1}";
+static const char transformer[] =
+    "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
+    "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1}";
+static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
+                            "\"dropout\": 0.1}";
+static const char *const configs[] = {transformer, blstm};
+enum { CONFIGS = sizeof configs / sizeof *configs };
 static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
 
 struct run {
+  const char *config;
   unsigned threads, epochs;
   uint64_t stop_after; /* steps of this process; 0: never */
   struct corpus train, dev;
@@ -118,7 +124,7 @@ static void train(struct run *run, const char *folder) {
   settings.epochs = run->epochs;
   settings.keep_models = 2;
   struct linnet_train_model model = {
-      .config = config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+      .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
   struct linnet_train_events events = {.user = run, .step = on_step, .epoch = on_epoch};
@@ -129,8 +135,8 @@ static void train(struct run *run, const char *folder) {
   linnet_context_destroy(context);
 }
 
-static struct run make_run(unsigned threads, unsigned epochs) {
-  struct run run = {.threads = threads, .epochs = epochs};
+static struct run make_run(const char *config, unsigned threads, unsigned epochs) {
+  struct run run = {.config = config, .threads = threads, .epochs = epochs};
   make_corpus(&run.train, 1);
   make_corpus(&run.dev, 2);
   return run;
@@ -172,9 +178,9 @@ static bool same_model(const char *a, const char *b) {
   return good;
 }
 
-static void test_learning_and_threads(void) {
+static void test_learning_and_threads(const char *config) {
   char one[64], three[64];
-  struct run a = make_run(1, 30), b = make_run(3, 30);
+  struct run a = make_run(config, 1, 30), b = make_run(config, 3, 30);
   train(&a, make_folder(one));
   train(&b, make_folder(three));
   CHECK(a.status == LINNET_OK, "status %d: %s", a.status, a.error);
@@ -185,15 +191,15 @@ static void test_learning_and_threads(void) {
   remove_folder(three);
 }
 
-static void test_resume(void) {
+static void test_resume(const char *config) {
   char whole[64], parts[64];
-  struct run a = make_run(2, 6);
+  struct run a = make_run(config, 2, 6);
   train(&a, make_folder(whole));
   make_folder(parts);
   unsigned runs = 0;
   struct run b;
   do {
-    b = make_run(2, 6);
+    b = make_run(config, 2, 6);
     b.stop_after = 3;
     train(&b, parts);
   } while (b.status == LINNET_ERROR_CANCELLED && ++runs < 100);
@@ -206,7 +212,7 @@ static void test_resume(void) {
 
 static void test_other_settings(void) {
   char folder[64];
-  struct run a = make_run(1, 1);
+  struct run a = make_run(transformer, 1, 1);
   train(&a, make_folder(folder));
   a.train.labels[0][0] = a.train.labels[0][0] % (SYMBOLS - 1) + 1;
   train(&a, folder);
@@ -217,7 +223,7 @@ static void test_other_settings(void) {
 
 static void test_not_finite(void) {
   char folder[64];
-  struct run a = make_run(2, 3);
+  struct run a = make_run(transformer, 2, 3);
   a.train.poisoned = 5;
   train(&a, make_folder(folder));
   CHECK(a.status == LINNET_ERROR_NUMERIC, "status %d with infinite features", a.status);
@@ -227,7 +233,7 @@ static void test_not_finite(void) {
 
 static void test_bad_labels(void) {
   char folder[64];
-  struct run a = make_run(1, 1);
+  struct run a = make_run(transformer, 1, 1);
   a.dev.labels[3][0] = SYMBOLS;
   train(&a, make_folder(folder));
   CHECK(a.status == LINNET_ERROR_ARGUMENT, "status %d with a label out of range", a.status);
@@ -237,7 +243,7 @@ static void test_bad_labels(void) {
 
 static void test_average(void) {
   char folder[64], inputs[2][128], output[128];
-  struct run a = make_run(1, 2);
+  struct run a = make_run(transformer, 1, 2);
   train(&a, make_folder(folder));
   for (unsigned i = 0; i < 2; i++)
     snprintf(inputs[i], sizeof inputs[i], "%s/epoch-%03u.safetensors", folder, i + 1);
@@ -253,8 +259,10 @@ static void test_average(void) {
 }
 
 int main(void) {
-  test_learning_and_threads();
-  test_resume();
+  for (size_t i = 0; i < CONFIGS; i++) {
+    test_learning_and_threads(configs[i]);
+    test_resume(configs[i]);
+  }
   test_other_settings();
   test_not_finite();
   test_bad_labels();
