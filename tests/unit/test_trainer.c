@@ -80,8 +80,11 @@ static const char transformer[] =
     "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1}";
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
-static const char *const configs[] = {transformer, blstm};
-enum { CONFIGS = sizeof configs / sizeof *configs };
+static const struct network {
+  const char *config;
+  unsigned epochs; /* in which it learns */
+} networks[] = {{transformer, 30}, {blstm, 70}};
+enum { NETWORKS = sizeof networks / sizeof *networks };
 static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
 
 struct run {
@@ -178,9 +181,9 @@ static bool same_model(const char *a, const char *b) {
   return good;
 }
 
-static void test_learning_and_threads(const char *config) {
+static void test_learning_and_threads(const struct network *network) {
   char one[64], three[64];
-  struct run a = make_run(config, 1, 30), b = make_run(config, 3, 30);
+  struct run a = make_run(network->config, 1, network->epochs), b = make_run(network->config, 3, network->epochs);
   train(&a, make_folder(one));
   train(&b, make_folder(three));
   CHECK(a.status == LINNET_OK, "status %d: %s", a.status, a.error);
@@ -259,9 +262,9 @@ static void test_average(void) {
 }
 
 int main(void) {
-  for (size_t i = 0; i < CONFIGS; i++) {
-    test_learning_and_threads(configs[i]);
-    test_resume(configs[i]);
+  for (size_t i = 0; i < NETWORKS; i++) {
+    test_learning_and_threads(&networks[i]);
+    test_resume(networks[i].config);
   }
   test_other_settings();
   test_not_finite();
