@@ -84,6 +84,8 @@ static const struct bench_network {
     {"stack3", "{\"stack\": 3, \"norm\": \"pre\"}"},
     {"conv", "{\"norm\": \"pre\", \"convolution\": 15}"},
     {"stack3-conv", "{\"stack\": 3, \"norm\": \"pre\", \"convolution\": 15}"},
+    {"blstm", "{\"encoder\": \"blstm\", \"width\": 320, \"layers\": 3}"},
+    {"stack3-blstm", "{\"encoder\": \"blstm\", \"width\": 320, \"layers\": 3, \"stack\": 3}"},
 };
 
 typedef void bench_network_fn(const struct bench_options *o, const struct bench_network *network, unsigned threads);
@@ -139,9 +141,16 @@ static inline struct linnet_model *bench_model(struct linnet_context *context, c
   return model;
 }
 
+static inline double bench_blstm_flops(const struct linnet_config *c) {
+  double h = (double)c->width, first = (double)(c->input_dim * c->stack), later = (double)(c->layers - 1);
+  return 2 * 8 * h * (first + h + later * 3 * h) + 2 * 2 * h * (double)c->outputs;
+}
+
 /* Floating point operations of one output frame, a multiply-add being two: products, attention, depthwise
  * convolution. Norms, activations and softmax are left out. */
 static inline double bench_forward_flops(const struct linnet_config *c) {
+  if (c->encoder == LINNET_ENCODER_BLSTM)
+    return bench_blstm_flops(c);
   double d = (double)c->width, f = (double)c->feed_forward, head = d / (double)c->heads;
   double attention = 4 * d * head + 3 * d; /* S += k v, z += k; q S, q z */
   double conv = c->convolution > 0 ? 2 * (2 * d * d + d * d + (double)c->convolution * d) : 0;
@@ -152,7 +161,8 @@ static inline double bench_forward_flops(const struct linnet_config *c) {
 
 /* Forward and backward: every product becomes three, but nothing goes back into the features. */
 static inline double bench_training_flops(const struct linnet_config *c) {
-  return 3 * bench_forward_flops(c) - 2 * (double)(c->width * c->input_dim * c->stack);
+  size_t into = c->encoder == LINNET_ENCODER_BLSTM ? 8 * c->width : c->width; /* what the features are mapped to */
+  return 3 * bench_forward_flops(c) - 2 * (double)(into * c->input_dim * c->stack);
 }
 
 /* --- measuring on several threads --------------------------------------------------------------------------------- */

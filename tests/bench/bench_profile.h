@@ -11,6 +11,9 @@ enum bench_op {
   BENCH_GEMM_WEIGHT,
   BENCH_COLUMN_SUM,
   BENCH_ATTENTION,
+  BENCH_LSTM_FORWARD,
+  BENCH_LSTM_BACKWARD,
+  BENCH_LSTM_PACK,
   BENCH_LAYERNORM,
   BENCH_DROPOUT,
   BENCH_ACTIVATION,
@@ -27,6 +30,9 @@ static const char *const bench_op_names[BENCH_OPS] = {
     [BENCH_GEMM_WEIGHT] = "product, dW += dY^T X",
     [BENCH_COLUMN_SUM] = "bias gradient",
     [BENCH_ATTENTION] = "attention",
+    [BENCH_LSTM_FORWARD] = "LSTM, forward",
+    [BENCH_LSTM_BACKWARD] = "LSTM, backward",
+    [BENCH_LSTM_PACK] = "LSTM, weights laid out",
     [BENCH_LAYERNORM] = "layer norm",
     [BENCH_DROPOUT] = "dropout and residual",
     [BENCH_ACTIVATION] = "activation, gate",
@@ -112,6 +118,29 @@ static void bench_attention_backward(const struct linnet_attention *a, const str
                                                                                          dout, dq, dk, dv, work));
 }
 
+static double bench_lstm_flops(const struct linnet_lstm *l) {
+  double frames = 0;
+  for (size_t s = 0; s < l->sequences; s++)
+    frames += (double)l->spans[s].frames;
+  return 8 * frames * (double)(l->width * l->width);
+}
+
+static void bench_lstm_pack(size_t width, enum linnet_lstm_use use, const real *weights, real *packed) {
+  BENCH_TIMED(BENCH_LSTM_PACK, BENCH_INNER->lstm_pack(width, use, weights, packed));
+}
+
+static void bench_lstm_forward(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h,
+                               real *work) {
+  bench_profile.flops[BENCH_LSTM_FORWARD] += bench_lstm_flops(l);
+  BENCH_TIMED(BENCH_LSTM_FORWARD, BENCH_INNER->lstm_forward(l, gates, cells, state, h, work));
+}
+
+static void bench_lstm_backward(const struct linnet_lstm *l, const real *cells, const real *dh, real *gates,
+                                real *work) {
+  bench_profile.flops[BENCH_LSTM_BACKWARD] += bench_lstm_flops(l);
+  BENCH_TIMED(BENCH_LSTM_BACKWARD, BENCH_INNER->lstm_backward(l, cells, dh, gates, work));
+}
+
 static double bench_ctc(const struct linnet_ctc *c, void *work) {
   double loss;
   BENCH_TIMED(BENCH_CTC, loss = BENCH_INNER->ctc(c, work));
@@ -155,6 +184,9 @@ static inline struct linnet_ops bench_profiled(const struct linnet_ops *inner) {
   attention.forward = bench_attention_forward;
   attention.backward = bench_attention_backward;
   ops.attention[LINNET_ATTENTION_LINEAR] = &attention;
+  ops.lstm_pack = bench_lstm_pack;
+  ops.lstm_forward = bench_lstm_forward;
+  ops.lstm_backward = bench_lstm_backward;
   ops.ctc = bench_ctc;
   ops.update = bench_update;
   ops.sum_of_squares = bench_sum_of_squares;

@@ -32,9 +32,10 @@ MKL_SHIM = "int mkl_serv_intel_cpu_true(void) { return 1; }\n"
 STOCK = {"encoder": "authors", "training": "authors", "ctc": "eager"}
 TUNED = {"encoder": ["authors", "eager"], "training": ["authors", "padded", "packed", "one-by-one"], "ctc": ["eager"]}
 COMPILED = {"encoder": ["jit", "compiled"], "training": ["compiled"], "ctc": []}
-WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv")],
+WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
         "training": [{"network": "paper", "set": "4000x3.5s"}, {"network": "paper", "set": "12000x8s"},
-                     {"network": "stack3-conv", "set": "12000x3.5s"}],
+                     {"network": "stack3-conv", "set": "12000x3.5s"},
+                     {"network": "blstm", "set": "12000x3.5s"}, {"network": "blstm", "set": "12000x8s"}],
         "ctc": [{"set": s} for s in ("B1V42", "B16V42", "B1V5000", "B16V5000")]}
 QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1]}
 SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3}  # of each side in each round

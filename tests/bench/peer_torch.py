@@ -5,7 +5,8 @@
     peer_torch.py --serve --threads 1                               one JSON request a line, as compare.py sends them
 
 Variants are ways to write or run the same function; each is checked against tests/golden/torch_model.py before it is
-measured. "authors" is pytorch-fast-transformers where it is installed, otherwise its linear attention restated.
+measured. "authors" is pytorch-fast-transformers where it is installed, otherwise its linear attention restated;
+for the Bi-LSTM, as for the paper, it is torch.nn.LSTM.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as nnf
 from torch import nn
-from torch.nn.utils.rnn import pad_sequence
+from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden"))
 import torch_model  # noqa: E402
@@ -33,7 +34,9 @@ PAPER = {"encoder": "transformer", "input_dim": 40, "stack": 1, "width": 192, "h
 NETWORKS = {"paper": {},
             "stack3": {"stack": 3, "norm": "pre"},
             "conv": {"norm": "pre", "convolution": 15},
-            "stack3-conv": {"stack": 3, "norm": "pre", "convolution": 15}}
+            "stack3-conv": {"stack": 3, "norm": "pre", "convolution": 15},
+            "blstm": {"encoder": "blstm", "width": 320, "layers": 3},
+            "stack3-blstm": {"encoder": "blstm", "width": 320, "layers": 3, "stack": 3}}
 SETS = {"4000x3.5s": (4000, 350), "12000x3.5s": (12000, 350), "12000x8s": (12000, 800)}  # frames, median
 CTC_SETS = {f"B{batch}V{symbols}": (batch, symbols) for symbols in (42, 5000) for batch in (1, 16)}
 CTC_FRAMES, CTC_LABELS = 800, 80
@@ -97,6 +100,8 @@ class Batch:
 
 class Peer(nn.Module):
     """The encoder with torch_model's weights; what is the same in all variants. x is (B, T, D) or packed (T, D)."""
+
+    packed = False
 
     def __init__(self, config, reference):
         super().__init__()
@@ -170,6 +175,8 @@ class Peer(nn.Module):
 
 class Packed(Peer):
     """Maps and norms on packed rows; attention and convolution utterance by utterance."""
+
+    packed = True
 
     def forward(self, x, lengths):
         self.lengths = lengths
@@ -248,14 +255,55 @@ class AuthorsRestated(Peer):
         return torch.einsum("nlhd,nhmd,nlh->nlhm", q, state, z)
 
 
+class LSTM(nn.Module):
+    """torch.nn.LSTM; x is (B, T, D), all utterances equally long."""
+
+    packed = False
+
+    def __init__(self, config, reference):
+        super().__init__()
+        self.net = reference
+        self.net.lstm.batch_first = True
+
+    def forward(self, x, mask=None):
+        assert mask is None, "the reverse direction would begin in the padding"
+        return self.net.output(self.net.lstm(x)[0])
+
+
+class PackedLSTM(LSTM):
+    """torch.nn.LSTM on its own packed sequences; x is packed (T, D)."""
+
+    packed = True
+
+    def forward(self, x, lengths):
+        packed = pack_sequence(x.split(lengths), enforce_sorted=False)
+        return self.net.output(torch.cat(unpack_sequence(self.net.lstm(packed)[0])))
+
+
 def has_authors_library(config):
-    if config["norm"] != "post" or config["convolution"]:
+    if config["encoder"] != "transformer" or config["norm"] != "post" or config["convolution"]:
         return False
     try:
         import fast_transformers.builders  # noqa: F401
     except ImportError:
         return False
     return True
+
+
+def encoder_peer(config, reference, variant):
+    if config["encoder"] == "blstm":
+        return LSTM(config, reference)
+    if variant == "authors":
+        return (Authors if has_authors_library(config) else AuthorsRestated)(config, reference)
+    return Peer(config, reference)
+
+
+def training_peer(config, reference, variant):
+    if config["encoder"] == "blstm":
+        return {"authors": PackedLSTM, "packed": PackedLSTM, "one-by-one": LSTM}[variant](config, reference)
+    authors = Authors if has_authors_library(config) else AuthorsRestated
+    kinds = {"authors": authors, "packed": Packed, "compiled": PackedCompiled}
+    return kinds.get(variant, Peer)(config, reference)
 
 
 # ---- recognition -----------------------------------------------------------------------------------------
@@ -272,16 +320,12 @@ class LogSoftmax(nn.Module):
 def make_encoder(network, variant):
     config = network_config(network)
     torch.manual_seed(1)
-    reference = torch_model.Encoder(config).eval()
+    reference = torch_model.make_encoder(config).eval()
     features = torch.rand(ENCODER_FRAMES, config["input_dim"]) * 2 - 1
     with torch.inference_mode():
         expected = reference(features, [0, ENCODER_FRAMES])[0]
     stacked = torch_model.stack_frames(features, [0, ENCODER_FRAMES], config["stack"])[0].unsqueeze(0)
-    if variant == "authors":
-        inner = (Authors if has_authors_library(config) else AuthorsRestated)(config, reference)
-    else:
-        inner = Peer(config, reference)
-    model = LogSoftmax(inner).eval()
+    model = LogSoftmax(encoder_peer(config, reference, variant)).eval()
     if variant == "jit":  # weights laid out for oneDNN once
         with torch.no_grad():
             model = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(model, stacked)))
@@ -341,7 +385,7 @@ def make_training(network, set_name, variant):
     config = network_config(network)
     batch = Batch(config, set_name)
     torch.manual_seed(1)
-    reference = torch_model.Encoder(config)
+    reference = torch_model.make_encoder(config)
     offsets = torch_model.lengths_to_offsets(batch.lengths.tolist())
     with torch.no_grad():
         stacked = dict(config, stack=1)
@@ -350,14 +394,12 @@ def make_training(network, set_name, variant):
         nll = torch_model.ctc_nll(log_probs, offsets, [x.tolist() for x in batch.labels])
         expected = torch_model.batch_loss(nll, [x.tolist() for x in batch.labels])[2]
     library = variant == "authors" and has_authors_library(config)
-    kinds = {"authors": Authors if library else AuthorsRestated, "packed": Packed, "compiled": PackedCompiled}
-    model = kinds.get(variant, Peer)(config, reference)
+    model = training_peer(config, reference, variant)
     optimizer = torch.optim.RAdam(model.parameters(), lr=1e-4, foreach=variant != "authors" or None)
     def loss_of():
         if variant == "one-by-one":
             return one_by_one_loss(model, batch)
-        packed = isinstance(model, Packed)
-        loss = packed_loss(model, batch) if packed else padded_loss(model, batch, library)
+        loss = packed_loss(model, batch) if getattr(model, "packed", False) else padded_loss(model, batch, library)
         if loss.requires_grad:
             loss.backward()
         return loss.detach()
