@@ -10,6 +10,10 @@ static const struct linnet_network_kind *kind_of(const struct linnet_network *ne
   return kinds[network->config->encoder];
 }
 
+size_t linnet_network_shard_rows(const struct linnet_network *network) {
+  return kind_of(network)->shard_rows;
+}
+
 size_t linnet_stacked_frames(const struct linnet_config *config, size_t frames) {
   size_t stack = config->stack;
   return frames / stack + (frames % stack != 0);

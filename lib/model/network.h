@@ -30,6 +30,9 @@ static inline size_t linnet_shard_frames(const struct linnet_shard *shard) {
   return shard->pack.offsets[shard->pack.sequences];
 }
 
+/* Rows of a shard with which the network runs well; batches are cut into shards of about so many. */
+size_t linnet_network_shard_rows(const struct linnet_network *network);
+
 /* Output frames of an utterance, and its stacked features: row t of out (frames', stack * dim) is rows stack * t ...
  * of features (frames, dim), the last row repeated where they end. */
 size_t linnet_stacked_frames(const struct linnet_config *config, size_t frames);

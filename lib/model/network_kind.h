@@ -6,6 +6,7 @@
 #include "model/pass.h"
 
 struct linnet_network_kind {
+  size_t shard_rows; /* aimed at */
   /* Takes all memory of a pass from the arena. With a measuring arena the pass is only written to. */
   void (*plan)(struct linnet_pass *pass, struct linnet_arena *arena);
   /* logits (T, outputs) from the shard's features. */

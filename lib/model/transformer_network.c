@@ -4,6 +4,8 @@
 #include "model/network_kind.h"
 #include "model/position.h"
 
+enum { SHARD_ROWS = 640 };
+
 struct transformer {
   struct linnet_sublayer *sublayers; /* (count) */
   size_t count;
@@ -194,4 +196,4 @@ static void backward(struct linnet_pass *pass, const real *dlogits) {
   linnet_linear_backward(pass, &in, pass->shard->features, d, NULL);
 }
 
-const struct linnet_network_kind linnet_transformer_network = {plan, forward, backward};
+const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, plan, forward, backward};

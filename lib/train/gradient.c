@@ -3,10 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-  SHARD_ROWS = 640,       /* aimed at */
-  PARAMETER_BLOCK = 65536 /* elements that one task sums or updates */
-};
+enum { PARAMETER_BLOCK = 65536 }; /* elements that one task sums or updates */
 
 enum linnet_status linnet_gradient_create(struct linnet_context *context, const struct linnet_network *network,
                                           struct linnet_worker *workers, struct linnet_gradient *gradient) {
@@ -38,9 +35,9 @@ struct step {
   unsigned worker[LINNET_MAX_SHARDS];
 };
 
-/* An even number of shards aimed at, so that two threads share them evenly. */
-static size_t shard_count(size_t rows) {
-  size_t count = (rows + SHARD_ROWS) / (2 * SHARD_ROWS) * 2;
+/* An even number of shards, so that two threads share them evenly, of about `aim` rows each. */
+static size_t shard_count(size_t rows, size_t aim) {
+  size_t count = (rows + aim) / (2 * aim) * 2;
   return count < 2 ? 2 : count > LINNET_MAX_SHARDS ? LINNET_MAX_SHARDS : count;
 }
 
@@ -48,7 +45,8 @@ static size_t shard_count(size_t rows) {
  * is one at least. */
 static void cut_shards(struct step *step) {
   const struct linnet_batch *batch = step->batch;
-  size_t rows = batch->offsets[batch->count], parts = shard_count(rows), u = 0;
+  size_t rows = batch->offsets[batch->count], u = 0;
+  size_t parts = shard_count(rows, linnet_network_shard_rows(step->gradient->network));
   for (size_t part = 1; part <= parts; part++) {
     size_t end = rows * part / parts, first = u;
     while (u < batch->count && (part == parts || (batch->offsets[u] + batch->offsets[u + 1]) / 2 < end))
