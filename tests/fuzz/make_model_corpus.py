@@ -21,8 +21,22 @@ FEATURES = {"kind": "fbank", "sample_rate": 16000, "frame_length": 25, "frame_sh
 SYMBOLS = ["<blk>", "a", "\u0259\u02d0"]
 
 
+def blstm_shapes(config):
+    h, inputs = config["width"], config["input_dim"] * config["stack"]
+    for layer in range(config["layers"]):
+        for direction in ("", "_reverse"):
+            for name, shape in (("weight_ih", (4 * h, inputs)), ("weight_hh", (4 * h, h)), ("bias_ih", (4 * h,)),
+                                ("bias_hh", (4 * h,))):
+                yield f"lstm.{name}_l{layer}{direction}", shape
+        inputs = 2 * h
+    yield from linear("output", config["outputs"], 2 * h)
+
+
 def shapes(config):
     """Name -> shape of every tensor that a configuration has"""
+    if config["encoder"] == "blstm":
+        yield from blstm_shapes(config)
+        return
     d, f, k, v = (config[key] for key in ("width", "feed_forward", "convolution", "outputs"))
     yield from linear("input", d, config["input_dim"] * config["stack"])
     for layer in range(config["layers"]):
@@ -74,6 +88,7 @@ def main():
     write("plain_float32", np.float32, {}, {})
     write("conv_float16", np.float16, {"convolution": 3, "norm": "pre", "activation": "gelu", "stack": 2,
                                        "attention": ["linear"], "dropout": 0}, {"cmvn": "none"})
+    write("blstm_float32", np.float32, {"encoder": "blstm", "layers": 2, "stack": 2}, {})
     statistics = {"cmvn.count": np.array([100.]), "cmvn.sum": np.arange(4.), "cmvn.square": np.full(4, 200.)}
     write("global_float32", np.float32, {"position": "none"}, {"cmvn": "global"}, statistics)
 

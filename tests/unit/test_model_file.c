@@ -627,6 +627,9 @@ static void test_python(void) {
   struct linnet_model *model = load(test_source("tests/fuzz/corpus/model/plain_float32.safetensors"));
   check_weights(model, "plain_float32");
   linnet_model_destroy(model);
+  model = load(test_source("tests/fuzz/corpus/model/blstm_float32.safetensors"));
+  check_weights(model, "blstm_float32");
+  linnet_model_destroy(model);
   model = load(test_source("tests/fuzz/corpus/model/global_float32.safetensors"));
   check_weights(model, "global_float32");
   const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
