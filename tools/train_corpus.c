@@ -167,12 +167,13 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
   u->labels = malloc((length + 1) * sizeof *u->labels);
   u->num_labels = length;
   linnet_lexicon_pronounce(labels->lexicon, words, count, -1, NULL, NULL, u->labels, length, &length);
-  for (size_t i = 0; i < length; i++)
-    if (!label_index(labels, linnet_symbols_name(phones, u->labels[i]), &u->labels[i])) {
-      tool_fail("utterance %s: phone \"%s\" is not among the symbols", u->id,
-                linnet_symbols_name(phones, u->labels[i]));
+  for (size_t i = 0; i < length; i++) {
+    const char *phone = linnet_symbols_name(phones, u->labels[i]);
+    if (!label_index(labels, phone, &u->labels[i])) {
+      tool_fail("utterance %s: phone \"%s\" is not among the symbols", u->id, phone);
       return false;
     }
+  }
   return true;
 }
 
