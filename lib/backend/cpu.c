@@ -11,6 +11,7 @@
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
 #include "ops/log_softmax.h"
+#include "ops/lsh_attention.h"
 #include "ops/lstm.h"
 #include "ops/optimizer.h"
 #include "ops/vector.h"
@@ -27,7 +28,9 @@ static const struct linnet_ops reference = {
     .glu_backward = linnet_glu_backward_reference,
     .conv_forward = linnet_conv_forward_reference,
     .conv_backward = linnet_conv_backward_reference,
-    .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference},
+    .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference,
+                  [LINNET_ATTENTION_LSH] = &linnet_lsh_attention_reference,
+                  [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_causal_lsh_attention_reference},
     .linear_accumulate = linnet_linear_accumulate_reference,
     .linear_apply = linnet_linear_apply_reference,
     .lstm_pack_size = linnet_lstm_pack_size_reference,

@@ -11,6 +11,7 @@
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
 #include "ops/log_softmax.h"
+#include "ops/lsh_attention.h"
 #include "ops/lstm.h"
 #include "ops/optimizer.h"
 #include "ops/vector.h"
@@ -25,6 +26,7 @@
 #include "ops/layernorm_vec.h"
 #include "ops/linear_attention_vec.h"
 #include "ops/log_softmax_vec.h"
+#include "ops/lsh_attention_vec.h"
 #include "ops/lstm_vec.h"
 #include "ops/optimizer_vec.h"
 #include "ops/vector_vec.h"
@@ -41,7 +43,10 @@
   .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
   .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \
   .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
-  .conv_backward = conv_backward_vec, .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec},                \
+  .conv_backward = conv_backward_vec,                                                                                  \
+  .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
+                [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
+                [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec},                                            \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec, .lstm_pack_size = lstm_pack_size_vec,  \
   .lstm_pack = lstm_pack_vec, .lstm_forward = lstm_forward_vec, .lstm_backward = lstm_backward_vec,                    \
   .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec,          \
