@@ -2,6 +2,7 @@
  * dout. Outputs of a backward start as NaN, those that it adds to as 1. */
 #include "backend/backend.h"
 #include "gradient/gradient.h"
+#include "ops/attention.h"
 
 /* Steps of 1e-3 leave this much; narrow layer norms bend most. */
 #define BOUND 1e-7
@@ -178,14 +179,19 @@ static void conv_backward(struct problem *p) {
                         p->inputs[1].gradient, p->inputs[2].gradient);
 }
 
-/* --- attention: q, k, v side by side as in the network, `variant` spare columns -------------------------------------
+/* --- attention: q, k, v (or q, v where queries are keys) side by side as in the network, `variant` spare columns ----
  */
 
 static const struct shape attention_shapes[] = {
     {1, 1, 1, {1}, 0}, {1, 4, 1, {1, 1}, 0}, {1, 4, 3, {9, 1, 14}, 0}, {1, 5, 2, {2, 1, 6, 1}, 3}, {0}};
 
+static size_t attention_maps(const struct problem *p) {
+  return linnet_attention_traits[p->op->kind].shared_key ? 2 : 3;
+}
+
 static struct linnet_attention attention_of(const struct problem *p) {
-  size_t width = p->shape->width, heads = p->shape->inner, ld = 3 * heads * width + (size_t)p->shape->variant;
+  size_t width = p->shape->width, heads = p->shape->inner;
+  size_t ld = attention_maps(p) * heads * width + (size_t)p->shape->variant;
   struct linnet_attention a = p->op->terms;
   a.heads = heads, a.key_width = a.width = width;
   a.key_ld = a.value_ld = ld, a.out_ld = heads * width;
@@ -207,16 +213,16 @@ static void attention_setup(struct problem *p) {
 
 static void attention_forward(struct problem *p) {
   struct linnet_attention a = attention_of(p);
-  const real *q = p->inputs[0].x, *k = q + a.out_ld, *v = k + a.out_ld;
+  const real *q = p->inputs[0].x, *k = q + a.out_ld, *v = q + (attention_maps(p) - 1) * a.out_ld;
   attention_ops(p)->forward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->saved[1]);
 }
 
 /* Spare columns are nobody's; they are zeroed for the comparison. */
 static void attention_backward(struct problem *p) {
   struct linnet_attention a = attention_of(p);
-  size_t width = a.out_ld, spare = a.key_ld - 3 * width;
-  const real *q = p->inputs[0].x, *k = q + width, *v = k + width;
-  real *dq = p->inputs[0].gradient, *dk = dq + width, *dv = dk + width;
+  size_t width = a.out_ld, value = (attention_maps(p) - 1) * width, spare = a.key_ld - value - width;
+  const real *q = p->inputs[0].x, *k = q + width, *v = q + value;
+  real *dq = p->inputs[0].gradient, *dk = dq + width, *dv = dq + value;
   attention_ops(p)->backward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv, p->saved[1]);
   for (size_t t = 0; t < total(p); t++)
     for (size_t c = 0; c < spare; c++) {
@@ -402,6 +408,20 @@ static const struct op table[] = {
     {"dropout", dropout_shapes, dropout_setup, dropout_forward, dropout_backward, 0, {0}},
     {"conv", conv_shapes, conv_setup, conv_forward, conv_backward, 0, {0}},
     {"linear", attention_shapes, attention_setup, attention_forward, attention_backward, LINNET_ATTENTION_LINEAR, {0}},
+    {"lsh",
+     attention_shapes,
+     attention_setup,
+     attention_forward,
+     attention_backward,
+     LINNET_ATTENTION_LSH,
+     {.lsh = {.rounds = 3, .buckets = 4, .chunk = 4, .seed = 1}}},
+    {"causal-lsh",
+     attention_shapes,
+     attention_setup,
+     attention_forward,
+     attention_backward,
+     LINNET_ATTENTION_CAUSAL_LSH,
+     {.lsh = {.rounds = 2, .buckets = 2, .chunk = 3, .seed = 1}}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
 };

@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "ops/activation.h"
+#include "ops/attention.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -283,13 +284,20 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   if (test_below(r, 2))
     a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
   a->key_width = a->width;
-  a->key_ld = a->value_ld = 3 * a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
+  size_t maps = linnet_attention_traits[kind].shared_key ? 2 : 3;
+  a->key_ld = a->value_ld = maps * a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
   a->out_ld = a->heads * a->width;
+  a->lsh = (struct linnet_lsh){.rounds = 1 + test_below(r, 4),
+                               .buckets = 2 + 2 * test_below(r, test_below(r, 2) ? 4 : 64),
+                               .chunk = 1 + some_size(r, 70),
+                               .seed = test_next(r),
+                               .step = 1,
+                               .site = 2};
   c.pack = some_pack(r, c.offsets, 4, 250);
   c.rows = c.offsets[c.pack.sequences];
   c.qkv = buffer_scaled(r, c.rows * a->key_ld, test_below(r, 4) ? 1 : 5);
   c.dout = buffer_random(r, c.rows * a->out_ld);
-  c.q = c.qkv.x, c.k = c.q + a->out_ld, c.v = c.k + a->out_ld;
+  c.q = c.qkv.x, c.k = c.q + a->out_ld, c.v = c.q + (maps - 1) * a->out_ld;
   return c;
 }
 
@@ -302,7 +310,7 @@ static bool run_attention(const struct linnet_ops *ops, struct attention_case *c
   c->pack.offsets = c->offsets;
   attention->forward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, work.x);
   attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x,
-                      gradient->x + c->a.out_ld, gradient->x + 2 * c->a.out_ld, work.x);
+                      gradient->x + c->a.out_ld, gradient->x + (c->v - c->q), work.x);
   bool good = guards_hold(&saved) && guards_hold(&work);
   RELEASE(saved, work);
   return good;
@@ -321,6 +329,10 @@ static double test_attention(const struct linnet_ops *ops, struct test_random *r
 
 static double test_linear_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, LINNET_ATTENTION_LINEAR);
+}
+
+static double test_lsh_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, test_below(r, 2) ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_CAUSAL_LSH);
 }
 
 static double test_linear_state(const struct linnet_ops *ops, struct test_random *r) {
@@ -612,6 +624,7 @@ static const struct {
     {"sums", test_sums, 3e-6, 200},
     {"conv", test_conv, 5e-6, 200},
     {"linear_attention", test_linear_attention, 1e-5, 100},
+    {"lsh_attention", test_lsh_attention, 1e-5, 100},
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},
     {"lstm_backward", test_lstm_backward, 1e-5, 100},
