@@ -75,6 +75,66 @@ def packed_linear_attention(query, key, value, offsets, heads):
     return torch.cat([linear_attention(q, k, v) for q, k, v in zip(*parts)]).flatten(1)
 
 
+LSH_SELF = -1e5
+LSH_EPSILON = 1e-6
+MASK32 = 2**32 - 1
+
+
+def philox(key, high, low):
+    """Philox4x32-10: four 32-bit words from a 64-bit key and a 128-bit counter."""
+    k0, k1 = key & MASK32, key >> 32
+    c0, c1, c2, c3 = low & MASK32, low >> 32, high & MASK32, high >> 32
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = p1 >> 32 ^ c1 ^ k0, p1 & MASK32, p0 >> 32 ^ c3 ^ k1, p0 & MASK32
+        k0, k1 = k0 + 0x9E3779B9 & MASK32, k1 + 0xBB67AE85 & MASK32
+    return c0, c1, c2, c3
+
+
+def lsh_rotation(lsh, width, index):
+    """(C, buckets / 2) of round `index`: normal, float32 values."""
+    count = width * lsh["buckets"] // 2
+    values = []
+    for element in range(0, count, 4):
+        words = philox(lsh["seed"], lsh["step"] << 32 | lsh["site"], index << 32 | element // 4)
+        for first, second in (words[:2], words[2:]):
+            radius, angle = math.sqrt(-2 * math.log((first + 1) / 2**32)), 2 * math.pi * second / 2**32
+            values += [radius * math.cos(angle), radius * math.sin(angle)]
+    return torch.tensor(values[:count], dtype=torch.float32).double().reshape(width, -1)
+
+
+def lsh_visible(query, rotation, chunk, causal):
+    """(H, T, T): whether frame i attends to frame j in the round of this rotation."""
+    length = query.shape[0]
+    rotated = (query.detach() @ rotation).transpose(0, 1)                   # (H, T, buckets / 2)
+    bucket = torch.cat([rotated, -rotated], 2).argmax(2)                    # (H, T)
+    place = bucket.sort(dim=1, stable=True).indices.argsort(dim=1)
+    behind = (place // chunk).unsqueeze(2) - (place // chunk).unsqueeze(1)
+    visible = (bucket.unsqueeze(2) == bucket.unsqueeze(1)) & ((behind == 0) | (behind == 1))
+    return visible & torch.ones(length, length).tril().bool() if causal else visible
+
+
+def lsh_attention(query, value, lsh, causal):
+    """One utterance: query, value and the result are (T, H, C); masked (T, T) matrices, rounds combined as in Reformer."""
+    key = query / (query.square().sum(2, keepdim=True) + LSH_EPSILON).sqrt()
+    score = torch.einsum("ihc,jhc->hij", query, key) / math.sqrt(query.shape[2])
+    score = score + LSH_SELF * torch.eye(query.shape[0])
+    outputs, totals = [], []
+    for index in range(lsh["rounds"]):
+        visible = lsh_visible(query, lsh_rotation(lsh, query.shape[2], index), lsh["chunk"], causal)
+        masked = score.masked_fill(~visible, -math.inf)
+        outputs.append(torch.einsum("hij,jhm->him", masked.softmax(2), value))
+        totals.append(masked.logsumexp(2))
+    weight = torch.stack(totals).softmax(0).unsqueeze(3)                    # exp(lse_r - lse)
+    return (weight * torch.stack(outputs)).sum(0).transpose(0, 1)
+
+
+def packed_lsh_attention(query, value, offsets, heads, lsh, causal):
+    lengths = offsets_to_lengths(offsets)
+    parts = [x.unflatten(1, (heads, -1)).split(lengths) for x in (query, value)]
+    return torch.cat([lsh_attention(q, v, lsh, causal) for q, v in zip(*parts)]).flatten(1)
+
+
 class LinearAttention(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
