@@ -2,11 +2,14 @@
  * central differences, element by element (a random subset) and along one random direction per tensor (all elements).
  * Also: what a batch computes does not depend on how it is cut into shards, dropout included.
  *
- * relu and elu + 1 have no (second) derivative at 0. The op table is the reference with two slots wrapped, so that a
- * hash of the signs of all their inputs tells when a step crosses 0 somewhere: then the step is shortened. */
+ * relu and elu + 1 have no (second) derivative at 0, LSH attention jumps where a bucket changes. The op table is the
+ * reference with some slots wrapped, so that a hash of the signs of all their inputs, and of the buckets, tells when a
+ * step crosses such a place: then the step is shortened. */
 #include "backend/backend.h"
 #include "gradient/gradient.h"
 #include "model/network.h"
+#include "ops/attention.h"
+#include "ops/lsh_attention.h"
 
 enum { MAX_SEQUENCES = 4, MAX_LABELS = 8, SAMPLES = 6, INPUT_DIM = 3, SEED = 77 };
 
@@ -40,6 +43,10 @@ static const struct network_case cases[] = {
      LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER},
     {.name = "blstm", .stack = 1, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {.name = "blstm dropout", .stack = 3, .dropout = 0.4, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
+    {"post gelu lsh", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LSH,
+     LINNET_ENCODER_TRANSFORMER},
+    {"pre relu lsh dropout", LINNET_NORM_PRE, LINNET_RELU, 3, 1, LINNET_POSITION_NONE, 0.2, LINNET_ATTENTION_CAUSAL_LSH,
+     LINNET_ENCODER_TRANSFORMER},
 };
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
@@ -72,6 +79,37 @@ static void hashing_attention(const struct linnet_attention *a, const struct lin
   linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work);
 }
 
+/* --- LSH attention: the order of the frames tells their buckets */
+
+static void hash_buckets(const struct linnet_attention *a, const struct linnet_pack *p, void *saved) {
+  size_t frames = p->offsets[p->sequences], n = a->lsh.rounds * a->heads * frames;
+  const struct linnet_lsh_row *sorted = linnet_lsh_saved(a, frames, saved).sorted;
+  for (size_t i = 0; i < n; i++)
+    signs = (signs ^ sorted[i].frame ^ (uint64_t)sorted[i].bucket << 32) * 0x100000001B3u;
+}
+
+static void hashing_lsh(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                        const real *v, void *saved, real *out, void *work) {
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LSH]->forward(a, p, q, k, v, saved, out, work);
+  hash_buckets(a, p, saved);
+}
+
+static void hashing_causal_lsh(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
+                               const real *k, const real *v, void *saved, real *out, void *work) {
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LSH]->forward(a, p, q, k, v, saved, out, work);
+  hash_buckets(a, p, saved);
+}
+
+/* What stands in for the forward of a kind. */
+static const struct wrapper {
+  enum linnet_attention_kind kind;
+  void (*forward)(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                  const real *v, void *saved, real *out, void *work);
+} wrappers[] = {{LINNET_ATTENTION_LINEAR, hashing_attention},
+                {LINNET_ATTENTION_LSH, hashing_lsh},
+                {LINNET_ATTENTION_CAUSAL_LSH, hashing_causal_lsh}};
+enum { WRAPPERS = sizeof wrappers / sizeof *wrappers };
+
 /* --- a problem ---------------------------------------------------------------------------------------------------- */
 
 struct problem {
@@ -80,7 +118,7 @@ struct problem {
   struct linnet_config config;
   struct linnet_parameters *parameters;
   struct linnet_ops ops;
-  struct linnet_attention_ops linear; /* wrapped, in ops */
+  struct linnet_attention_ops wrapped[WRAPPERS]; /* in ops */
   struct linnet_network network;
   struct linnet_shard shard; /* the whole batch */
   size_t offsets[MAX_SEQUENCES + 1];
@@ -102,6 +140,9 @@ static void configure(struct problem *p) {
   p->config.position = p->c->position;
   p->config.convolution = p->c->convolution;
   p->config.outputs = 5;
+  p->config.lsh_rounds = 2;
+  p->config.lsh_buckets = 4;
+  p->config.lsh_chunk = 4;
 }
 
 /* Initial values, with the vectors (0 or 1 where they belong to norms) moved. */
@@ -130,9 +171,11 @@ static void problem_create(struct problem *p, const struct network_case *c) {
   struct test_random r = {SEED};
   *p = (struct problem){.c = c, .context = test_context(), .ops = *linnet_cpu_ops("reference")};
   p->ops.gemm = hashing_gemm;
-  p->linear = *p->ops.attention[LINNET_ATTENTION_LINEAR];
-  p->linear.forward = hashing_attention;
-  p->ops.attention[LINNET_ATTENTION_LINEAR] = &p->linear;
+  for (size_t i = 0; i < WRAPPERS; i++) {
+    p->wrapped[i] = *p->ops.attention[wrappers[i].kind];
+    p->wrapped[i].forward = wrappers[i].forward;
+    p->ops.attention[wrappers[i].kind] = &p->wrapped[i];
+  }
   configure(p);
   memset(p->config.attention, (int)c->attention, p->config.layers);
   REQUIRE(linnet_parameters_create(p->context, &p->config, &p->parameters) == LINNET_OK, "%s",
@@ -335,7 +378,7 @@ static void check_shards(struct problem *p) {
   free(logits);
 }
 
-/* Another step or seed draws another mask; without dropout neither matters. */
+/* Another step or seed draws another mask and other rotations; without either neither matters. */
 static void check_counters(struct problem *p) {
   struct linnet_shard shard = p->shard;
   double loss = ctc_sum(p, &p->shard.pack, 0, p->logits, NULL);
@@ -344,7 +387,7 @@ static void check_counters(struct problem *p) {
   shard = p->shard;
   shard.seed++;
   double other = pass(p, &shard, 0, p->logits, NULL);
-  bool drops = p->c->dropout > 0;
+  bool drops = p->c->dropout > 0 || linnet_attention_traits[p->c->attention].shared_key;
   CHECK((loss != next) == drops && (loss != other) == drops, "%s: losses %.9g, %.9g (step), %.9g (seed)", p->c->name,
         loss, next, other);
 }
