@@ -3,6 +3,5 @@
 const struct linnet_attention_traits linnet_attention_traits[LINNET_ATTENTION_KINDS] = {
     [LINNET_ATTENTION_LINEAR] = {.name = "linear", .mapped = true},
     [LINNET_ATTENTION_LSH] = {.name = "lsh", .shared_key = true},
-    /* later frames move the bounds of chunks (ops/lsh_attention.h): not .causal */
-    [LINNET_ATTENTION_CAUSAL_LSH] = {.name = "causal-lsh", .shared_key = true},
+    [LINNET_ATTENTION_CAUSAL_LSH] = {.name = "causal-lsh", .causal = true, .shared_key = true},
 };

@@ -12,7 +12,7 @@
 
 struct linnet_attention_traits {
   const char *name;
-  bool causal;     /* outputs depend on earlier frames and their own alone */
+  bool causal;     /* no frame attends to a later one; kinds that have a step: linnet_attention_ops.step */
   bool mapped;     /* queries and keys go through the configuration's feature map */
   bool shared_key; /* queries are keys, too: there is no key map */
 };

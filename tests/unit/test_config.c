@@ -74,6 +74,22 @@ static void test_overlay(void) {
   CHECK(memcmp(&before, &config, sizeof config) == 0, "a failed parse changes nothing");
 }
 
+/* lsh-1, lsh-4, lsh-8: one kind and its rounds. */
+static void test_lsh(void) {
+  for (size_t rounds = 1; rounds <= 8; rounds++) {
+    struct linnet_config config = paper_config(), linear = paper_config();
+    size_t count, more;
+    char text[128];
+    snprintf(text, sizeof text, "{\"attention\": \"lsh\", \"lsh_rounds\": %zu}", rounds);
+    CHECK(linnet_config_parse(context, text, "lsh", &config) == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(linnet_config_validate(context, "lsh", &config) == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(config.attention[8] == LINNET_ATTENTION_LSH && config.lsh_rounds == rounds, "%s", text);
+    CHECK(linnet_config_count_parameters(&config, &count) && linnet_config_count_parameters(&linear, &more) &&
+              count + 9 * (192 * 192 + 192) == more,
+          "%zu parameters, %zu of linear attention", count, more);
+  }
+}
+
 /* A text that must be refused, the status, and a word of the message. */
 struct refusal {
   const char *text;
@@ -153,6 +169,10 @@ static void test_validate(void) {
   EXPECT_INVALID(activation, LINNET_SILU, LINNET_ERROR_ARGUMENT, "activation");
   EXPECT_INVALID(norm, (enum linnet_norm_order)7, LINNET_ERROR_ARGUMENT, "norm");
   EXPECT_INVALID(attention[8], 99, LINNET_ERROR_ARGUMENT, "attention");
+  EXPECT_INVALID(lsh_rounds, 0, LINNET_ERROR_LIMIT, "lsh_rounds");
+  EXPECT_INVALID(lsh_buckets, 63, LINNET_ERROR_FORMAT, "even");
+  EXPECT_INVALID(lsh_buckets, 2048, LINNET_ERROR_LIMIT, "lsh_buckets");
+  EXPECT_INVALID(lsh_chunk, 0, LINNET_ERROR_LIMIT, "lsh_chunk");
   struct linnet_config odd = paper_config();
   odd.width = 195;
   odd.heads = 5;
@@ -201,6 +221,7 @@ static void test_count(void) {
     config.convolution = i & 2 ? 15 : 0;
     config.stack = i & 4 ? 3 : 1;
     config.layers = i & 8 ? 64 : 1;
+    config.attention[0] = i & 8 ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_LINEAR; /* queries are keys: one map less */
     config.width = 12;
     struct linnet_parameters *parameters = NULL;
     size_t count = 0;
@@ -268,6 +289,7 @@ int main(void) {
   test_format();
   test_round_trip();
   test_overlay();
+  test_lsh();
   test_refusals();
   test_validate();
   test_blstm();

@@ -180,8 +180,8 @@ int main(int argc, const char **argv) {
   if (options.heads < 1 || options.width < 1 || options.shortest < 1 || options.longest < options.shortest ||
       options.chunk < 1 || options.rounds < 1)
     experiment_die("--heads, --width, --chunk, --rounds and --shortest must be 1 or more, --longest not below it");
-  if (options.steps && !linnet_attention_traits[experiment_kind(options.kind)].causal)
-    experiment_die("--kind %s is not causal: it has no steps", options.kind);
+  if (options.steps && !linnet_context_ops(context)->attention[experiment_kind(options.kind)]->step)
+    experiment_die("--kind %s has no steps", options.kind);
   printf("# length, seconds and bytes of memory per %s\n", options.steps ? "step" : "sequence, forward and backward");
   for (size_t n = (size_t)options.shortest; n <= (size_t)options.longest; n *= 2)
     report(n);
