@@ -8,7 +8,7 @@ enum { MAX_SEQUENCES = 5, SEED = 31 };
 
 #define BOUND 2e-6
 
-enum content { RANDOM, EQUAL, ZERO, SOME_ZERO };
+enum content { RANDOM, EQUAL, ZERO, SOME_ZERO, TIED };
 
 struct lsh_case {
   const char *name;
@@ -42,6 +42,8 @@ static const struct lsh_case cases[] = {
     {"all frames equal", {80, 3, END}, 2, 8, 8, 3, 8, 16, true, EQUAL},
     {"zero vectors", {50, 1, END}, 2, 8, 8, 2, 8, 16, false, ZERO},
     {"some zero vectors", {50, 1, END}, 2, 8, 8, 2, 8, 16, true, SOME_ZERO},
+    {"ties up to rounding", {300, END}, 2, 32, 32, 1, 64, 32, false, TIED},
+    {"ties up to rounding", {300, END}, 2, 8, 8, 1, 2, 32, true, TIED},
 };
 
 struct problem {
@@ -76,6 +78,44 @@ static float *draw(struct test_random *r, size_t n, float scale) {
   return x;
 }
 
+static float column_product(const struct problem *p, const float *q, const float *rotation, size_t b) {
+  float sum = 0;
+  for (size_t c = 0; c < p->a.key_width; c++)
+    sum += q[c] * rotation[c * (p->a.lsh.buckets / 2) + b];
+  return sum;
+}
+
+/* Moves a query to where the two largest rotated values are equal, or with two buckets to where both are 0. */
+static void tie(const struct problem *p, const float *rotation, float *q) {
+  const size_t half = p->a.lsh.buckets / 2;
+  float largest = 0, second = 0, across = 0, square = 0, difference[64];
+  size_t first = 0, next = 0;
+  for (size_t b = 0; b < half; b++) {
+    float x = column_product(p, q, rotation, b);
+    if (fabsf(x) > fabsf(largest))
+      second = largest, next = first, largest = x, first = b;
+    else if (fabsf(x) > fabsf(second))
+      second = x, next = b;
+  }
+  for (size_t c = 0; c < p->a.key_width; c++) {
+    difference[c] = copysignf(1, largest) * rotation[c * half + first];
+    if (half > 1)
+      difference[c] -= copysignf(1, second) * rotation[c * half + next];
+    across += q[c] * difference[c];
+    square += difference[c] * difference[c];
+  }
+  for (size_t c = 0; c < p->a.key_width; c++)
+    q[c] -= difference[c] * across / square;
+}
+
+static void tie_all(struct problem *p) {
+  float *rotation = test_alloc(p->a.key_width * p->a.lsh.buckets / 2, sizeof *rotation);
+  linnet_lsh_rotation(&p->a, 0, rotation);
+  for (size_t i = 0; i < p->frames * p->a.heads; i++)
+    tie(p, rotation, p->q + i * p->a.key_width);
+  free(rotation);
+}
+
 static void set_content(struct problem *p) {
   size_t n = key_columns(p);
   for (size_t t = 0; t < p->frames; t++) {
@@ -84,6 +124,8 @@ static void set_content(struct problem *p) {
     if (p->c->content == ZERO || (p->c->content == SOME_ZERO && t % 3 == 0))
       memset(p->q + t * n, 0, n * sizeof *p->q);
   }
+  if (p->c->content == TIED)
+    tie_all(p);
 }
 
 static void problem_create(struct problem *p, const struct lsh_case *c) {
