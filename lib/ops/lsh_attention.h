@@ -66,7 +66,7 @@ struct linnet_lsh_head {
   real *dq, *dv;
 };
 
-/* What instruction sets bring; everything around it is shared. scratch: linnet_lsh_scratch reals, aligned to 64. */
+/* What instruction sets bring; everything around it is shared. scratch: of work, aligned to 64 bytes. */
 struct linnet_lsh_kernels {
   /* Buckets of `rows` queries (row length key_ld). */
   void (*hash)(const struct linnet_attention *a, size_t rows, const real *q, const real *rotation, uint32_t *bucket,

@@ -78,10 +78,9 @@ static const char *const symbols[SYMBOLS] = {"<blk>", "A", "B", "C", "D"};
 static const char transformer[] =
     "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
     "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1}";
-static const char lsh[] =
-    "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
-    "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1, "
-    "\"attention\": \"lsh\", \"lsh_rounds\": 2, \"lsh_buckets\": 4, \"lsh_chunk\": 8}";
+static const char lsh[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
+                          "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1, "
+                          "\"attention\": \"lsh\", \"lsh_rounds\": 2, \"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
 static const struct network {
