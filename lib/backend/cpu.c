@@ -14,6 +14,7 @@
 #include "ops/lsh_attention.h"
 #include "ops/lstm.h"
 #include "ops/optimizer.h"
+#include "ops/softmax_attention.h"
 #include "ops/vector.h"
 
 static const struct linnet_ops reference = {
@@ -31,6 +32,8 @@ static const struct linnet_ops reference = {
     .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference,
                   [LINNET_ATTENTION_LSH] = &linnet_lsh_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_causal_lsh_attention_reference},
+                  [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,
+                  [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_causal_softmax_attention_reference},
     .linear_accumulate = linnet_linear_accumulate_reference,
     .linear_apply = linnet_linear_apply_reference,
     .lstm_pack_size = linnet_lstm_pack_size_reference,

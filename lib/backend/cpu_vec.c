@@ -14,6 +14,7 @@
 #include "ops/lsh_attention.h"
 #include "ops/lstm.h"
 #include "ops/optimizer.h"
+#include "ops/softmax_attention.h"
 #include "ops/vector.h"
 
 #include "backend/vec.h"
@@ -29,6 +30,7 @@
 #include "ops/lsh_attention_vec.h"
 #include "ops/lstm_vec.h"
 #include "ops/optimizer_vec.h"
+#include "ops/softmax_attention_vec.h"
 #include "ops/vector_vec.h"
 
 #include "ops/depthwise_conv_vec.h"
@@ -47,6 +49,8 @@
   .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
                 [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec},                                            \
+                [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \
+                [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec, .lstm_pack_size = lstm_pack_size_vec,  \
   .lstm_pack = lstm_pack_vec, .lstm_forward = lstm_forward_vec, .lstm_backward = lstm_backward_vec,                    \
   .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec,          \

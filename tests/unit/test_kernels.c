@@ -257,7 +257,7 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   return error;
 }
 
-/* --- Linear attention */
+/* --- Attention */
 
 /* A batch of some sequences, some empty. */
 static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t most, size_t longest) {
@@ -333,6 +333,42 @@ static double test_linear_attention(const struct linnet_ops *ops, struct test_ra
 
 static double test_lsh_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, test_below(r, 2) ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_CAUSAL_LSH);
+static double test_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, LINNET_ATTENTION_SOFTMAX);
+}
+
+static double test_causal_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX);
+}
+
+/* Frame by frame through a step, one sequence; the state of n frames is the beginning of that of n + 1. */
+static void run_steps(const struct linnet_attention_ops *attention, const struct attention_case *c,
+                      struct buffer *state, struct buffer *out) {
+  for (size_t t = 0; t < c->rows; t++) {
+    struct buffer now = *state;
+    now.n = attention->state_size(&c->a, t);
+    CHECK(now.n <= state->n, "%zu elements of state after %zu steps", now.n, t);
+    attention->step(&c->a, t, c->q + t * c->a.key_ld, c->k + t * c->a.key_ld, c->v + t * c->a.value_ld, now.x,
+                    out->x + t * c->a.out_ld);
+  }
+}
+
+static double test_steps(const struct linnet_ops *ops, struct test_random *r, enum linnet_attention_kind kind) {
+  const struct linnet_attention_ops *tested = ops->attention[kind];
+  const struct linnet_attention_ops *reference = linnet_cpu_ops("reference")->attention[kind];
+  struct attention_case c = attention_case(r, kind);
+  struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
+  size_t size = tested->state_size(&c.a, c.rows);
+  struct buffer state = buffer_scaled(r, size, 0), state2 = buffer_copy(r, &state);
+  run_steps(reference, &c, &state, &out);
+  run_steps(tested, &c, &state2, &out2);
+  double error = worst(buffer_error(&out2, &out), buffer_error(&state2, &state));
+  RELEASE(c.qkv, c.dout, out, out2, state, state2);
+  return error;
+}
+
+static double test_softmax_steps(const struct linnet_ops *ops, struct test_random *r) {
+  return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX);
 }
 
 static double test_linear_state(const struct linnet_ops *ops, struct test_random *r) {
@@ -628,6 +664,9 @@ static const struct {
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},
     {"lstm_backward", test_lstm_backward, 1e-5, 100},
+    {"softmax_attention", test_softmax_attention, 1e-5, 100},
+    {"causal_softmax", test_causal_softmax_attention, 1e-5, 100},
+    {"softmax_steps", test_softmax_steps, 1e-5, 30},
 };
 
 static void test_slots(const struct linnet_ops *ops, uint64_t seed) {

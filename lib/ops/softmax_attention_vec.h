@@ -1,0 +1,403 @@
+/* Softmax attention as small products (formulas: softmax_attention.c), head by head, in tiles of at most SOFTMAX_ROWS
+ * queries and SOFTMAX_KEYS keys, counted from the first frame of the sequence. Causal: tiles above the diagonal are
+ * left out, those on it are cut by row.
+ *
+ *   forward, SOFTMAX_QUERIES queries for each tile of keys, which is packed once for them:
+ *     S = Q K^T        P = exp(scale S - most)        O = O exp(before - most) + P V        at the end: O = O / sum
+ *
+ *   backward, all queries for each tile of keys:
+ *     S = Q K^T        P = exp(scale S - l)           dV += P^T dO        G = dO V^T
+ *     dS = scale P o (G - d)                          dK += dS^T Q        dQ += dS K
+ */
+#include "base/arena.h"
+
+enum {
+  SOFTMAX_ROWS = 96,      /* GEMM_HEIGHT at most */
+  SOFTMAX_KEYS = 96,      /* likewise; multiple of GEMM_COLUMNS */
+  SOFTMAX_QUERIES = 384,  /* multiple of SOFTMAX_ROWS */
+  SOFTMAX_STEP_KEYS = 256 /* of one step */
+};
+
+/* One head of one sequence. */
+struct softmax_head {
+  const struct linnet_attention *a;
+  bool causal;
+  float scale;
+  size_t frames;
+  const float *q, *k, *v;
+};
+
+/* Queries and keys, counted from the first frame of the sequence. */
+struct softmax_tile {
+  size_t query, queries, key, keys;
+};
+
+/* Room for a tile; a matrix (rows, SOFTMAX_KEYS), or panels of GEMM_COLUMNS columns. */
+struct softmax_work {
+  float *scores;                  /* (queries, keys): S, P */
+  float *key_columns, *values;    /* panels: K^T (key_width, keys), V (keys, width) */
+  float *most, *sum;              /* (SOFTMAX_QUERIES), running; forward alone, as are values; the rest backward */
+  float *slopes;                  /* (queries, keys): G, dS */
+  float *value_columns, *keys;    /* panels: V^T (width, keys), K (keys, key_width) */
+  float *queries, *out_gradients; /* panels: Q (queries, key_width), dO (queries, width) */
+};
+
+static float *softmax_take(struct linnet_arena *arena, size_t rows, size_t columns) {
+  return linnet_arena_take(arena, rows * columns, sizeof(float));
+}
+
+static struct softmax_work softmax_plan(const struct linnet_attention *a, struct linnet_arena *arena) {
+  size_t key_columns = gemm_padded(a->key_width), columns = gemm_padded(a->width);
+  return (struct softmax_work){.scores = softmax_take(arena, SOFTMAX_ROWS, SOFTMAX_KEYS),
+                               .key_columns = softmax_take(arena, a->key_width, SOFTMAX_KEYS),
+                               .values = softmax_take(arena, SOFTMAX_KEYS, columns),
+                               .most = softmax_take(arena, SOFTMAX_QUERIES, 1),
+                               .sum = softmax_take(arena, SOFTMAX_QUERIES, 1),
+                               .slopes = softmax_take(arena, SOFTMAX_ROWS, SOFTMAX_KEYS),
+                               .value_columns = softmax_take(arena, a->width, SOFTMAX_KEYS),
+                               .keys = softmax_take(arena, SOFTMAX_KEYS, key_columns),
+                               .queries = softmax_take(arena, SOFTMAX_ROWS, key_columns),
+                               .out_gradients = softmax_take(arena, SOFTMAX_ROWS, columns)};
+}
+
+static size_t softmax_work_bytes(const struct linnet_attention *a, size_t longest) {
+  struct linnet_arena arena = {0};
+  (void)longest;
+  softmax_plan(a, &arena);
+  return arena.used + 64; /* to align */
+}
+
+static struct softmax_work softmax_work(const struct linnet_attention *a, void *work) {
+  struct linnet_arena arena = {.base = (unsigned char *)gemm_align(work), .size = SIZE_MAX};
+  return softmax_plan(a, &arena);
+}
+
+static struct softmax_head softmax_head(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
+                                        size_t sequence, size_t head, const float *q, const float *k, const float *v) {
+  size_t first = p->offsets[sequence], in = first * a->key_ld + head * a->key_width;
+  return (struct softmax_head){.a = a,
+                               .causal = causal,
+                               .scale = 1 / sqrtf((float)a->key_width),
+                               .frames = p->offsets[sequence + 1] - first,
+                               .q = q + in,
+                               .k = k + in,
+                               .v = v + first * a->value_ld + head * a->width};
+}
+
+/* How many keys from `key` on the queries before `end` see, at most SOFTMAX_KEYS. */
+static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end) {
+  return gemm_min(SOFTMAX_KEYS, (h->causal ? end : h->frames) - key);
+}
+
+/* How many keys of a tile its query i sees. */
+static size_t softmax_seen(const struct softmax_head *h, const struct softmax_tile *t, size_t i) {
+  size_t end = t->query + i + 1;
+  if (!h->causal || end >= t->key + t->keys)
+    return t->keys;
+  return end > t->key ? end - t->key : 0;
+}
+
+/* The first query, `from` (multiple of SOFTMAX_ROWS) or later, of a tile that sees the key. */
+static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size_t key) {
+  return h->causal && key > from ? key / SOFTMAX_ROWS * SOFTMAX_ROWS : from;
+}
+
+/* product (rows, columns) [+]= left (rows, depth) * panels, of `packed` >= depth rows. */
+static void softmax_product(size_t rows, size_t columns, size_t depth, struct gemm_left left, const float *panels,
+                            size_t packed, float *product, size_t ld, bool add) {
+  for (size_t j = 0; j < columns; j += GEMM_COLUMNS)
+    attention_product(rows, gemm_min(GEMM_COLUMNS, columns - j), depth, left, panels + j * packed, product + j, ld,
+                      add);
+}
+
+/* scores (queries, keys) = x (queries, width) against packed columns. */
+static void softmax_scores(const struct softmax_tile *t, const float *x, size_t width, size_t ld, const float *columns,
+                           float *scores) {
+  attention_product(t->queries, t->keys, width, gemm_left(x, ld, 1), columns, scores, SOFTMAX_KEYS, false);
+}
+
+/* --- Rows. A row of a tile has room for whole vectors; what lies behind the keys that are seen is nothing. */
+
+static float softmax_row_largest(size_t seen, const float *s) {
+  const vf lowest = vf_set(-INFINITY);
+  vf most = lowest;
+  size_t j = 0;
+  for (; j + VW <= seen; j += VW)
+    most = vf_max(most, vf_load(s + j));
+  if (j < seen)
+    most = vf_max(most, vf_select(vi_first(seen - j), vf_load(s + j), lowest));
+  return vf_largest(most);
+}
+
+/* s = exp(scale s - shift), 0 from `seen` to `keys`; returns the sum. */
+static float softmax_row_exp(size_t seen, size_t keys, float scale, float shift, float *s) {
+  vf sum = vf_set(0);
+  size_t j = 0;
+  for (; j + VW <= seen; j += VW) {
+    vf p = vf_exp_negative(vf_load(s + j) * scale - shift);
+    vf_store(s + j, p);
+    sum += p;
+  }
+  if (j < seen) {
+    vf p = vf_select(vi_first(seen - j), vf_exp_negative(vf_load(s + j) * scale - shift), vf_set(0));
+    vf_store(s + j, p);
+    sum += p;
+    j += VW;
+  }
+  for (; j < keys; j += VW)
+    vf_store(s + j, vf_set(0));
+  return vf_sum(sum);
+}
+
+static void softmax_row_scale(size_t width, float scale, float *x) {
+  for (size_t m = 0; m < width; m += VW)
+    vf_store_part(x + m, vf_load_part(x + m, width - m) * scale, width - m);
+}
+
+/* Scores of a row to weights against the running maximum, which they may raise. */
+static void softmax_weigh_row(const struct softmax_head *h, size_t seen, size_t keys, bool first, float *s, float *most,
+                              float *sum, float *out) {
+  if (seen == 0) {
+    softmax_row_exp(0, keys, 0, 0, s);
+    return;
+  }
+  float largest = softmax_row_largest(seen, s) * h->scale;
+  if (first) {
+    *most = largest;
+    *sum = 0;
+  } else if (largest > *most) {
+    float shrink = expf(*most - largest);
+    *most = largest;
+    *sum *= shrink;
+    softmax_row_scale(h->a->width, shrink, out);
+  }
+  *sum += softmax_row_exp(seen, keys, h->scale, *most, s);
+}
+
+/* --- Forward. `out` and log_sums at the first frame of the sequence, of the head. */
+
+/* `most` and `sum` at the tile's first query. */
+static void softmax_forward_tile(const struct softmax_head *h, const struct softmax_tile *t,
+                                 const struct softmax_work *w, size_t packed, float *most, float *sum, float *out) {
+  const struct linnet_attention *a = h->a;
+  bool first = t->key == 0;
+  out += t->query * a->out_ld;
+  softmax_scores(t, h->q + t->query * a->key_ld, a->key_width, a->key_ld, w->key_columns, w->scores);
+  for (size_t i = 0; i < t->queries; i++)
+    softmax_weigh_row(h, softmax_seen(h, t, i), t->keys, first, w->scores + i * SOFTMAX_KEYS, most + i, sum + i,
+                      out + i * a->out_ld);
+  softmax_product(t->queries, a->width, t->keys, gemm_left(w->scores, SOFTMAX_KEYS, 1), w->values, packed, out,
+                  a->out_ld, !first);
+}
+
+/* Queries from `query` to `end` against the keys from `key` on. */
+static void softmax_forward_keys(const struct softmax_head *h, size_t query, size_t end, size_t key,
+                                 const struct softmax_work *w, float *out) {
+  const struct linnet_attention *a = h->a;
+  size_t packed = softmax_keys(h, key, end);
+  gemm_pack_panels(true, a->key_width, packed, h->k + key * a->key_ld, a->key_ld, w->key_columns);
+  gemm_pack_panels(false, packed, a->width, h->v + key * a->value_ld, a->value_ld, w->values);
+  for (size_t i = softmax_first_tile(h, query, key); i < end; i += SOFTMAX_ROWS) {
+    size_t rows = gemm_min(SOFTMAX_ROWS, end - i);
+    struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows)};
+    softmax_forward_tile(h, &t, w, packed, w->most + i - query, w->sum + i - query, out);
+  }
+}
+
+static void softmax_forward_head(const struct softmax_head *h, const struct softmax_work *w, float *log_sums,
+                                 float *out) {
+  for (size_t query = 0; query < h->frames; query += SOFTMAX_QUERIES) {
+    size_t end = gemm_min(query + SOFTMAX_QUERIES, h->frames);
+    for (size_t key = 0; key < (h->causal ? end : h->frames); key += SOFTMAX_KEYS)
+      softmax_forward_keys(h, query, end, key, w, out);
+    for (size_t i = query; i < end; i++) {
+      softmax_row_scale(h->a->width, 1 / w->sum[i - query], out + i * h->a->out_ld);
+      log_sums[i * h->a->heads] = w->most[i - query] + logf(w->sum[i - query]);
+    }
+  }
+}
+
+static void softmax_forward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
+                                   const float *q, const float *k, const float *v, float *log_sums, float *out,
+                                   void *work) {
+  const struct softmax_work w = softmax_work(a, work);
+  for (size_t s = 0; s < p->sequences; s++)
+    for (size_t i = 0; i < a->heads; i++) {
+      struct softmax_head h = softmax_head(a, causal, p, s, i, q, k, v);
+      softmax_forward_head(&h, &w, log_sums + p->offsets[s] * a->heads + i,
+                           out + p->offsets[s] * a->out_ld + i * a->width);
+    }
+}
+
+/* --- Backward */
+
+/* At the first frame of the sequence, of the head. */
+struct softmax_gradient {
+  const float *log_sums, *out, *dout;
+  float *dq, *dk, *dv;
+};
+
+/* s to probabilities, g to gradients of scores. */
+static void softmax_gradient_row(size_t seen, size_t keys, float scale, float log_sum, float d, float *s, float *g) {
+  const float scaled = scale * d;
+  size_t j = 0;
+  for (; j + VW <= seen; j += VW) {
+    vf p = vf_exp_negative(vf_load(s + j) * scale - log_sum);
+    vf_store(s + j, p);
+    vf_store(g + j, p * (vf_load(g + j) * scale - scaled));
+  }
+  if (j < seen) {
+    const vi inside = vi_first(seen - j);
+    vf p = vf_select(inside, vf_exp_negative(vf_load(s + j) * scale - log_sum), vf_set(0));
+    vf_store(s + j, p);
+    vf_store(g + j, vf_select(inside, p * (vf_load(g + j) * scale - scaled), vf_set(0)));
+    j += VW;
+  }
+  for (; j < keys; j += VW) {
+    vf_store(s + j, vf_set(0));
+    vf_store(g + j, vf_set(0));
+  }
+}
+
+static float softmax_row_dot(size_t width, const float *x, const float *y) {
+  vf sum = vf_set(0);
+  for (size_t m = 0; m < width; m += VW)
+    sum += vf_load_part(x + m, width - m) * vf_load_part(y + m, width - m);
+  return vf_sum(sum);
+}
+
+static void softmax_backward_tile(const struct softmax_head *h, const struct softmax_tile *t,
+                                  const struct softmax_work *w, size_t packed, const struct softmax_gradient *g) {
+  const struct linnet_attention *a = h->a;
+  const float *q = h->q + t->query * a->key_ld, *dout = g->dout + t->query * a->out_ld;
+  const float *out = g->out + t->query * a->out_ld;
+  gemm_pack_panels(false, t->queries, a->key_width, q, a->key_ld, w->queries);
+  gemm_pack_panels(false, t->queries, a->width, dout, a->out_ld, w->out_gradients);
+  softmax_scores(t, q, a->key_width, a->key_ld, w->key_columns, w->scores);
+  softmax_scores(t, dout, a->width, a->out_ld, w->value_columns, w->slopes);
+  for (size_t i = 0; i < t->queries; i++)
+    softmax_gradient_row(softmax_seen(h, t, i), t->keys, h->scale, g->log_sums[(t->query + i) * a->heads],
+                         softmax_row_dot(a->width, dout + i * a->out_ld, out + i * a->out_ld),
+                         w->scores + i * SOFTMAX_KEYS, w->slopes + i * SOFTMAX_KEYS);
+  attention_product(t->keys, a->width, t->queries, gemm_left(w->scores, 1, SOFTMAX_KEYS), w->out_gradients,
+                    g->dv + t->key * a->value_ld, a->value_ld, true);
+  attention_product(t->keys, a->key_width, t->queries, gemm_left(w->slopes, 1, SOFTMAX_KEYS), w->queries,
+                    g->dk + t->key * a->key_ld, a->key_ld, true);
+  softmax_product(t->queries, a->key_width, t->keys, gemm_left(w->slopes, SOFTMAX_KEYS, 1), w->keys, packed,
+                  g->dq + t->query * a->key_ld, a->key_ld, t->key > 0);
+}
+
+static void softmax_clear(size_t rows, size_t width, size_t ld, float *x) {
+  for (size_t t = 0; t < rows; t++)
+    memset(x + t * ld, 0, width * sizeof *x);
+}
+
+static void softmax_backward_head(const struct softmax_head *h, const struct softmax_work *w,
+                                  const struct softmax_gradient *g) {
+  const struct linnet_attention *a = h->a;
+  softmax_clear(h->frames, a->key_width, a->key_ld, g->dk);
+  softmax_clear(h->frames, a->width, a->value_ld, g->dv);
+  for (size_t key = 0; key < h->frames; key += SOFTMAX_KEYS) {
+    size_t packed = softmax_keys(h, key, h->frames);
+    gemm_pack_panels(true, a->key_width, packed, h->k + key * a->key_ld, a->key_ld, w->key_columns);
+    gemm_pack_panels(true, a->width, packed, h->v + key * a->value_ld, a->value_ld, w->value_columns);
+    gemm_pack_panels(false, packed, a->key_width, h->k + key * a->key_ld, a->key_ld, w->keys);
+    for (size_t i = softmax_first_tile(h, 0, key); i < h->frames; i += SOFTMAX_ROWS) {
+      size_t rows = gemm_min(SOFTMAX_ROWS, h->frames - i);
+      struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows)};
+      softmax_backward_tile(h, &t, w, packed, g);
+    }
+  }
+}
+
+static void softmax_backward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
+                                    const float *q, const float *k, const float *v, const float *log_sums,
+                                    const float *out, const float *dout, float *dq, float *dk, float *dv, void *work) {
+  const struct softmax_work w = softmax_work(a, work);
+  for (size_t s = 0; s < p->sequences; s++)
+    for (size_t i = 0; i < a->heads; i++) {
+      size_t first = p->offsets[s], in = first * a->key_ld + i * a->key_width, o = first * a->out_ld + i * a->width;
+      struct softmax_head h = softmax_head(a, causal, p, s, i, q, k, v);
+      const struct softmax_gradient g = {log_sums + first * a->heads + i,        out + o, dout + o, dq + in, dk + in,
+                                         dv + first * a->value_ld + i * a->width};
+      softmax_backward_head(&h, &w, &g);
+    }
+}
+
+/* --- A step */
+
+/* out += s (keys) * values */
+static void softmax_row_values(size_t keys, size_t width, const float *s, const float *values, size_t ld, float *out) {
+  for (size_t m = 0; m < width; m += VW) {
+    vf sum = vf_load_part(out + m, width - m);
+    for (size_t j = 0; j < keys; j++)
+      sum += vf_load_part(values + j * ld + m, width - m) * s[j];
+    vf_store_part(out + m, sum, width - m);
+  }
+}
+
+/* One query against all frames so far. */
+static void softmax_step_head(const struct softmax_head *h, float *out) {
+  const struct linnet_attention *a = h->a;
+  float s[SOFTMAX_STEP_KEYS], most = 0, sum = 0;
+  memset(out, 0, a->width * sizeof *out);
+  for (size_t key = 0; key < h->frames; key += SOFTMAX_STEP_KEYS) {
+    size_t keys = gemm_min(SOFTMAX_STEP_KEYS, h->frames - key);
+    for (size_t j = 0; j < keys; j++)
+      s[j] = softmax_row_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld);
+    softmax_weigh_row(h, keys, keys, key == 0, s, &most, &sum, out);
+    softmax_row_values(keys, a->width, s, h->v + key * a->value_ld, a->value_ld, out);
+  }
+  softmax_row_scale(a->width, 1 / sum, out);
+}
+
+static void softmax_step_vec(const struct linnet_attention *a, size_t steps, const float *q, const float *k,
+                             const float *v, float *state, float *out) {
+  const struct linnet_attention stored = linnet_softmax_append(a, steps, k, v, state);
+  const size_t offsets[] = {0, steps + 1};
+  const struct linnet_pack p = {1, offsets};
+  for (size_t i = 0; i < a->heads; i++) {
+    struct softmax_head h = softmax_head(&stored, true, &p, 0, i, q, state, state + a->heads * a->key_width);
+    softmax_step_head(&h, out + i * a->width);
+  }
+}
+
+/* --- The rows */
+
+static void softmax_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                                const float *k, const float *v, void *saved, float *out, void *work) {
+  softmax_forward_either(a, false, p, q, k, v, saved, out, work);
+}
+
+static void causal_softmax_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                                       const float *k, const float *v, void *saved, float *out, void *work) {
+  softmax_forward_either(a, true, p, q, k, v, saved, out, work);
+}
+
+static void softmax_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                                 const float *k, const float *v, const void *saved, const float *out, const float *dout,
+                                 float *dq, float *dk, float *dv, void *work) {
+  softmax_backward_either(a, false, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+}
+
+static void causal_softmax_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                                        const float *k, const float *v, const void *saved, const float *out,
+                                        const float *dout, float *dq, float *dk, float *dv, void *work) {
+  softmax_backward_either(a, true, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+}
+
+static const struct linnet_attention_ops softmax_attention_vec = {
+    .saved_bytes = linnet_softmax_saved_bytes,
+    .work_bytes = softmax_work_bytes,
+    .forward = softmax_forward_vec,
+    .backward = softmax_backward_vec,
+};
+
+static const struct linnet_attention_ops causal_softmax_attention_vec = {
+    .saved_bytes = linnet_softmax_saved_bytes,
+    .work_bytes = softmax_work_bytes,
+    .forward = causal_softmax_forward_vec,
+    .backward = causal_softmax_backward_vec,
+    .state_size = linnet_softmax_state_size,
+    .step = softmax_step_vec,
+};
