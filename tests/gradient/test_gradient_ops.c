@@ -182,8 +182,9 @@ static void conv_backward(struct problem *p) {
 /* --- attention: q, k, v (or q, v where queries are keys) side by side as in the network, `variant` spare columns ----
  */
 
-static const struct shape attention_shapes[] = {
-    {1, 1, 1, {1}, 0}, {1, 4, 1, {1, 1}, 0}, {1, 4, 3, {9, 1, 14}, 0}, {1, 5, 2, {2, 1, 6, 1}, 3}, {0}};
+static const struct shape attention_shapes[] = {{1, 1, 1, {1}, 0},        {1, 4, 1, {1, 1}, 0},
+                                                {1, 4, 3, {9, 1, 14}, 0}, {1, 5, 2, {2, 1, 6, 1}, 3},
+                                                {1, 2, 1, {70, 2}, 0},    {0}};
 
 static size_t attention_maps(const struct problem *p) {
   return linnet_attention_traits[p->op->kind].shared_key ? 2 : 3;
@@ -409,6 +410,7 @@ static const struct op table[] = {
     {"conv", conv_shapes, conv_setup, conv_forward, conv_backward, 0, {0}},
     {"linear", attention_shapes, attention_setup, attention_forward, attention_backward, LINNET_ATTENTION_LINEAR, {0}},
     {"lsh",
+    {"softmax",
      attention_shapes,
      attention_setup,
      attention_forward,
@@ -416,12 +418,17 @@ static const struct op table[] = {
      LINNET_ATTENTION_LSH,
      {.lsh = {.rounds = 3, .buckets = 4, .chunk = 4, .seed = 1}}},
     {"causal-lsh",
+     LINNET_ATTENTION_SOFTMAX,
+     {0}},
+    {"causal-softmax",
      attention_shapes,
      attention_setup,
      attention_forward,
      attention_backward,
      LINNET_ATTENTION_CAUSAL_LSH,
      {.lsh = {.rounds = 2, .buckets = 2, .chunk = 3, .seed = 1}}},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX,
+     {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
 };
@@ -484,7 +491,7 @@ static void check_shape(const struct op *op, const struct shape *shape, uint64_t
     for (size_t j = 0; in->adds && j < in->n; j++)
       in->gradient[j] -= ADDED;
     double error = input_error(op, &p, in);
-    printf("%-10s shape %td, d%-8s seed %llu: error %.1e, bound %.0e\n", op->name, shape - op->shapes, in->name,
+    printf("%-14s shape %td, d%-8s seed %llu: error %.1e, bound %.0e\n", op->name, shape - op->shapes, in->name,
            (unsigned long long)seed, error, BOUND);
     CHECK(error <= BOUND, "%s, shape %td, d%s, seed %llu: error %.3e, bound %.0e", op->name, shape - op->shapes,
           in->name, (unsigned long long)seed, error, BOUND);
