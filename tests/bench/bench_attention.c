@@ -2,77 +2,159 @@
  * the products alone (4 width^2 a frame and head forward, 8 backward), and their share of the measured multiply-add
  * peak. Then every kind: microseconds a frame against the length. */
 #include "bench.h"
+/* Attention by kind, one sequence on one thread: GFLOP/s of the products alone, and their share of the measured
+ * multiply-add peak. [--set KIND-PASS-FRAMESxHEADSxWIDTH] (the pass is forward, backward or both) measures one case,
+ * [--kernels TABLE] one table. */
+#include "bench_network.h"
 #include "ops/attention.h"
 
-enum { HEADS = 6, WIDTH = 32, FRAMES = 1000, SEQUENCES = 4, ROWS = FRAMES * SEQUENCES };
+/* Lengths of the paper's model, 6 heads of 32. */
+static const struct shape { size_t frames, heads, width; } shapes[] = {{1000, 6, 32}, {4000, 6, 32}};
 
 struct run {
   const struct linnet_ops *ops;
-  const struct linnet_attention_ops *attention;
-  struct linnet_attention shape;
+  enum linnet_attention_kind kind;
+  const struct pass *pass;
+  struct linnet_attention a;
   struct linnet_pack pack;
-  size_t offsets[SEQUENCES + 1];
-  float *qkv, *state, *out, *dout, *dqkv, *work;
+  size_t offsets[2];
+  float *qkv, *out, *dout, *dqkv;
+  void *saved, *work;
 };
+
+/* --- passes ------------------------------------------------------------------------------------------------------- */
 
 static void accumulate(void *user) {
   struct run *r = user;
-  r->ops->linear_accumulate(&r->shape, FRAMES, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->work);
+  r->ops->linear_accumulate(&r->a, r->offsets[1], r->qkv + r->a.out_ld, r->qkv + 2 * r->a.out_ld, r->work);
 }
 
 static void apply(void *user) {
   struct run *r = user;
-  r->ops->linear_apply(&r->shape, FRAMES, r->qkv, r->state, r->out);
+  r->ops->linear_apply(&r->a, r->offsets[1], r->qkv, r->saved, r->out);
 }
 
 static void forward(void *user) {
   struct run *r = user;
-  r->attention->forward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
-                        r->out, r->work);
+  const float *q = r->qkv, *k = q + r->a.out_ld, *v = k + r->a.out_ld;
+  r->ops->attention[r->kind]->forward(&r->a, &r->pack, q, k, v, r->saved, r->out, r->work);
 }
 
 static void backward(void *user) {
   struct run *r = user;
-  r->attention->backward(&r->shape, &r->pack, r->qkv, r->qkv + HEADS * WIDTH, r->qkv + 2 * HEADS * WIDTH, r->state,
-                         r->out, r->dout, r->dqkv, r->dqkv + HEADS * WIDTH, r->dqkv + 2 * HEADS * WIDTH, r->work);
+  const float *q = r->qkv, *k = q + r->a.out_ld, *v = k + r->a.out_ld;
+  r->ops->attention[r->kind]->backward(&r->a, &r->pack, q, k, v, r->saved, r->out, r->dout, r->dqkv,
+                                       r->dqkv + r->a.out_ld, r->dqkv + 2 * r->a.out_ld, r->work);
 }
 
-static void report(const struct run *r, const char *name, bench_fn *body, double rows, double flops_per_frame) {
-  double flops = rows * HEADS * WIDTH * WIDTH * flops_per_frame;
-  struct bench_result result = bench_share(r->ops->name, body, (void *)r, flops, 0.15);
-  printf("%-9s %-12s %8.1f us %7.1f GFLOP/s  %5.1f %%\n", r->ops->name, name, result.seconds * 1e6,
-         flops / result.seconds * 1e-9, 100 * result.share);
+static void both(void *user) {
+  forward(user);
+  backward(user);
 }
 
-static void measure(const struct linnet_ops *ops) {
+/* Flops of a head: `linear` times frames width^2, `square` times pairs of frames that see each other times width;
+ * backward of the latter with its scores, which it computes again. 0: not of these kinds. */
+static const struct pass {
+  const char *name;
+  bench_fn *body;
+  double linear, square;
+} passes[] = {{"accumulate", accumulate, 2, 0},
+              {"apply", apply, 2, 0},
+              {"forward", forward, 4, 4},
+              {"backward", backward, 8, 10},
+              {"both", both, 12, 14}};
+enum { PASSES = sizeof passes / sizeof *passes };
+
+static const struct kind {
+  enum linnet_attention_kind kind;
+  bool square;
+} kinds[] = {
+    {LINNET_ATTENTION_LINEAR, false}, {LINNET_ATTENTION_SOFTMAX, true}, {LINNET_ATTENTION_CAUSAL_SOFTMAX, true}};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static double flops_of(const struct kind *kind, const struct pass *pass, const struct shape *s) {
+  double frames = (double)s->frames, width = (double)s->width, seen = frames;
+  if (linnet_attention_traits[kind->kind].causal)
+    seen = (frames + 1) / 2;
+  return (double)s->heads * frames * width * (kind->square ? pass->square * seen : pass->linear * width);
+}
+
+/* --- measuring ---------------------------------------------------------------------------------------------------- */
+
+static struct run run_create(const struct linnet_ops *ops, enum linnet_attention_kind kind, const struct shape *s) {
   struct test_random random = {1};
+  size_t columns = s->heads * s->width;
   struct run r = {.ops = ops,
-                  .attention = ops->attention[LINNET_ATTENTION_LINEAR],
-                  .shape = {.heads = HEADS,
-                            .key_width = WIDTH,
-                            .width = WIDTH,
-                            .key_ld = 3 * HEADS * WIDTH,
-                            .value_ld = 3 * HEADS * WIDTH,
-                            .out_ld = HEADS * WIDTH}};
-  size_t state = linnet_linear_state_size(&r.shape);
-  for (size_t i = 0; i <= SEQUENCES; i++)
-    r.offsets[i] = i * FRAMES;
-  r.pack = (struct linnet_pack){SEQUENCES, r.offsets};
-  r.qkv = bench_floats(&random, ROWS * r.shape.key_ld), r.dqkv = bench_floats(&random, ROWS * r.shape.key_ld);
-  r.out = bench_floats(&random, ROWS * HEADS * WIDTH), r.dout = bench_floats(&random, ROWS * HEADS * WIDTH);
-  r.state = bench_floats(&random, SEQUENCES * state);
-  r.work = bench_floats(&random, r.attention->work_bytes(&r.shape, FRAMES) / sizeof(float));
-  report(&r, "accumulate", accumulate, FRAMES, 2);
-  report(&r, "apply", apply, FRAMES, 2);
-  for (size_t n = 1; n <= SEQUENCES; n *= SEQUENCES) {
-    char name[32];
-    r.pack.sequences = n;
-    snprintf(name, sizeof name, "forward x %zu", n);
-    report(&r, name, forward, (double)n * FRAMES, 4);
-    snprintf(name, sizeof name, "backward x %zu", n);
-    report(&r, name, backward, (double)n * FRAMES, 8);
-  }
-  free(r.qkv), free(r.dqkv), free(r.out), free(r.dout), free(r.state), free(r.work);
+                  .kind = kind,
+                  .a = {.heads = s->heads,
+                        .key_width = s->width,
+                        .width = s->width,
+                        .key_ld = 3 * columns,
+                        .value_ld = 3 * columns,
+                        .out_ld = columns},
+                  .offsets = {0, s->frames},
+                  .qkv = bench_floats(&random, s->frames * 3 * columns),
+                  .dqkv = bench_floats(&random, s->frames * 3 * columns),
+                  .out = bench_floats(&random, s->frames * columns),
+                  .dout = bench_floats(&random, s->frames * columns)};
+  r.saved = bench_alloc(ops->attention[kind]->saved_bytes(&r.a, s->frames, 1));
+  r.work = bench_alloc(ops->attention[kind]->work_bytes(&r.a, s->frames));
+  return r;
+}
+
+static void run_destroy(struct run *r) {
+  free(r->qkv), free(r->dqkv), free(r->out), free(r->dout), free(r->saved), free(r->work);
+}
+
+static void measure(const struct bench_options *o, const struct linnet_ops *ops, const struct kind *kind,
+                    const struct pass *pass, const struct shape *s) {
+  struct run r = run_create(ops, kind->kind, s);
+  double flops = flops_of(kind, pass, s);
+  r.pack = (struct linnet_pack){1, r.offsets};
+  forward(&r);
+  struct bench_cost cost = bench_cost(ops->name, pass->body, &r, flops, o->seconds);
+  char name[64];
+  snprintf(name, sizeof name, "%s-%s-%zux%zux%zu", linnet_attention_traits[kind->kind].name, pass->name, s->frames,
+           s->heads, s->width);
+  if (o->json)
+    printf("{\"bench\": \"attention\", \"set\": \"%s\", \"threads\": 1, \"kernels\": \"%s\", \"wall\": %.9f, "
+           "\"cpu\": %.9f, \"flops\": %.0f, \"peak\": %.0f, \"share\": %.4f}\n",
+           name, ops->name, cost.wall, cost.cpu, flops, cost.peak, cost.share);
+  else
+    printf("%-9s %-34s %10.1f us %7.1f GFLOP/s  %5.1f %%\n", ops->name, name, cost.cpu * 1e6, flops / cost.cpu * 1e-9,
+           100 * cost.share);
+  run_destroy(&r);
+}
+
+static void measure_table(const struct bench_options *o, const struct linnet_ops *ops) {
+  for (size_t k = 0; k < KINDS; k++)
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+      for (size_t p = 0; p < PASSES; p++)
+        if (!kinds[k].square || passes[p].square > 0)
+          measure(o, ops, &kinds[k], &passes[p], &shapes[s]);
+}
+
+/* --- the case that was asked for ---------------------------------------------------------------------------------- */
+
+/* Whether the set begins with this kind and pass; then the shape follows. */
+static bool parse_set(const char *set, const struct kind *kind, const struct pass *pass, struct shape *s) {
+  char prefix[64];
+  snprintf(prefix, sizeof prefix, "%s-%s-", linnet_attention_traits[kind->kind].name, pass->name);
+  return strncmp(set, prefix, strlen(prefix)) == 0 &&
+         sscanf(set + strlen(prefix), "%zux%zux%zu", &s->frames, &s->heads, &s->width) == 3;
+}
+
+static int measure_set(const struct bench_options *o) {
+  const struct linnet_ops *ops = linnet_cpu_ops(o->kernels ? o->kernels : "auto");
+  struct shape s;
+  for (size_t k = 0; ops && k < KINDS; k++)
+    for (size_t p = 0; p < PASSES; p++)
+      if (parse_set(o->set, &kinds[k], &passes[p], &s)) {
+        measure(o, ops, &kinds[k], &passes[p], &s);
+        return 0;
+      }
+  fprintf(stderr, "%s: no such set or kernels\n", o->set);
+  return 2;
 }
 
 /* --- all kinds ---------------------------------------------------------------------------------------------------- */
@@ -123,6 +205,7 @@ static void report_lengths(const struct linnet_ops *ops, enum linnet_attention_k
 }
 
 int main(int argc, char **argv) {
+  struct bench_options o = bench_parse(argc, argv);
   const struct linnet_ops *ops;
   size_t i = 0;
   for (; (ops = bench_table(argc, argv, i)); i++) {
@@ -132,4 +215,11 @@ int main(int argc, char **argv) {
       report_lengths(ops, kinds[j].kind, kinds[j].rounds);
   }
   return i == 0;
+  if (o.set)
+    return measure_set(&o);
+  char *tables[] = {argv[0], "--kernels", (char *)o.kernels};
+  o.seconds = 0.15;
+  for (size_t i = 0; (ops = bench_table(o.kernels ? 3 : 1, tables, i)); i++)
+    measure_table(&o, ops);
+  return 0;
 }

@@ -1,7 +1,8 @@
 """Linnet against PyTorch, in turns: each round runs ours and the peers one after the other, and what counts is the
 median of the rounds' ratios; the smallest and largest are shown beside it.
 
-    compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--only encoder training ctc] [--threads 1 2] [--markdown]
+    compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--only encoder training ctc attention] [--threads 1 2]
+               [--markdown]
 
 BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
 pytorch-fast-transformers (see README.md here). The peers, all float32:
@@ -29,16 +30,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 # MKL runs its slow path on processors that are not Intel's unless this function says otherwise.
 MKL_SHIM = "int mkl_serv_intel_cpu_true(void) { return 1; }\n"
-STOCK = {"encoder": "authors", "training": "authors", "ctc": "eager"}
-TUNED = {"encoder": ["authors", "eager"], "training": ["authors", "padded", "packed", "one-by-one"], "ctc": ["eager"]}
-COMPILED = {"encoder": ["jit", "compiled"], "training": ["compiled"], "ctc": []}
+STOCK = {"encoder": "authors", "training": "authors", "ctc": "eager", "attention": "sdpa"}
+TUNED = {"encoder": ["authors", "eager"], "training": ["authors", "padded", "packed", "one-by-one"], "ctc": ["eager"],
+         "attention": ["sdpa"]}
+COMPILED = {"encoder": ["jit", "compiled"], "training": ["compiled"], "ctc": [], "attention": []}
 WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
         "training": [{"network": "paper", "set": "4000x3.5s"}, {"network": "paper", "set": "12000x8s"},
                      {"network": "stack3-conv", "set": "12000x3.5s"},
                      {"network": "blstm", "set": "12000x3.5s"}, {"network": "blstm", "set": "12000x8s"}],
-        "ctc": [{"set": s} for s in ("B1V42", "B16V42", "B1V5000", "B16V5000")]}
-QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1]}
-SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3}  # of each side in each round
+        "ctc": [{"set": s} for s in ("B1V42", "B16V42", "B1V5000", "B16V5000")],
+        "attention": [{"set": f"{kind}-{part}-{frames}x{shape}"} for kind in ("softmax", "causal-softmax")
+                      for part in ("forward", "both") for shape in ("6x32", "8x64") for frames in (512, 2048, 8192)]}
+QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1],
+         "attention": WORK["attention"][:1]}
+SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3, "attention": 0.3}  # of each side in each round
 
 
 # ---- the sides -------------------------------------------------------------------------------------------
@@ -207,7 +212,7 @@ def main():
             if shim:
                 peers["told"] = Peer(args.python, threads, shim)
             for work in args.only:
-                if work == "ctc" and threads > 1:  # ours runs one sequence on one thread; threads take different ones
+                if work in ("ctc", "attention") and threads > 1:  # an op runs on one thread; threads take different ones
                     continue
                 for case in (QUICK if args.quick else WORK)[work]:
                     if args.match not in " ".join([work, *case.values()]):

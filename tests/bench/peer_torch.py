@@ -1,4 +1,4 @@
-"""The same work in PyTorch, as a peer to compare with: recognition, training steps, CTC.
+"""The same work in PyTorch, as a peer to compare with: recognition, training steps, CTC, softmax attention.
 
     peer_torch.py --list                                            what there is
     peer_torch.py training paper 4000x3.5s --variant padded --threads 2
@@ -12,6 +12,7 @@ for the Bi-LSTM, as for the paper, it is torch.nn.LSTM.
 import argparse
 import json
 import math
+import re
 import statistics
 import sys
 import time
@@ -40,6 +41,10 @@ NETWORKS = {"paper": {},
 SETS = {"4000x3.5s": (4000, 350), "12000x3.5s": (12000, 350), "12000x8s": (12000, 800)}  # frames, median
 CTC_SETS = {f"B{batch}V{symbols}": (batch, symbols) for symbols in (42, 5000) for batch in (1, 16)}
 CTC_FRAMES, CTC_LABELS = 800, 80
+# KIND-PASS-FRAMESxHEADSxWIDTH, as in bench_attention.c
+ATTENTION_KINDS = {"softmax": False, "causal-softmax": True}
+ATTENTION_SETS = [f"{kind}-{part}-{frames}x{shape}" for kind in ATTENTION_KINDS for part in ("forward", "both")
+                  for shape in ("6x32", "8x64") for frames in (512, 2048, 8192)]
 
 
 def network_config(name):
@@ -437,11 +442,41 @@ def make_ctc(set_name, variant):
     return call
 
 
+# ---- attention -------------------------------------------------------------------------------------------
+
+def check_attention(q, k, v, causal, output):
+    """A few rows of scaled_dot_product_attention, (1, H, T, C), against torch_model's."""
+    rows = 8
+    seen = rows if causal else q.shape[2]
+    q, k, v = (x[0, :, :n].detach().transpose(0, 1).double() for x, n in ((q, rows), (k, seen), (v, seen)))
+    expected = torch_model.softmax_attention(q, k, v, causal)
+    error = (output[0, :, :rows].transpose(0, 1) - expected).abs().max().item()
+    assert error < 1e-5, f"attention differs from torch_model's by {error}"
+
+
+def make_attention(set_name, variant):
+    kind, part, shape = re.fullmatch(r"(.+)-(\w+)-(\w+)", set_name).groups()
+    frames, heads, width = map(int, shape.split("x"))
+    causal = ATTENTION_KINDS[kind]
+    torch.manual_seed(1)
+    q, k, v, dout = (torch.rand(1, heads, frames, width) * 2 - 1 for _ in range(4))
+    check_attention(q, k, v, causal, nnf.scaled_dot_product_attention(q, k, v, is_causal=causal))
+    inputs = [x.requires_grad_(part == "both") for x in (q, k, v)]
+
+    def call():
+        output = nnf.scaled_dot_product_attention(*inputs, is_causal=causal)
+        return torch.autograd.grad(output, inputs, dout) if part == "both" else output
+
+    call()
+    return call
+
+
 # ---- running ---------------------------------------------------------------------------------------------
 
 VARIANTS = {"encoder": ["authors", "eager", "jit", "compiled"],
             "training": ["authors", "padded", "packed", "one-by-one", "compiled"],
-            "ctc": ["eager"]}
+            "ctc": ["eager"],
+            "attention": ["sdpa"]}
 
 
 def make(work, network, set_name, variant):
@@ -449,6 +484,8 @@ def make(work, network, set_name, variant):
         return make_encoder(network, variant)
     if work == "training":
         return make_training(network, set_name, variant)
+    if work == "attention":
+        return make_attention(set_name, variant)
     return make_ctc(set_name, variant)
 
 
@@ -492,13 +529,14 @@ def main():
     torch.set_num_threads(args.threads)
     torch.set_flush_denormal(True)
     if args.list:
-        print(json.dumps({"networks": list(NETWORKS), "sets": list(SETS), "ctc": list(CTC_SETS), **VARIANTS}, indent=1))
+        print(json.dumps({"networks": list(NETWORKS), "sets": list(SETS), "ctc": list(CTC_SETS),
+                          "attention": ATTENTION_SETS, **VARIANTS}, indent=1))
         print(torch.__config__.show())
     elif args.serve:
         serve()
     elif args.work:
         network = next((x for x in args.what if x in NETWORKS), "paper")
-        sets = CTC_SETS if args.work == "ctc" else SETS
+        sets = {"ctc": CTC_SETS, "attention": ATTENTION_SETS}.get(args.work, SETS)
         set_name = next((x for x in args.what if x in sets), next(iter(sets)))
         for variant in [args.variant] if args.variant else VARIANTS[args.work]:
             result = measure(make(args.work, network, set_name, variant), args.seconds)

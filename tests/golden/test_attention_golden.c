@@ -99,6 +99,8 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
   golden_open(&g, context, name);
   printf("%s\n", name);
   data_read(&data, &g, kind);
+  data_read(&data, &g);
+  data.kind = (enum linnet_attention_kind)kind;
   test_each_table(check_table);
   data_free(&data);
   golden_close(&g);
@@ -109,6 +111,8 @@ int main(void) {
   check_kind(context, LINNET_ATTENTION_LINEAR);
   check_kind(context, LINNET_ATTENTION_LSH);
   check_kind(context, LINNET_ATTENTION_CAUSAL_LSH);
+  check_kind(context, LINNET_ATTENTION_SOFTMAX);
+  check_kind(context, LINNET_ATTENTION_CAUSAL_SOFTMAX);
   linnet_context_destroy(context);
   return test_result();
 }

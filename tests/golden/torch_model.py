@@ -10,6 +10,7 @@ Parameter names are those of the model file, because the attribute names below a
 
 import json
 import math
+from functools import partial
 from itertools import accumulate
 
 import torch
@@ -68,11 +69,24 @@ def linear_attention(query, key, value):
     return torch.einsum("thc,hcm->thm", query, state) / normaliser.unsqueeze(2)
 
 
-def packed_linear_attention(query, key, value, offsets, heads):
-    """The same for a packed batch of (T, H * C) matrices; the sums stay inside each utterance."""
+def softmax_attention(query, key, value, causal=False):
+    """One utterance: query is (T, H, C), key (S, H, C), value (S, H, M), the result (T, H, M)."""
+    scores = torch.einsum("thc,shc->hts", query, key) / math.sqrt(query.shape[2])
+    if causal:
+        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+    return torch.einsum("hts,shm->thm", scores.softmax(2), value)
+
+
+def packed_attention(attention, query, key, value, offsets, heads):
+    """`attention` of a packed batch of (T, H * C) matrices; the sums stay inside each utterance."""
     lengths = offsets_to_lengths(offsets)
     parts = [x.unflatten(1, (heads, -1)).split(lengths) for x in (query, key, value)]
-    return torch.cat([linear_attention(q, k, v) for q, k, v in zip(*parts)]).flatten(1)
+    return torch.cat([attention(q, k, v) for q, k, v in zip(*parts)]).flatten(1)
+
+
+packed_linear_attention = partial(packed_attention, linear_attention)
+packed_softmax_attention = partial(packed_attention, softmax_attention)
+packed_causal_softmax_attention = partial(packed_attention, partial(softmax_attention, causal=True))
 
 
 LSH_SELF = -1e5
