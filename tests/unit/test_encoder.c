@@ -29,6 +29,10 @@ static const struct scenario scenarios[] = {
     {"{\"norm\": \"pre\", \"attention\": \"lsh\", \"lsh_rounds\": 1}", 3300},
     {"{\"norm\": \"post\", \"attention\": \"causal-lsh\", \"lsh_rounds\": 4, \"stack\": 2}", 1300},
     {"{\"norm\": \"pre\", \"attention\": [\"linear\", \"lsh\"], \"lsh_rounds\": 8, \"convolution\": 5}", 900},
+    {"{\"norm\": \"post\", \"attention\": \"softmax\"}", 1300},
+    {"{\"norm\": \"pre\", \"attention\": \"causal-softmax\", \"stack\": 2}", 700},
+    {"{\"norm\": \"pre\", \"convolution\": 3, \"attention\": [\"linear\", \"softmax\"]}", 700},
+    {"{\"norm\": \"post\", \"attention\": [\"causal-softmax\", \"linear\"]}", 500},
 };
 
 static const size_t lengths[] = {1,  2,  3,   4,   5,   11,  12,  13,  24,  25,   47,  95,
