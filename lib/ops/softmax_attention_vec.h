@@ -1,28 +1,34 @@
-/* Softmax attention as small products (formulas: softmax_attention.c), head by head, in tiles of at most SOFTMAX_ROWS
- * queries and SOFTMAX_KEYS keys, counted from the first frame of the sequence. Causal: tiles above the diagonal are
- * left out, those on it are cut by row.
+/* Softmax attention as small products (formulas: softmax_attention.c), head by head, in tiles of queries and keys,
+ * counted from the first frame of the sequence. Causal: tiles above the diagonal are
+ * left out, those on it are cut by row. With s = log2(e) / sqrt(key_width), by which operands are multiplied when they
+ * are copied, weights are powers of 2 and nothing is left to scale in the tiles:
  *
- *   forward, SOFTMAX_QUERIES queries for each tile of keys, which is packed once for them:
- *     S = Q K^T        P = exp(scale S - most)        O = O exp(before - most) + P V        at the end: O = O / sum
+ *   forward, SOFTMAX_QUERIES queries in strips for each tile of keys, which is packed once for them:
+ *     S = (sQ) K^T           P = 2^(S - most)            O = O 2^(before - most) + P V        at the end: O = O / sum
  *
  *   backward, all queries for each tile of keys:
- *     S = Q K^T        P = exp(scale S - l)           dV += P^T dO        G = dO V^T
- *     dS = scale P o (G - d)                          dK += dS^T Q        dQ += dS K
+ *     S = (sQ) K^T           P = 2^(S - log2(e) l)       dV += P^T dO
+ *     G = dO (ln(2) V)^T     dS = P o (G - ln(2) d)      dK += dS^T (sQ)        dQ += dS (sK)
  */
 #include "base/arena.h"
 
+#define SOFTMAX_LOG2_E 1.44269504f
+#define SOFTMAX_LN_2 0.693147181f
+
 enum {
-  SOFTMAX_ROWS = 96,      /* GEMM_HEIGHT at most */
-  SOFTMAX_KEYS = 96,      /* likewise; multiple of GEMM_COLUMNS */
-  SOFTMAX_QUERIES = 384,  /* multiple of SOFTMAX_ROWS */
-  SOFTMAX_STEP_KEYS = 256 /* of one step */
+  SOFTMAX_STRIP = 24,         /* queries whose scores stay in L1 until they are weights */
+  SOFTMAX_QUERIES = 768,      /* of forward for a tile of keys; multiple of SOFTMAX_STRIP */
+  SOFTMAX_KEYS = 192,         /* of forward; multiple of GEMM_COLUMNS */
+  SOFTMAX_LD = 192 + 16,      /* an odd number of cache lines: columns of a tile fall into different sets */
+  SOFTMAX_BACKWARD_ROWS = 96, /* queries and keys of a tile of backward; multiple of both */
+  SOFTMAX_STEP_KEYS = 256     /* of one step */
 };
 
 /* One head of one sequence. */
 struct softmax_head {
   const struct linnet_attention *a;
   bool causal;
-  float scale;
+  float scale; /* s */
   size_t frames;
   const float *q, *k, *v;
 };
@@ -32,14 +38,18 @@ struct softmax_tile {
   size_t query, queries, key, keys;
 };
 
-/* Room for a tile; a matrix (rows, SOFTMAX_KEYS), or panels of GEMM_COLUMNS columns. */
+/* Room for tiles: dense matrices, (queries, SOFTMAX_LD) ones of scores, and panels of GEMM_COLUMNS columns. */
 struct softmax_work {
-  float *scores;                  /* (queries, keys): S, P */
-  float *key_columns, *values;    /* panels: K^T (key_width, keys), V (keys, width) */
-  float *most, *sum;              /* (SOFTMAX_QUERIES), running; forward alone, as are values; the rest backward */
-  float *slopes;                  /* (queries, keys): G, dS */
-  float *value_columns, *keys;    /* panels: V^T (width, keys), K (keys, key_width) */
-  float *queries, *out_gradients; /* panels: Q (queries, key_width), dO (queries, width) */
+  float *queries;       /* dense s Q (queries, key_width) */
+  float *scores;        /* S, P */
+  float *key_columns;   /* panels K^T (key_width, keys) */
+  float *values;        /* panels V (keys, width); forward alone, as what follows */
+  float *most, *sum;    /* (SOFTMAX_QUERIES), running */
+  float *slopes;        /* G, dS; backward alone, as what follows */
+  float *value_columns; /* panels ln(2) V^T (width, keys) */
+  float *keys;          /* panels s K (keys, key_width) */
+  float *out_gradients; /* dense dO (queries, width) */
+  float *panels;        /* of Q or dO */
 };
 
 static float *softmax_take(struct linnet_arena *arena, size_t rows, size_t columns) {
@@ -48,16 +58,18 @@ static float *softmax_take(struct linnet_arena *arena, size_t rows, size_t colum
 
 static struct softmax_work softmax_plan(const struct linnet_attention *a, struct linnet_arena *arena) {
   size_t key_columns = gemm_padded(a->key_width), columns = gemm_padded(a->width);
-  return (struct softmax_work){.scores = softmax_take(arena, SOFTMAX_ROWS, SOFTMAX_KEYS),
+  size_t more = columns > key_columns ? columns : key_columns;
+  return (struct softmax_work){.queries = softmax_take(arena, SOFTMAX_QUERIES, a->key_width),
+                               .scores = softmax_take(arena, SOFTMAX_BACKWARD_ROWS, SOFTMAX_LD),
                                .key_columns = softmax_take(arena, a->key_width, SOFTMAX_KEYS),
                                .values = softmax_take(arena, SOFTMAX_KEYS, columns),
                                .most = softmax_take(arena, SOFTMAX_QUERIES, 1),
                                .sum = softmax_take(arena, SOFTMAX_QUERIES, 1),
-                               .slopes = softmax_take(arena, SOFTMAX_ROWS, SOFTMAX_KEYS),
+                               .slopes = softmax_take(arena, SOFTMAX_BACKWARD_ROWS, SOFTMAX_LD),
                                .value_columns = softmax_take(arena, a->width, SOFTMAX_KEYS),
                                .keys = softmax_take(arena, SOFTMAX_KEYS, key_columns),
-                               .queries = softmax_take(arena, SOFTMAX_ROWS, key_columns),
-                               .out_gradients = softmax_take(arena, SOFTMAX_ROWS, columns)};
+                               .out_gradients = softmax_take(arena, SOFTMAX_BACKWARD_ROWS, a->width),
+                               .panels = softmax_take(arena, SOFTMAX_BACKWARD_ROWS, more)};
 }
 
 static size_t softmax_work_bytes(const struct linnet_attention *a, size_t longest) {
@@ -77,16 +89,16 @@ static struct softmax_head softmax_head(const struct linnet_attention *a, bool c
   size_t first = p->offsets[sequence], in = first * a->key_ld + head * a->key_width;
   return (struct softmax_head){.a = a,
                                .causal = causal,
-                               .scale = 1 / sqrtf((float)a->key_width),
+                               .scale = SOFTMAX_LOG2_E / sqrtf((float)a->key_width),
                                .frames = p->offsets[sequence + 1] - first,
                                .q = q + in,
                                .k = k + in,
                                .v = v + first * a->value_ld + head * a->width};
 }
 
-/* How many keys from `key` on the queries before `end` see, at most SOFTMAX_KEYS. */
-static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end) {
-  return gemm_min(SOFTMAX_KEYS, (h->causal ? end : h->frames) - key);
+/* How many keys from `key` on the queries before `end` see, at most `most`. */
+static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end, size_t most) {
+  return gemm_min(most, (h->causal ? end : h->frames) - key);
 }
 
 /* How many keys of a tile its query i sees. */
@@ -97,9 +109,9 @@ static size_t softmax_seen(const struct softmax_head *h, const struct softmax_ti
   return end > t->key ? end - t->key : 0;
 }
 
-/* The first query, `from` (multiple of SOFTMAX_ROWS) or later, of a tile that sees the key. */
-static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size_t key) {
-  return h->causal && key > from ? key / SOFTMAX_ROWS * SOFTMAX_ROWS : from;
+/* The first query, `from` or `rows` and again `rows` later, of a tile of `rows` that sees the key. */
+static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size_t rows, size_t key) {
+  return h->causal && key > from ? key / rows * rows : from;
 }
 
 /* product (rows, columns) [+]= left (rows, depth) * panels, of `packed` >= depth rows. */
@@ -110,10 +122,28 @@ static void softmax_product(size_t rows, size_t columns, size_t depth, struct ge
                       add);
 }
 
-/* scores (queries, keys) = x (queries, width) against packed columns. */
-static void softmax_scores(const struct softmax_tile *t, const float *x, size_t width, size_t ld, const float *columns,
+/* scores (rows, keys) = x (rows, width) against packed columns. */
+static void softmax_scores(size_t rows, size_t keys, const float *x, size_t width, const float *columns,
                            float *scores) {
-  attention_product(t->queries, t->keys, width, gemm_left(x, ld, 1), columns, scores, SOFTMAX_KEYS, false);
+  attention_product(rows, keys, width, gemm_left(x, width, 1), columns, scores, SOFTMAX_LD, false);
+}
+
+/* Gradient of keys or values: sum (keys, width) += weights (queries, keys)^T x (queries, width). */
+static void softmax_sum(const struct softmax_tile *t, const float *weights, const float *x, size_t width, float *room,
+                        float *sum_add, size_t ld) {
+  const float *panels = x; /* so it lies if it is as wide as a panel */
+  if (width != GEMM_COLUMNS) {
+    gemm_pack_panels(false, t->queries, width, x, width, room);
+    panels = room;
+  }
+  attention_product(t->keys, width, t->queries, gemm_left(weights, 1, SOFTMAX_LD), panels, sum_add + t->key * ld, ld,
+                    true);
+}
+
+static void softmax_copy(size_t rows, size_t width, float scale, const float *x, size_t ld, float *dense) {
+  for (size_t t = 0; t < rows; t++, x += ld, dense += width)
+    for (size_t j = 0; j < width; j += VW)
+      vf_store_part(dense + j, vf_load_part(x + j, width - j) * scale, width - j);
 }
 
 /* --- Rows. A row of a tile has room for whole vectors; what lies behind the keys that are seen is nothing. */
@@ -129,17 +159,17 @@ static float softmax_row_largest(size_t seen, const float *s) {
   return vf_largest(most);
 }
 
-/* s = exp(scale s - shift), 0 from `seen` to `keys`; returns the sum. */
-static float softmax_row_exp(size_t seen, size_t keys, float scale, float shift, float *s) {
+/* s = 2^(s - shift), 0 from `seen` to `keys`; returns the sum. */
+static float softmax_row_exp(size_t seen, size_t keys, float shift, float *s) {
   vf sum = vf_set(0);
   size_t j = 0;
   for (; j + VW <= seen; j += VW) {
-    vf p = vf_exp_negative(vf_load(s + j) * scale - shift);
+    vf p = vf_exp2_negative(vf_load(s + j) - shift);
     vf_store(s + j, p);
     sum += p;
   }
   if (j < seen) {
-    vf p = vf_select(vi_first(seen - j), vf_exp_negative(vf_load(s + j) * scale - shift), vf_set(0));
+    vf p = vf_select(vi_first(seen - j), vf_exp2_negative(vf_load(s + j) - shift), vf_set(0));
     vf_store(s + j, p);
     sum += p;
     j += VW;
@@ -155,52 +185,54 @@ static void softmax_row_scale(size_t width, float scale, float *x) {
 }
 
 /* Scores of a row to weights against the running maximum, which they may raise. */
-static void softmax_weigh_row(const struct softmax_head *h, size_t seen, size_t keys, bool first, float *s, float *most,
-                              float *sum, float *out) {
+static void softmax_weigh_row(size_t seen, size_t keys, size_t width, bool first, float *s, float *most, float *sum,
+                              float *out) {
   if (seen == 0) {
-    softmax_row_exp(0, keys, 0, 0, s);
+    softmax_row_exp(0, keys, 0, s);
     return;
   }
-  float largest = softmax_row_largest(seen, s) * h->scale;
+  float largest = softmax_row_largest(seen, s);
   if (first) {
     *most = largest;
     *sum = 0;
   } else if (largest > *most) {
-    float shrink = expf(*most - largest);
+    float shrink = exp2f(*most - largest);
     *most = largest;
     *sum *= shrink;
-    softmax_row_scale(h->a->width, shrink, out);
+    softmax_row_scale(width, shrink, out);
   }
-  *sum += softmax_row_exp(seen, keys, h->scale, *most, s);
+  *sum += softmax_row_exp(seen, keys, *most, s);
 }
 
 /* --- Forward. `out` and log_sums at the first frame of the sequence, of the head. */
 
-/* `most` and `sum` at the tile's first query. */
+/* Q, most and sum at the tile's first query. */
 static void softmax_forward_tile(const struct softmax_head *h, const struct softmax_tile *t,
-                                 const struct softmax_work *w, size_t packed, float *most, float *sum, float *out) {
+                                 const struct softmax_work *w, size_t packed, const float *queries, float *most,
+                                 float *sum, float *out) {
   const struct linnet_attention *a = h->a;
   bool first = t->key == 0;
   out += t->query * a->out_ld;
-  softmax_scores(t, h->q + t->query * a->key_ld, a->key_width, a->key_ld, w->key_columns, w->scores);
+  softmax_scores(t->queries, t->keys, queries, a->key_width, w->key_columns, w->scores);
   for (size_t i = 0; i < t->queries; i++)
-    softmax_weigh_row(h, softmax_seen(h, t, i), t->keys, first, w->scores + i * SOFTMAX_KEYS, most + i, sum + i,
+    softmax_weigh_row(softmax_seen(h, t, i), t->keys, a->width, first, w->scores + i * SOFTMAX_LD, most + i, sum + i,
                       out + i * a->out_ld);
-  softmax_product(t->queries, a->width, t->keys, gemm_left(w->scores, SOFTMAX_KEYS, 1), w->values, packed, out,
-                  a->out_ld, !first);
+  softmax_product(t->queries, a->width, t->keys, gemm_left(w->scores, SOFTMAX_LD, 1), w->values, packed, out, a->out_ld,
+                  !first);
 }
 
 /* Queries from `query` to `end` against the keys from `key` on. */
 static void softmax_forward_keys(const struct softmax_head *h, size_t query, size_t end, size_t key,
                                  const struct softmax_work *w, float *out) {
   const struct linnet_attention *a = h->a;
-  size_t packed = softmax_keys(h, key, end);
+  size_t packed = softmax_keys(h, key, end, SOFTMAX_KEYS);
   gemm_pack_panels(true, a->key_width, packed, h->k + key * a->key_ld, a->key_ld, w->key_columns);
   gemm_pack_panels(false, packed, a->width, h->v + key * a->value_ld, a->value_ld, w->values);
-  for (size_t i = softmax_first_tile(h, query, key); i < end; i += SOFTMAX_ROWS) {
-    size_t rows = gemm_min(SOFTMAX_ROWS, end - i);
-    struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows)};
-    softmax_forward_tile(h, &t, w, packed, w->most + i - query, w->sum + i - query, out);
+  for (size_t i = softmax_first_tile(h, query, SOFTMAX_STRIP, key); i < end; i += SOFTMAX_STRIP) {
+    size_t rows = gemm_min(SOFTMAX_STRIP, end - i);
+    struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows, SOFTMAX_KEYS)};
+    softmax_forward_tile(h, &t, w, packed, w->queries + (i - query) * a->key_width, w->most + i - query,
+                         w->sum + i - query, out);
   }
 }
 
@@ -208,11 +240,12 @@ static void softmax_forward_head(const struct softmax_head *h, const struct soft
                                  float *out) {
   for (size_t query = 0; query < h->frames; query += SOFTMAX_QUERIES) {
     size_t end = gemm_min(query + SOFTMAX_QUERIES, h->frames);
+    softmax_copy(end - query, h->a->key_width, h->scale, h->q + query * h->a->key_ld, h->a->key_ld, w->queries);
     for (size_t key = 0; key < (h->causal ? end : h->frames); key += SOFTMAX_KEYS)
       softmax_forward_keys(h, query, end, key, w, out);
     for (size_t i = query; i < end; i++) {
       softmax_row_scale(h->a->width, 1 / w->sum[i - query], out + i * h->a->out_ld);
-      log_sums[i * h->a->heads] = w->most[i - query] + logf(w->sum[i - query]);
+      log_sums[i * h->a->heads] = w->most[i - query] * SOFTMAX_LN_2 + logf(w->sum[i - query]);
     }
   }
 }
@@ -238,19 +271,18 @@ struct softmax_gradient {
 };
 
 /* s to probabilities, g to gradients of scores. */
-static void softmax_gradient_row(size_t seen, size_t keys, float scale, float log_sum, float d, float *s, float *g) {
-  const float scaled = scale * d;
+static void softmax_gradient_row(size_t seen, size_t keys, float log_sum, float d, float *s, float *g) {
   size_t j = 0;
   for (; j + VW <= seen; j += VW) {
-    vf p = vf_exp_negative(vf_load(s + j) * scale - log_sum);
+    vf p = vf_exp2_negative(vf_load(s + j) - log_sum);
     vf_store(s + j, p);
-    vf_store(g + j, p * (vf_load(g + j) * scale - scaled));
+    vf_store(g + j, p * (vf_load(g + j) - d));
   }
   if (j < seen) {
     const vi inside = vi_first(seen - j);
-    vf p = vf_select(inside, vf_exp_negative(vf_load(s + j) * scale - log_sum), vf_set(0));
+    vf p = vf_select(inside, vf_exp2_negative(vf_load(s + j) - log_sum), vf_set(0));
     vf_store(s + j, p);
-    vf_store(g + j, vf_select(inside, p * (vf_load(g + j) * scale - scaled), vf_set(0)));
+    vf_store(g + j, vf_select(inside, p * (vf_load(g + j) - d), vf_set(0)));
     j += VW;
   }
   for (; j < keys; j += VW) {
@@ -266,24 +298,33 @@ static float softmax_row_dot(size_t width, const float *x, const float *y) {
   return vf_sum(sum);
 }
 
+/* Probabilities and dS of the tile's queries from row `first` on. */
+static void softmax_gradient_strip(const struct softmax_head *h, const struct softmax_tile *t,
+                                   const struct softmax_work *w, size_t first, const struct softmax_gradient *g) {
+  const struct linnet_attention *a = h->a;
+  size_t end = gemm_min(first + SOFTMAX_STRIP, t->queries), query = t->query + first;
+  size_t keys = softmax_keys(h, t->key, t->query + end, t->keys);
+  const float *queries = w->queries + first * a->key_width, *dout = w->out_gradients + first * a->width;
+  float *scores = w->scores + first * SOFTMAX_LD, *slopes = w->slopes + first * SOFTMAX_LD;
+  softmax_scores(end - first, keys, queries, a->key_width, w->key_columns, scores);
+  softmax_scores(end - first, keys, dout, a->width, w->value_columns, slopes);
+  for (size_t i = first; i < end; i++, query++, dout += a->width, scores += SOFTMAX_LD, slopes += SOFTMAX_LD) {
+    float d = softmax_row_dot(a->width, dout, g->out + query * a->out_ld);
+    softmax_gradient_row(softmax_seen(h, t, i), t->keys, g->log_sums[query * a->heads] * SOFTMAX_LOG2_E,
+                         d * SOFTMAX_LN_2, scores, slopes);
+  }
+}
+
 static void softmax_backward_tile(const struct softmax_head *h, const struct softmax_tile *t,
                                   const struct softmax_work *w, size_t packed, const struct softmax_gradient *g) {
   const struct linnet_attention *a = h->a;
-  const float *q = h->q + t->query * a->key_ld, *dout = g->dout + t->query * a->out_ld;
-  const float *out = g->out + t->query * a->out_ld;
-  gemm_pack_panels(false, t->queries, a->key_width, q, a->key_ld, w->queries);
-  gemm_pack_panels(false, t->queries, a->width, dout, a->out_ld, w->out_gradients);
-  softmax_scores(t, q, a->key_width, a->key_ld, w->key_columns, w->scores);
-  softmax_scores(t, dout, a->width, a->out_ld, w->value_columns, w->slopes);
-  for (size_t i = 0; i < t->queries; i++)
-    softmax_gradient_row(softmax_seen(h, t, i), t->keys, h->scale, g->log_sums[(t->query + i) * a->heads],
-                         softmax_row_dot(a->width, dout + i * a->out_ld, out + i * a->out_ld),
-                         w->scores + i * SOFTMAX_KEYS, w->slopes + i * SOFTMAX_KEYS);
-  attention_product(t->keys, a->width, t->queries, gemm_left(w->scores, 1, SOFTMAX_KEYS), w->out_gradients,
-                    g->dv + t->key * a->value_ld, a->value_ld, true);
-  attention_product(t->keys, a->key_width, t->queries, gemm_left(w->slopes, 1, SOFTMAX_KEYS), w->queries,
-                    g->dk + t->key * a->key_ld, a->key_ld, true);
-  softmax_product(t->queries, a->key_width, t->keys, gemm_left(w->slopes, SOFTMAX_KEYS, 1), w->keys, packed,
+  softmax_copy(t->queries, a->key_width, h->scale, h->q + t->query * a->key_ld, a->key_ld, w->queries);
+  softmax_copy(t->queries, a->width, 1, g->dout + t->query * a->out_ld, a->out_ld, w->out_gradients);
+  for (size_t i = 0; i < t->queries; i += SOFTMAX_STRIP)
+    softmax_gradient_strip(h, t, w, i, g);
+  softmax_sum(t, w->scores, w->out_gradients, a->width, w->panels, g->dv, a->value_ld);
+  softmax_sum(t, w->slopes, w->queries, a->key_width, w->panels, g->dk, a->key_ld);
+  softmax_product(t->queries, a->key_width, t->keys, gemm_left(w->slopes, SOFTMAX_LD, 1), w->keys, packed,
                   g->dq + t->query * a->key_ld, a->key_ld, t->key > 0);
 }
 
@@ -297,14 +338,16 @@ static void softmax_backward_head(const struct softmax_head *h, const struct sof
   const struct linnet_attention *a = h->a;
   softmax_clear(h->frames, a->key_width, a->key_ld, g->dk);
   softmax_clear(h->frames, a->width, a->value_ld, g->dv);
-  for (size_t key = 0; key < h->frames; key += SOFTMAX_KEYS) {
-    size_t packed = softmax_keys(h, key, h->frames);
+  for (size_t key = 0; key < h->frames; key += SOFTMAX_BACKWARD_ROWS) {
+    size_t packed = softmax_keys(h, key, h->frames, SOFTMAX_BACKWARD_ROWS);
     gemm_pack_panels(true, a->key_width, packed, h->k + key * a->key_ld, a->key_ld, w->key_columns);
     gemm_pack_panels(true, a->width, packed, h->v + key * a->value_ld, a->value_ld, w->value_columns);
+    softmax_row_scale(a->width * gemm_padded(packed), SOFTMAX_LN_2, w->value_columns);
     gemm_pack_panels(false, packed, a->key_width, h->k + key * a->key_ld, a->key_ld, w->keys);
-    for (size_t i = softmax_first_tile(h, 0, key); i < h->frames; i += SOFTMAX_ROWS) {
-      size_t rows = gemm_min(SOFTMAX_ROWS, h->frames - i);
-      struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows)};
+    softmax_row_scale(packed * gemm_padded(a->key_width), h->scale, w->keys);
+    for (size_t i = h->causal ? key : 0; i < h->frames; i += SOFTMAX_BACKWARD_ROWS) {
+      size_t rows = gemm_min(SOFTMAX_BACKWARD_ROWS, h->frames - i);
+      struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows, SOFTMAX_BACKWARD_ROWS)};
       softmax_backward_tile(h, &t, w, packed, g);
     }
   }
@@ -344,8 +387,8 @@ static void softmax_step_head(const struct softmax_head *h, float *out) {
   for (size_t key = 0; key < h->frames; key += SOFTMAX_STEP_KEYS) {
     size_t keys = gemm_min(SOFTMAX_STEP_KEYS, h->frames - key);
     for (size_t j = 0; j < keys; j++)
-      s[j] = softmax_row_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld);
-    softmax_weigh_row(h, keys, keys, key == 0, s, &most, &sum, out);
+      s[j] = softmax_row_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld) * h->scale;
+    softmax_weigh_row(keys, keys, a->width, key == 0, s, &most, &sum, out);
     softmax_row_values(keys, a->width, s, h->v + key * a->value_ld, a->value_ld, out);
   }
   softmax_row_scale(a->width, 1 / sum, out);
