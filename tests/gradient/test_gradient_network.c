@@ -13,7 +13,7 @@
 
 enum { MAX_SEQUENCES = 4, MAX_LABELS = 8, SAMPLES = 6, INPUT_DIM = 3, SEED = 77 };
 
-enum { MIXED = LINNET_ATTENTION_KINDS }; /* a linear layer, then a softmax layer */
+#define MIXED LINNET_ATTENTION_KINDS /* a linear layer, then a softmax layer */
 
 struct network_case {
   const char *name;
