@@ -48,7 +48,7 @@
   .conv_backward = conv_backward_vec,                                                                                  \
   .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
-                [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec},                                            \
+                [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec,                                             \
                 [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \
                 [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec, .lstm_pack_size = lstm_pack_size_vec,  \

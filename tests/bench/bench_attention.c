@@ -1,7 +1,3 @@
-/* Attention of the paper's model, 6 heads of 32. Linear attention on one and four sequences of 1000 frames: GFLOP/s of
- * the products alone (4 width^2 a frame and head forward, 8 backward), and their share of the measured multiply-add
- * peak. Then every kind: microseconds a frame against the length. */
-#include "bench.h"
 /* Attention by kind, one sequence on one thread: GFLOP/s of the products alone, and their share of the measured
  * multiply-add peak. [--set KIND-PASS-FRAMESxHEADSxWIDTH] (the pass is forward, backward or both) measures one case,
  * [--kernels TABLE] one table. */
@@ -157,64 +153,9 @@ static int measure_set(const struct bench_options *o) {
   return 2;
 }
 
-/* --- all kinds ---------------------------------------------------------------------------------------------------- */
-
-enum { SHORTEST = 512, LONGEST = 16384 };
-
-static const struct {
-  enum linnet_attention_kind kind;
-  size_t rounds;
-} kinds[] = {{LINNET_ATTENTION_LINEAR, 0},    {LINNET_ATTENTION_CAUSAL_LINEAR, 0}, {LINNET_ATTENTION_SOFTMAX, 0},
-             {LINNET_ATTENTION_LSH, 1},       {LINNET_ATTENTION_LSH, 4},           {LINNET_ATTENTION_CAUSAL_SOFTMAX, 0},
-             {LINNET_ATTENTION_CAUSAL_LSH, 4}};
-
-static struct run length_create(const struct linnet_ops *ops, enum linnet_attention_kind kind, size_t rounds) {
-  struct test_random random = {1};
-  const size_t ld = 3 * HEADS * WIDTH;
-  struct run r = {.ops = ops,
-                  .attention = ops->attention[kind],
-                  .shape = {.heads = HEADS,
-                            .key_width = WIDTH,
-                            .width = WIDTH,
-                            .key_ld = ld,
-                            .value_ld = ld,
-                            .out_ld = HEADS * WIDTH,
-                            .chunk = 64,
-                            .lsh = {.rounds = rounds, .buckets = 64, .chunk = 32}},
-                  .qkv = bench_floats(&random, LONGEST * ld),
-                  .dqkv = bench_floats(&random, LONGEST * ld),
-                  .out = bench_floats(&random, LONGEST * HEADS * WIDTH),
-                  .dout = bench_floats(&random, LONGEST * HEADS * WIDTH)};
-  r.state = bench_alloc(r.attention->saved_bytes(&r.shape, LONGEST, 1));
-  r.work = bench_alloc(r.attention->work_bytes(&r.shape, LONGEST));
-  return r;
-}
-
-static void report_lengths(const struct linnet_ops *ops, enum linnet_attention_kind kind, size_t rounds) {
-  if (!ops->attention[kind])
-    return;
-  struct run r = length_create(ops, kind, rounds);
-  for (size_t frames = SHORTEST; frames <= LONGEST; frames *= 2) {
-    r.offsets[1] = frames;
-    r.pack = (struct linnet_pack){1, r.offsets};
-    double there = bench_time(forward, &r, 0.1) / (double)frames, back = bench_time(backward, &r, 0.1) / (double)frames;
-    printf("%-9s %-14s %zu rounds %6zu frames: forward %7.3f, backward %7.3f us/frame\n", ops->name,
-           linnet_attention_traits[kind].name, rounds, frames, there * 1e6, back * 1e6);
-  }
-  free(r.qkv), free(r.dqkv), free(r.out), free(r.dout), free(r.state), free(r.work);
-}
-
 int main(int argc, char **argv) {
   struct bench_options o = bench_parse(argc, argv);
   const struct linnet_ops *ops;
-  size_t i = 0;
-  for (; (ops = bench_table(argc, argv, i)); i++) {
-    printf("%-9s peak %.1f GFLOP/s\n", ops->name, bench_peak(ops->name) * 1e-9);
-    measure(ops);
-    for (size_t j = 0; j < sizeof kinds / sizeof *kinds; j++)
-      report_lengths(ops, kinds[j].kind, kinds[j].rounds);
-  }
-  return i == 0;
   if (o.set)
     return measure_set(&o);
   char *tables[] = {argv[0], "--kernels", (char *)o.kernels};

@@ -99,8 +99,6 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
   golden_open(&g, context, name);
   printf("%s\n", name);
   data_read(&data, &g, kind);
-  data_read(&data, &g);
-  data.kind = (enum linnet_attention_kind)kind;
   test_each_table(check_table);
   data_free(&data);
   golden_close(&g);

@@ -182,9 +182,12 @@ static void conv_backward(struct problem *p) {
 /* --- attention: q, k, v (or q, v where queries are keys) side by side as in the network, `variant` spare columns ----
  */
 
-static const struct shape attention_shapes[] = {{1, 1, 1, {1}, 0},        {1, 4, 1, {1, 1}, 0},
-                                                {1, 4, 3, {9, 1, 14}, 0}, {1, 5, 2, {2, 1, 6, 1}, 3},
-                                                {1, 2, 1, {70, 2}, 0},    {0}};
+#define ATTENTION_SHAPES                                                                                               \
+  {1, 1, 1, {1}, 0}, {1, 4, 1, {1, 1}, 0}, {1, 4, 3, {9, 1, 14}, 0}, {                                                 \
+    1, 5, 2, {2, 1, 6, 1}, 3                                                                                           \
+  }
+static const struct shape attention_shapes[] = {ATTENTION_SHAPES, {1, 2, 1, {70, 2}, 0}, {0}};
+static const struct shape lsh_shapes[] = {ATTENTION_SHAPES, {0}}; /* no query near the bound of two buckets */
 
 static size_t attention_maps(const struct problem *p) {
   return linnet_attention_traits[p->op->kind].shared_key ? 2 : 3;
@@ -402,33 +405,23 @@ static void gemm_backward(struct problem *p) {
 /* --- the check ------------------------------------------------------------------------------------------------------
  */
 
+#define ATTENTION attention_setup, attention_forward, attention_backward
+
 static const struct op table[] = {
     {"layernorm", layernorm_shapes, layernorm_setup, layernorm_forward, layernorm_backward, 0, {0}},
     {"activation", activation_shapes, activation_setup, activation_forward, activation_backward, 0, {0}},
     {"glu", glu_shapes, glu_setup, glu_forward, glu_backward, 0, {0}},
     {"dropout", dropout_shapes, dropout_setup, dropout_forward, dropout_backward, 0, {0}},
     {"conv", conv_shapes, conv_setup, conv_forward, conv_backward, 0, {0}},
-    {"linear", attention_shapes, attention_setup, attention_forward, attention_backward, LINNET_ATTENTION_LINEAR, {0}},
-    {"lsh",
-    {"softmax",
-     attention_shapes,
-     attention_setup,
-     attention_forward,
-     attention_backward,
-     LINNET_ATTENTION_LSH,
-     {.lsh = {.rounds = 3, .buckets = 4, .chunk = 4, .seed = 1}}},
+    {"linear", attention_shapes, ATTENTION, LINNET_ATTENTION_LINEAR, {0}},
+    {"softmax", attention_shapes, ATTENTION, LINNET_ATTENTION_SOFTMAX, {0}},
+    {"causal-softmax", attention_shapes, ATTENTION, LINNET_ATTENTION_CAUSAL_SOFTMAX, {0}},
+    {"lsh", lsh_shapes, ATTENTION, LINNET_ATTENTION_LSH, {.lsh = {.rounds = 3, .buckets = 4, .chunk = 4, .seed = 1}}},
     {"causal-lsh",
-     LINNET_ATTENTION_SOFTMAX,
-     {0}},
-    {"causal-softmax",
-     attention_shapes,
-     attention_setup,
-     attention_forward,
-     attention_backward,
+     lsh_shapes,
+     ATTENTION,
      LINNET_ATTENTION_CAUSAL_LSH,
      {.lsh = {.rounds = 2, .buckets = 2, .chunk = 3, .seed = 1}}},
-     LINNET_ATTENTION_CAUSAL_SOFTMAX,
-     {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
 };

@@ -333,6 +333,8 @@ static double test_linear_attention(const struct linnet_ops *ops, struct test_ra
 
 static double test_lsh_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, test_below(r, 2) ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_CAUSAL_LSH);
+}
+
 static double test_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, LINNET_ATTENTION_SOFTMAX);
 }

@@ -75,12 +75,6 @@ static struct linnet_corpus callbacks(struct corpus *c) {
 }
 
 static const char *const symbols[SYMBOLS] = {"<blk>", "A", "B", "C", "D"};
-static const char transformer[] =
-    "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
-    "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1}";
-static const char lsh[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"layers\": 2, \"feed_forward\": 32, "
-                          "\"norm\": \"pre\", \"convolution\": 3, \"stack\": 2, \"dropout\": 0.1, "
-                          "\"attention\": \"lsh\", \"lsh_rounds\": 2, \"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 #define TRANSFORMER                                                                                                    \
   "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"norm\": \"pre\", \"stack\": 2, "            \
   "\"dropout\": 0.1, "
@@ -90,13 +84,14 @@ static const char causal_softmax[] = TRANSFORMER "\"layers\": 2, \"attention\": 
 static const char mixed[] =
     TRANSFORMER "\"layers\": 9, \"attention\": [\"linear\", \"linear\", \"linear\", \"softmax\", \"linear\", "
                 "\"linear\", \"linear\", \"linear\", \"softmax\"]}";
+static const char lsh[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"attention\": \"lsh\", \"lsh_rounds\": 2, "
+                                      "\"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
 static const struct network {
   const char *config;
   unsigned epochs; /* in which it learns */
-} networks[] = {{transformer, 30}, {lsh, 30}, {blstm, 70}};
-} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30}, {blstm, 70}};
+} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30}, {lsh, 30}, {blstm, 70}};
 enum { NETWORKS = sizeof networks / sizeof *networks };
 static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
 
