@@ -4,6 +4,7 @@
 #define LINNET_LINNET_H
 
 #include <linnet/audio.h>
+#include <linnet/beam.h>
 #include <linnet/context.h>
 #include <linnet/decoder.h>
 #include <linnet/encoder.h>

@@ -1,0 +1,31 @@
+#include "decoder/beam_alignment.h"
+
+float linnet_token_confidence(const struct linnet_token *token) {
+  return (float)(token->posteriors / (double)(token->end - token->start));
+}
+
+uint32_t linnet_token_record(struct linnet_token *token, struct linnet_tree_pool *records) {
+  if (token->record == LINNET_TREE_NONE) {
+    token->record = linnet_tree_pool_take(records);
+    *linnet_record_at(records, token->record) =
+        (struct linnet_alignment_record){token->before, token->start, token->end, linnet_token_confidence(token)};
+  }
+  return token->record;
+}
+
+void linnet_tokens_start(struct linnet_token_pair *pair) {
+  pair->symbol = (struct linnet_token){.before = LINNET_TREE_NONE, .record = LINNET_TREE_NONE};
+  pair->blank = pair->symbol;
+  pair->blank.probability = 1;
+}
+
+void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame) {
+  token->posteriors += posterior;
+  token->end = frame + 1;
+  token->record = LINNET_TREE_NONE;
+}
+
+struct linnet_token linnet_token_enter(double posterior, uint32_t frame, uint32_t before) {
+  return (struct linnet_token){
+      .posteriors = posterior, .start = frame, .end = frame + 1, .before = before, .record = LINNET_TREE_NONE};
+}

@@ -1,0 +1,46 @@
+/* What a prefix's score has beside its acoustic probability: language model and insertion bonus. A slot holds the
+ * model's state after a prefix, and what each symbol would add there, asked of the model once at most. */
+#ifndef LINNET_BEAM_FUSION_H
+#define LINNET_BEAM_FUSION_H
+
+#include <linnet/beam.h>
+
+#include "base/base.h"
+
+struct linnet_fusion {
+  struct linnet_context *context;
+  const struct linnet_language_model *model; /* NULL: only the bonus, and all slots are 0 */
+  double weight, bonus;
+  double most;                   /* the largest factor of any symbol: exp(bonus) */
+  unsigned *tokens;              /* (symbols) */
+  size_t symbols, slots, stride; /* stride: bytes from one state to the next */
+  unsigned char *states;         /* (slots) */
+  double *factors;               /* (slots, symbols), -1 where the model was not asked yet */
+  uint32_t *free;                /* slots not in use, a stack */
+  size_t free_count;
+};
+
+/* Room for `slots` prefixes. A fusion of zeros may be destroyed. */
+enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct linnet_context *context,
+                                        const struct linnet_beam_settings *settings, size_t symbols, size_t slots);
+void linnet_fusion_destroy(struct linnet_fusion *fusion);
+
+/* Frees all slots and gives that of the empty prefix. */
+uint32_t linnet_fusion_start(struct linnet_fusion *fusion);
+
+/* exp(weight * log P_model(symbol | slot) + bonus), 0 for what the model finds impossible. */
+double linnet_fusion_factor(struct linnet_fusion *fusion, uint32_t slot, uint32_t symbol);
+
+/* A slot for the prefix longer by a symbol; adds its log P_model to *language. */
+uint32_t linnet_fusion_extend(struct linnet_fusion *fusion, uint32_t slot, uint32_t symbol, double *language);
+void linnet_fusion_release(struct linnet_fusion *fusion, uint32_t slot);
+
+/* log P_model(end of the sentence | slot). */
+double linnet_fusion_end(const struct linnet_fusion *fusion, uint32_t slot);
+
+/* weight * language + bonus * length; impossible is impossible, with weight 0, too. */
+double linnet_fusion_score(const struct linnet_fusion *fusion, double language, size_t length);
+
+size_t linnet_fusion_memory(const struct linnet_fusion *fusion);
+
+#endif
