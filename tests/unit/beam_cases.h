@@ -1,0 +1,93 @@
+/* What the tests of the prefix beam search share: random posteriors and a small language model. */
+#ifndef LINNET_BEAM_CASES_H
+#define LINNET_BEAM_CASES_H
+
+#include <linnet/beam.h>
+
+#include "test.h"
+
+/* Log-softmax of noise of this amplitude, (frames, symbols). */
+static inline void fill_posteriors(struct test_random *r, float *rows, size_t frames, size_t symbols,
+                                   double amplitude) {
+  for (size_t t = 0; t < frames; t++) {
+    float *row = rows + t * symbols;
+    double sum = 0;
+    for (size_t v = 0; v < symbols; v++) {
+      row[v] = (float)(amplitude * test_uniform(r));
+      sum += exp(row[v]);
+    }
+    for (size_t v = 0; v < symbols; v++)
+      row[v] -= (float)log(sum);
+  }
+}
+
+/* A bigram: a state is the last token, 0 at the beginning; symbol v is token v + 10. */
+enum { BIGRAM_SYMBOLS = 8, BIGRAM_OFFSET = 10 };
+
+struct bigram {
+  float score[BIGRAM_SYMBOLS][BIGRAM_SYMBOLS]; /* (last, next); next 0 is the end */
+};
+
+static inline void bigram_begin(const void *user, void *state) {
+  (void)user;
+  memset(state, 0, sizeof(uint32_t));
+}
+
+static inline float bigram_score(const void *user, const void *state, unsigned token, void *next) {
+  const struct bigram *bigram = user;
+  uint32_t last, now = token - BIGRAM_OFFSET;
+  memcpy(&last, state, sizeof last);
+  memcpy(next, &now, sizeof now);
+  return bigram->score[last][now];
+}
+
+static inline float bigram_finish(const void *user, const void *state) {
+  const struct bigram *bigram = user;
+  uint32_t last;
+  memcpy(&last, state, sizeof last);
+  return bigram->score[last][0];
+}
+
+/* Some successions are impossible. */
+static inline void fill_bigram(struct test_random *r, struct bigram *bigram) {
+  for (size_t i = 0; i < BIGRAM_SYMBOLS; i++)
+    for (size_t j = 0; j < BIGRAM_SYMBOLS; j++)
+      bigram->score[i][j] = test_below(r, 10) == 0 ? -INFINITY : (float)(2 * test_uniform(r) - 2);
+}
+
+static const unsigned bigram_tokens[BIGRAM_SYMBOLS] = {0, 11, 12, 13, 14, 15, 16, 17};
+
+static inline struct linnet_language_model bigram_model(const struct bigram *bigram) {
+  return (struct linnet_language_model){bigram, sizeof(uint32_t), bigram_begin, bigram_score, bigram_finish};
+}
+
+static inline void use_bigram(struct linnet_beam_settings *settings, const struct linnet_language_model *model) {
+  settings->model = model;
+  settings->tokens = bigram_tokens;
+  settings->model_weight = 0.7f;
+  settings->insertion_bonus = 0.4f;
+}
+
+/* Of a whole sequence, or of one without its end. */
+static inline double bigram_language(const struct bigram *bigram, const int *labels, size_t count, bool ended) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++)
+    sum += (double)bigram->score[i > 0 ? labels[i - 1] : 0][labels[i]];
+  return ended ? sum + (double)bigram->score[count > 0 ? labels[count - 1] : 0][0] : sum;
+}
+
+static inline bool same_labels(const struct linnet_hypothesis *h, const int *labels, size_t count) {
+  if (h->count != count)
+    return false;
+  for (size_t i = 0; i < count; i++)
+    if (h->segments[i].symbol != labels[i])
+      return false;
+  return true;
+}
+
+/* |a - b| relative to max(1, |b|); 0 for equal infinities. */
+static inline double beam_error(double a, double b) {
+  return a == b ? 0 : fabs(a - b) / fmax(1, fabs(b));
+}
+
+#endif
