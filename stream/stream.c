@@ -14,6 +14,8 @@ struct linnet_stream {
   struct linnet_fbank *fbank;
   struct linnet_encoder *encoder;
   struct linnet_greedy *greedy;
+  linnet_posterior_fn sink; /* may be NULL */
+  void *sink_user;
   float *features;         /* (frames, num_mel) */
   size_t frames, capacity; /* capacity in elements */
   uint64_t samples;
@@ -85,8 +87,14 @@ static void normalise(struct linnet_stream *s) {
 
 static int decode(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
-  (void)first;
-  return linnet_greedy_accept(s->greedy, log_posteriors, frames) != LINNET_OK;
+  if (linnet_greedy_accept(s->greedy, log_posteriors, frames) != LINNET_OK)
+    return 1;
+  return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
+}
+
+void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {
+  s->sink = sink;
+  s->sink_user = user;
 }
 
 enum linnet_status linnet_stream_finish(struct linnet_stream *s) {

@@ -11,6 +11,8 @@ static const struct subcommand {
   const char *summary;
 } subcommands[] = {
     {"transcribe", tool_transcribe, "turn audio files into phonemes"},
+    {"decode", tool_decode, "turn posteriors of any system into symbols"},
+    {"posteriors", tool_posteriors, "write log-posteriors of audio as Kaldi archives"},
     {"info", tool_info, "describe a model file"},
     {"features", tool_features, "write filterbank features of audio as Kaldi archives"},
     {"train", tool_train, "train a model"},

@@ -18,8 +18,10 @@ enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 typedef int (*tool_fn)(int argc, const char **argv);
 
 int tool_average(int argc, const char **argv);
+int tool_decode(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
 int tool_info(int argc, const char **argv);
+int tool_posteriors(int argc, const char **argv);
 int tool_score(int argc, const char **argv);
 int tool_train(int argc, const char **argv);
 int tool_transcribe(int argc, const char **argv);

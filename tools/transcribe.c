@@ -5,20 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <linnet/kaldi.h>
-#include <linnet/linnet.h>
-
+#include "beam_options.h"
 #include "default_model.h"
 #include "parallel.h"
+#include "recognise.h"
 #include "tool.h"
 
-enum { CHUNK = 1 << 16 }; /* samples read at once */
-
-static struct {
-  char *model, *format, *raw_format, *data, *output;
-  int channel, raw_channels;
-  double raw_rate;
-} options;
+static struct { char *model, *format, *data, *output; } options;
 
 /* One file's result, kept until all files before it were printed. */
 struct result {
@@ -28,12 +21,9 @@ struct result {
 
 struct job {
   const struct linnet_model *model;
-  const char **paths;                      /* (count), or NULL: */
-  const struct linnet_data_folder *folder; /* its utterances */
-  size_t count;
+  struct recognise_input input;
   bool json;
   FILE *output;
-  struct linnet_audio_settings audio;
   pthread_mutex_t mutex; /* protects what follows */
   struct result *results;
   size_t printed, failures;
@@ -43,97 +33,72 @@ struct job {
 
 /* --- one file ----------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream *stream, float *samples) {
-  for (;;) {
-    size_t count = 0;
-    enum linnet_status status = linnet_audio_read(audio, samples, CHUNK, &count);
-    if (count > 0 && (status == LINNET_OK || status == LINNET_END)) {
-      enum linnet_status accepted = linnet_stream_accept(stream, samples, count);
-      if (accepted != LINNET_OK)
-        return accepted;
-    }
-    if (status != LINNET_OK)
-      return status == LINNET_END ? LINNET_OK : status;
+/* What was recognised: greedily, or by a beam search, which may have several hypotheses. */
+struct recognised {
+  const char *name;
+  const struct linnet_stream *stream;
+  struct linnet_beam *beam; /* NULL: greedy */
+};
+
+/* Hypothesis `index`; greedy decoding has one, without scores. */
+static bool hypothesis_at(const struct recognised *r, size_t index, struct linnet_hypothesis *h) {
+  if (r->beam)
+    return linnet_beam_hypothesis(r->beam, index, h) == LINNET_OK;
+  *h = (struct linnet_hypothesis){0};
+  h->segments = linnet_stream_segments(r->stream, &h->count);
+  return true;
+}
+
+static const char *symbol_name(const void *user, int symbol) {
+  return linnet_model_symbol(user, symbol);
+}
+
+/* "AH N D", with the name in front where there are several files, or for a data folder: then it is a Kaldi text. Of
+ * several hypotheses each has a line, with its rank behind the name. */
+static bool write_text(const struct job *job, const struct recognised *r, FILE *out) {
+  struct linnet_hypothesis h;
+  size_t count = r->beam ? beam_options_count(r->beam) : 1;
+  bool named = job->input.folder || job->input.count > 1 || beam_options_nbest();
+  for (size_t i = 0; i < count; i++) {
+    if (!hypothesis_at(r, i, &h))
+      return false;
+    if (named)
+      fprintf(out, "%s", r->name);
+    if (beam_options_nbest())
+      fprintf(out, "-%zu", i + 1);
+    if (named)
+      fputc(job->input.folder ? ' ' : '\t', out);
+    beam_options_write_symbols(out, &h, symbol_name, job->model);
+    fputc('\n', out);
   }
+  return true;
 }
 
-static enum linnet_status feed_file(struct linnet_context *context, const struct job *job, const char *path,
-                                    struct linnet_stream *stream) {
-  struct linnet_audio *audio = NULL;
-  float *samples = malloc(CHUNK * sizeof *samples);
-  enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
-  if (status == LINNET_OK)
-    status = linnet_audio_open(context, path, &job->audio, &audio);
-  if (status == LINNET_OK)
-    status = feed(audio, stream, samples);
-  linnet_audio_destroy(audio);
-  free(samples);
-  return status;
-}
-
-static enum linnet_status feed_utterance(struct linnet_context *context, const struct job *job, size_t utterance,
-                                         struct linnet_stream *stream) {
-  float *samples = NULL;
-  size_t count = 0;
-  enum linnet_status status = linnet_data_folder_audio(job->folder, context, utterance, &job->audio, &samples, &count);
-  if (status == LINNET_OK)
-    status = linnet_stream_accept(stream, samples, count);
-  linnet_audio_release(context, samples);
-  return status;
-}
-
-static const char *item_name(const struct job *job, size_t item) {
-  return job->folder ? linnet_data_folder_id(job->folder, item) : job->paths[item];
-}
-
-static enum linnet_status recognise(struct linnet_context *context, const struct job *job, size_t item,
-                                    struct linnet_stream *stream) {
-  enum linnet_status status =
-      job->folder ? feed_utterance(context, job, item, stream) : feed_file(context, job, job->paths[item], stream);
-  return status == LINNET_OK ? linnet_stream_finish(stream) : status;
-}
-
-/* "AH N D", with the name in front where there are several files, or for a data folder: then it is a Kaldi text. */
-static char *format_text(const struct job *job, const char *name, const struct linnet_stream *stream) {
-  size_t count = 0, bytes = 0;
+static char *format_text(const struct job *job, const struct recognised *r) {
+  size_t bytes = 0;
   char *line = NULL;
-  const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
   FILE *out = open_memstream(&line, &bytes);
   if (!out)
     return NULL;
-  if (job->folder)
-    fprintf(out, "%s ", name);
-  else if (job->count > 1)
-    fprintf(out, "%s\t", name);
-  for (size_t i = 0; i < count; i++)
-    fprintf(out, "%s%s", i > 0 ? " " : "", linnet_model_symbol(job->model, segments[i].symbol));
-  fputc('\n', out);
-  return fclose(out) == 0 ? line : (free(line), NULL);
+  bool good = write_text(job, r, out);
+  return fclose(out) == 0 && good ? line : (free(line), NULL);
 }
 
-static json_t *segment_object(const struct job *job, const struct linnet_stream *stream,
-                              const struct linnet_segment *segment) {
-  double frame = linnet_stream_frame_seconds(stream);
-  return json_pack("{s:s, s:f, s:f, s:f}", "symbol", linnet_model_symbol(job->model, segment->symbol), "start",
-                   (double)segment->start * frame, "end", (double)segment->end * frame, "confidence",
-                   (double)segment->confidence);
-}
-
-/* {"file" (or "utterance"): ..., "seconds": ..., "phones": [{"symbol", "start", "end", "confidence"}, ...]} */
-static char *format_json(const struct job *job, const char *name, const struct linnet_stream *stream) {
-  size_t count = 0;
-  const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
-  json_t *phones = json_array();
-  for (size_t i = 0; i < count; i++)
-    json_array_append_new(phones, segment_object(job, stream, &segments[i]));
-  json_t *object = json_pack("{s:s, s:f, s:o}", job->folder ? "utterance" : "file", name, "seconds",
-                             linnet_stream_seconds(stream), "phones", phones);
-  char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+/* {"file" (or "utterance"): ..., "seconds": ..., "phones": [{"symbol", "start", "end", "confidence"}, ...]}, and with
+ * --nbest "hypotheses": [{"score", "acoustic", "language", "phones"}, ...]. */
+static char *format_json(const struct job *job, const struct recognised *r) {
+  struct linnet_hypothesis h;
+  double frame = linnet_stream_frame_seconds(r->stream);
+  if (!hypothesis_at(r, 0, &h))
+    return NULL;
+  json_t *object =
+      json_pack("{s:s, s:f, s:o}", job->input.folder ? "utterance" : "file", r->name, "seconds",
+                linnet_stream_seconds(r->stream), "phones", beam_options_segments(&h, symbol_name, job->model, frame));
+  if (object && r->beam && beam_options_nbest())
+    json_object_set_new(object, "hypotheses",
+                        beam_options_hypotheses(r->beam, "phones", symbol_name, job->model, frame));
+  char *line = beam_options_json_line(object);
   json_decref(object);
-  char *line = text ? malloc(strlen(text) + 2) : NULL;
-  if (line)
-    strcat(strcpy(line, text), "\n");
-  free(text);
   return line;
 }
 
@@ -141,7 +106,7 @@ static char *format_json(const struct job *job, const char *name, const struct l
 
 /* Prints the lines that are next in the order of the command line. */
 static void print_ready(struct job *job) {
-  while (job->printed < job->count && job->results[job->printed].done) {
+  while (job->printed < job->input.count && job->results[job->printed].done) {
     struct result *result = &job->results[job->printed++];
     if (result->line)
       fputs(result->line, job->output);
@@ -161,26 +126,48 @@ static void finish_item(struct job *job, size_t item, char *line, double seconds
   pthread_mutex_unlock(&job->mutex);
 }
 
+static int search_frames(void *beam, const float *log_posteriors, size_t first, size_t frames) {
+  (void)first;
+  return linnet_beam_accept(beam, log_posteriors, frames) != LINNET_OK;
+}
+
+/* A beam search that gets the stream's posteriors. */
+static enum linnet_status search_along(struct linnet_context *context, const struct linnet_model *model,
+                                       struct linnet_stream *stream, struct linnet_beam **beam) {
+  struct linnet_beam_settings settings;
+  beam_options_settings(&settings);
+  enum linnet_status status = linnet_beam_create(context, linnet_model_num_symbols(model), &settings, beam);
+  if (status == LINNET_OK)
+    linnet_stream_set_sink(stream, search_frames, *beam);
+  return status;
+}
+
 static int transcribe_item(void *user, size_t item, unsigned worker, struct linnet_context *context) {
   struct job *job = user;
-  const char *name = item_name(job, item);
   char *line = NULL;
   double seconds = 0;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
   struct linnet_stream *stream = NULL;
+  struct linnet_beam *beam = NULL;
   enum linnet_status status = linnet_stream_create(context, job->model, &stream);
   (void)worker;
+  if (status == LINNET_OK && beam_options_given())
+    status = search_along(context, job->model, stream, &beam);
   if (status == LINNET_OK)
-    status = recognise(context, job, item, stream);
+    status = recognise(context, &job->input, item, stream);
+  if (status == LINNET_OK && beam)
+    status = linnet_beam_finish(beam);
   if (status == LINNET_OK) {
-    line = job->json ? format_json(job, name, stream) : format_text(job, name, stream);
+    struct recognised recognised = {recognise_name(&job->input, item), stream, beam};
+    line = job->json ? format_json(job, &recognised) : format_text(job, &recognised);
     seconds = linnet_stream_seconds(stream);
     if (!line)
-      tool_fail("%s: cannot print the result: its name is not UTF-8, or out of memory", name);
+      tool_fail("%s: cannot print the result: its name is not UTF-8, or out of memory", recognised.name);
   } else {
     tool_fail_context(context);
   }
+  linnet_beam_destroy(beam);
   linnet_stream_destroy(stream);
   finish_item(job, item, line, seconds);
   return 0;
@@ -191,21 +178,21 @@ static int report(const struct job *job, int result, double seconds) {
     return TOOL_INTERRUPTED;
   if (result != 0)
     return tool_fail("cannot start threads");
-  if (job->count > 1 && job->seconds > 0)
-    fprintf(stderr, "%zu files, %.1f s of audio in %.2f s (real-time factor %.4f)\n", job->count - job->failures,
+  if (job->input.count > 1 && job->seconds > 0)
+    fprintf(stderr, "%zu files, %.1f s of audio in %.2f s (real-time factor %.4f)\n", job->input.count - job->failures,
             job->seconds, seconds, seconds / job->seconds);
-  return job->failures > 0 ? tool_fail("%zu of %zu files failed", job->failures, job->count) : TOOL_OK;
+  return job->failures > 0 ? tool_fail("%zu of %zu files failed", job->failures, job->input.count) : TOOL_OK;
 }
 
 static int transcribe_all(struct linnet_context *context, struct job *job) {
-  job->results = calloc(job->count, sizeof *job->results);
+  job->results = calloc(job->input.count, sizeof *job->results);
   if (!job->results)
-    return tool_fail("out of memory for %zu files", job->count);
+    return tool_fail("out of memory for %zu files", job->input.count);
   pthread_mutex_init(&job->mutex, NULL);
   tool_catch_interrupt();
   double started = tool_clock();
-  tool_progress_start(&job->progress, "transcribing", "files", (double)job->count);
-  int result = tool_parallel(context, job->count, transcribe_item, job);
+  tool_progress_start(&job->progress, "transcribing", "files", (double)job->input.count);
+  int result = tool_parallel(context, job->input.count, transcribe_item, job);
   tool_progress_finish(&job->progress);
   pthread_mutex_destroy(&job->mutex);
   free(job->results);
@@ -214,26 +201,9 @@ static int transcribe_all(struct linnet_context *context, struct job *job) {
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static const struct {
-  const char *name;
-  enum linnet_sample_format format;
-} raw_formats[] = {{"s16le", LINNET_SAMPLE_S16LE}, {"s16be", LINNET_SAMPLE_S16BE}, {"s24le", LINNET_SAMPLE_S24LE},
-                   {"s32le", LINNET_SAMPLE_S32LE}, {"f32le", LINNET_SAMPLE_F32LE}, {"u8", LINNET_SAMPLE_U8},
-                   {"ulaw", LINNET_SAMPLE_ULAW},   {"alaw", LINNET_SAMPLE_ALAW}};
-
 static bool read_options(struct job *job) {
-  linnet_audio_settings_default(&job->audio);
-  job->audio.sample_rate = linnet_model_features(job->model)->fbank.sample_rate;
-  job->audio.channel = options.channel;
-  job->audio.raw_rate = options.raw_rate;
-  job->audio.raw_channels = options.raw_channels;
-  for (size_t i = 0; options.raw_format && i < sizeof raw_formats / sizeof *raw_formats; i++)
-    if (strcmp(options.raw_format, raw_formats[i].name) == 0)
-      job->audio.raw_format = raw_formats[i].format;
-  if (options.raw_format && job->audio.raw_format == LINNET_SAMPLE_NONE) {
-    tool_fail("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
+  if (!recognise_audio(job->model, &job->input.audio) || !beam_options_check())
     return false;
-  }
   job->json = strcmp(options.format, "json") == 0;
   if (!job->json && strcmp(options.format, "text") != 0) {
     tool_fail("--format %s: not one of text, json", options.format);
@@ -266,9 +236,9 @@ static int run(struct linnet_context *context, const char *model_path, const cha
       (options.data && linnet_data_folder_open(context, options.data, &folder) != LINNET_OK)) {
     code = tool_fail_context(context);
   } else {
-    struct job job = {.model = model, .paths = paths, .folder = folder, .count = count};
+    struct job job = {.model = model, .input = {.paths = paths, .folder = folder, .count = count}};
     if (folder)
-      job.count = linnet_data_folder_count(folder);
+      job.input.count = linnet_data_folder_count(folder);
     code = transcribe_to_output(context, &job);
   }
   linnet_data_folder_destroy(folder);
@@ -279,9 +249,6 @@ static int run(struct linnet_context *context, const char *model_path, const cha
 int tool_transcribe(int argc, const char **argv) {
   options.format = "text";
   options.output = "-";
-  options.channel = LINNET_CHANNEL_MIX;
-  options.raw_rate = 16000;
-  options.raw_channels = 1;
   const struct poptOption table[] = {
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default) or json: one object per line, with times",
@@ -289,11 +256,8 @@ int tool_transcribe(int argc, const char **argv) {
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
       {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder",
        "DIR"},
-      {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
-      {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-       "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
-      {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (default 16000)", "HZ"},
-      {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (default 1)", "N"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognise_audio_options, 0, "Audio:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);

@@ -37,7 +37,11 @@ LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream,
 /* Says that the utterance is complete and decodes it. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
 
-/* The decoded segments, in output frames; valid until the next call on the stream. */
+/* Also hands the log-posteriors of each utterance to `sink`, for a decoder of the caller's or to keep them; see
+ * encoder.h. NULL ends that. */
+LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
+
+/* The decoded segments (greedy), in output frames; valid until the next call on the stream. */
 LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
 
 /* Seconds per output frame: segment times are start * this to end * this. */

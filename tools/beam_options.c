@@ -1,0 +1,104 @@
+#include "beam_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+  int beam, nbest, top_symbols;
+  double symbol_threshold, score_threshold, insertion_bonus;
+} options = {.beam = -1, .nbest = 1, .symbol_threshold = INFINITY, .score_threshold = INFINITY};
+
+struct poptOption beam_options_table[] = {
+    {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "prefixes kept (50)", "N"},
+    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "hypotheses to write (1)", "N"},
+    {"top-symbols", 0, POPT_ARG_INT, &options.top_symbols, 0, "a frame appends only its most probable ones (0: all)",
+     "N"},
+    {"symbol-threshold", 0, POPT_ARG_DOUBLE, &options.symbol_threshold, 0,
+     "nor any so far below its best, in natural logarithms (inf)", "X"},
+    {"score-threshold", 0, POPT_ARG_DOUBLE, &options.score_threshold, 0,
+     "prefixes so far below the best are dropped (inf)", "X"},
+    {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0, "added to the score for each symbol (0)", "X"},
+    POPT_TABLEEND};
+
+bool beam_options_check(void) {
+  if (options.beam != -1 && (options.beam < 1 || options.beam > LINNET_BEAM_MAX))
+    return tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX), false;
+  if (options.nbest < 1)
+    return tool_usage("--nbest %d: must be at least 1", options.nbest), false;
+  if (options.top_symbols < 0)
+    return tool_usage("--top-symbols %d: must be at least 0", options.top_symbols), false;
+  if (!(options.symbol_threshold >= 0) || !(options.score_threshold >= 0))
+    return tool_usage("--symbol-threshold and --score-threshold must be at least 0"), false;
+  if (!(fabs(options.insertion_bonus) <= 100))
+    return tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus), false;
+  return true;
+}
+
+bool beam_options_given(void) {
+  return options.beam != -1 || options.nbest > 1 || options.insertion_bonus != 0;
+}
+
+bool beam_options_nbest(void) {
+  return options.nbest > 1;
+}
+
+/* As many prefixes as hypotheses are wanted, at least. */
+void beam_options_settings(struct linnet_beam_settings *settings) {
+  linnet_beam_settings_default(settings);
+  if (options.beam != -1)
+    settings->beam = (size_t)options.beam;
+  else if ((size_t)options.nbest > settings->beam)
+    settings->beam = options.nbest < LINNET_BEAM_MAX ? (size_t)options.nbest : LINNET_BEAM_MAX;
+  settings->top_symbols = (size_t)options.top_symbols;
+  settings->symbol_threshold = (float)options.symbol_threshold;
+  settings->score_threshold = (float)options.score_threshold;
+  settings->insertion_bonus = (float)options.insertion_bonus;
+}
+
+size_t beam_options_count(const struct linnet_beam *beam) {
+  size_t count = linnet_beam_count(beam);
+  return count < (size_t)options.nbest ? count : (size_t)options.nbest;
+}
+
+void beam_options_write_symbols(FILE *out, const struct linnet_hypothesis *h, beam_symbol_fn name, const void *user) {
+  for (size_t i = 0; i < h->count; i++)
+    fprintf(out, "%s%s", i > 0 ? " " : "", name(user, h->segments[i].symbol));
+}
+
+json_t *beam_options_segments(const struct linnet_hypothesis *h, beam_symbol_fn name, const void *user, double frame) {
+  json_t *array = json_array();
+  for (size_t i = 0; i < h->count; i++) {
+    const struct linnet_segment *segment = &h->segments[i];
+    json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:f}", "symbol", name(user, segment->symbol), "start",
+                                           (double)segment->start * frame, "end", (double)segment->end * frame,
+                                           "confidence", (double)segment->confidence));
+  }
+  return array;
+}
+
+/* JSON has no infinities. */
+static json_t *number(double x) {
+  return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *beam_options_hypotheses(struct linnet_beam *beam, const char *key, beam_symbol_fn name, const void *user,
+                                double frame) {
+  json_t *array = json_array();
+  struct linnet_hypothesis h;
+  size_t count = beam_options_count(beam);
+  for (size_t i = 0; i < count && linnet_beam_hypothesis(beam, i, &h) == LINNET_OK; i++)
+    json_array_append_new(array,
+                          json_pack("{s:o, s:o, s:o, s:o}", "score", number(h.score), "acoustic", number(h.acoustic),
+                                    "language", number(h.language), key, beam_options_segments(&h, name, user, frame)));
+  return array;
+}
+
+char *beam_options_json_line(const json_t *object) {
+  char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
+  char *line = text ? malloc(strlen(text) + 2) : NULL;
+  if (line)
+    strcat(strcpy(line, text), "\n");
+  free(text);
+  return line;
+}

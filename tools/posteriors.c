@@ -1,0 +1,224 @@
+/* linnet posteriors: log-posteriors of audio as Kaldi archives, for `linnet decode` and other decoders; divided by
+ * label priors, as WFST decoders of Kaldi and EESEN want them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "default_model.h"
+#include "recognise.h"
+
+/* A symbol never seen is as probable as this, so that nothing is divided by 0. */
+#define LEAST_PRIOR 1e-8
+
+static struct {
+  char *model, *data, *ark, *scp, *priors, *estimate;
+  double prior_scale;
+  int text;
+} options = {.prior_scale = 1};
+
+struct posteriors {
+  const struct linnet_model *model;
+  struct recognise_input input;
+  struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
+  size_t symbols;
+  float *log_priors;                   /* (symbols), scaled: what is subtracted */
+  double *sums;                        /* (symbols): of the posteriors, over all frames */
+  float *values;                       /* (frames, symbols) of one utterance */
+  size_t frames, capacity, all_frames; /* capacity in frames */
+};
+
+/* --- one utterance ------------------------------------------------------------------------------------------------ */
+
+static bool make_room(struct posteriors *p, size_t frames) {
+  if (p->frames + frames <= p->capacity)
+    return true;
+  size_t capacity = 2 * p->capacity + frames;
+  float *grown = realloc(p->values, capacity * p->symbols * sizeof *grown);
+  if (!grown)
+    return false;
+  p->values = grown;
+  p->capacity = capacity;
+  return true;
+}
+
+/* Sums posteriors, then divides them by the priors. */
+static int take(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct posteriors *p = user;
+  (void)first;
+  if (!make_room(p, frames))
+    return tool_fail("out of memory for %zu frames", p->frames + frames);
+  float *to = p->values + p->frames * p->symbols;
+  for (size_t i = 0; i < frames * p->symbols; i++) {
+    p->sums[i % p->symbols] += exp((double)log_posteriors[i]);
+    to[i] = log_posteriors[i] - p->log_priors[i % p->symbols];
+  }
+  p->frames += frames;
+  return 0;
+}
+
+/* False if the writing failed; utterances that fail are named and left out. */
+static bool process(struct linnet_context *context, struct posteriors *p, size_t item, struct linnet_stream *stream,
+                    size_t *failures) {
+  const char *name = recognise_name(&p->input, item);
+  p->frames = 0;
+  linnet_stream_reset(stream);
+  if (recognise(context, &p->input, item, stream) != LINNET_OK) {
+    tool_fail_context(context);
+    (*failures)++;
+    return true;
+  }
+  p->all_frames += p->frames;
+  if (!p->writer || linnet_ark_write(p->writer, name, p->values, p->frames, p->symbols) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+/* Kaldi's text of a vector: mean posteriors. */
+static int write_priors(const struct posteriors *p) {
+  struct tool_output output;
+  if (!tool_output_open(&output, options.estimate))
+    return TOOL_FAILURE;
+  fputs(" [", output.stream);
+  for (size_t v = 0; v < p->symbols; v++)
+    fprintf(output.stream, " %.9g", p->sums[v] / (double)p->all_frames);
+  fputs(" ]\n", output.stream);
+  return tool_output_commit(&output) ? TOOL_OK : TOOL_FAILURE;
+}
+
+static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
+  if (p->all_frames == 0)
+    return tool_fail("none of %zu utterances could be used", p->input.count);
+  if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
+    return tool_fail_context(context);
+  if (options.estimate && write_priors(p) != TOOL_OK)
+    return TOOL_FAILURE;
+  fprintf(stderr, "%zu utterances, %zu frames\n", p->input.count - failures, p->all_frames);
+  return failures > 0 ? tool_fail("%zu of %zu utterances failed", failures, p->input.count) : TOOL_OK;
+}
+
+static int process_all(struct linnet_context *context, struct posteriors *p) {
+  struct linnet_stream *stream = NULL;
+  struct tool_progress progress;
+  size_t failures = 0;
+  bool good = true;
+  if (linnet_stream_create(context, p->model, &stream) != LINNET_OK)
+    return tool_fail_context(context);
+  linnet_stream_set_sink(stream, take, p);
+  tool_catch_interrupt();
+  tool_progress_start(&progress, "posteriors", "utterances", (double)p->input.count);
+  for (size_t i = 0; i < p->input.count && good && !tool_interrupted(); i++) {
+    good = process(context, p, i, stream, &failures);
+    tool_progress_add(&progress, 1);
+  }
+  tool_progress_finish(&progress);
+  linnet_stream_destroy(stream);
+  return tool_interrupted() ? TOOL_INTERRUPTED : good ? finish(context, p, failures) : TOOL_FAILURE;
+}
+
+/* --- priors ------------------------------------------------------------------------------------------------------- */
+
+/* A vector of probabilities or counts becomes scaled log-probabilities. */
+static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
+  double sum = 0;
+  if (priors->rows != 1 || priors->cols != p->symbols)
+    return tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors,
+                     priors->rows, priors->cols, p->symbols),
+           false;
+  for (size_t v = 0; v < p->symbols; v++)
+    sum += priors->values[v] >= 0 ? (double)priors->values[v] : (double)NAN;
+  if (!(sum > 0) || !isfinite(sum))
+    return tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors), false;
+  for (size_t v = 0; v < p->symbols; v++)
+    p->log_priors[v] = (float)(options.prior_scale * log(fmax((double)priors->values[v] / sum, LEAST_PRIOR)));
+  return true;
+}
+
+static bool read_priors(struct linnet_context *context, struct posteriors *p) {
+  struct linnet_matrix priors = {0};
+  if (!options.priors)
+    return true;
+  if (linnet_matrix_read(context, options.priors, &priors) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  bool good = take_priors(p, &priors);
+  linnet_matrix_release(context, &priors);
+  return good;
+}
+
+/* --- command line ------------------------------------------------------------------------------------------------- */
+
+static int run_job(struct linnet_context *context, struct posteriors *p) {
+  p->symbols = (size_t)linnet_model_num_symbols(p->model);
+  p->log_priors = calloc(p->symbols, sizeof *p->log_priors);
+  p->sums = calloc(p->symbols, sizeof *p->sums);
+  if (!p->log_priors || !p->sums)
+    return tool_fail("out of memory for %zu symbols", p->symbols);
+  if (!recognise_audio(p->model, &p->input.audio))
+    return TOOL_USAGE;
+  if (!read_priors(context, p))
+    return TOOL_FAILURE;
+  if (options.ark &&
+      linnet_ark_writer_create(context, options.ark, options.scp, options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT,
+                               &p->writer) != LINNET_OK)
+    return tool_fail_context(context);
+  return process_all(context, p);
+}
+
+static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+  struct linnet_model *model = NULL;
+  struct linnet_data_folder *folder = NULL;
+  struct posteriors p = {.input = {.paths = paths, .count = count}};
+  int code = TOOL_FAILURE;
+  if (!options.ark && !options.estimate)
+    return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
+      (options.data && linnet_data_folder_open(context, options.data, &folder) != LINNET_OK)) {
+    code = tool_fail_context(context);
+  } else {
+    p.model = model;
+    p.input.folder = folder;
+    if (folder)
+      p.input.count = linnet_data_folder_count(folder);
+    code = run_job(context, &p);
+  }
+  linnet_ark_writer_destroy(p.writer);
+  free(p.log_priors);
+  free(p.sums);
+  free(p.values);
+  linnet_data_folder_destroy(folder);
+  linnet_model_destroy(model);
+  return code;
+}
+
+int tool_posteriors(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder",
+       "DIR"},
+      {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write", "FILE"},
+      {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
+      {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
+      {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
+       "divide by these: a vector of probabilities or counts, the blank first", "FILE"},
+      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (1)", "X"},
+      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be such priors",
+       "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognise_audio_options, 0, "Audio:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
+  size_t count = 0;
+  const char **paths =
+      parsed ? tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, &count) : NULL;
+  struct linnet_context *context = paths ? tool_context() : NULL;
+  char *model = context ? tool_find_model(options.model) : NULL;
+  int code = model ? run(context, model, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;
+  free(model);
+  linnet_context_destroy(context);
+  poptFreeContext(parsed);
+  return code;
+}
