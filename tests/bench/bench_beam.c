@@ -1,10 +1,10 @@
 /* Prefix beam search without a language model, T = 800, V = 42: milliseconds an utterance, bytes a hypothesis.
  *
- *   bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE]
+ *   bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE] [--read FILE --symbols V]
  *
  * "peaked" are posteriors like those of a trained model: 80 symbols, each a peak of one to three frames between blanks,
  * one in five with a rival; "random" are softmaxes of noise, the worst case. --write stores them as raw float32 for a
- * peer. The hypotheses are printed with --json. */
+ * peer, --read takes others from such a file. The best hypothesis is printed with --json. */
 #include <linnet/beam.h>
 
 #include "bench.h"
@@ -51,15 +51,22 @@ static float *make_posteriors(const struct kind *kind) {
   return logits;
 }
 
+/* Log-posteriors (frames, symbols). */
+struct posteriors {
+  const char *name;
+  float *values;
+  size_t frames, symbols;
+};
+
 struct run {
   struct linnet_beam *beam;
-  const float *posteriors;
+  const struct posteriors *posteriors;
 };
 
 static void body(void *user) {
   struct run *r = user;
   linnet_beam_reset(r->beam);
-  linnet_beam_accept(r->beam, r->posteriors, FRAMES);
+  linnet_beam_accept(r->beam, r->posteriors->values, r->posteriors->frames);
   linnet_beam_finish(r->beam);
 }
 
@@ -72,29 +79,29 @@ static void print_symbols(struct linnet_beam *beam) {
   printf("]");
 }
 
-static void measure(struct linnet_context *context, const struct kind *kind, const float *posteriors, size_t width,
-                    bool json) {
+static void measure(struct linnet_context *context, const struct posteriors *posteriors, size_t width, bool json) {
   struct linnet_beam_settings settings;
   struct run r = {.posteriors = posteriors};
   linnet_beam_settings_default(&settings);
   settings.beam = width;
-  REQUIRE(linnet_beam_create(context, SYMBOLS, &settings, &r.beam) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_beam_create(context, (int)posteriors->symbols, &settings, &r.beam) == LINNET_OK, "%s",
+          linnet_context_error(context));
   double seconds = bench_time(body, &r, 0.3), bytes = (double)linnet_beam_memory(r.beam) / (double)width;
   if (json) {
-    printf("{\"kind\": \"%s\", \"beam\": %zu, \"ms\": %.4f, \"bytes\": %.0f, ", kind->name, width, seconds * 1e3,
+    printf("{\"kind\": \"%s\", \"beam\": %zu, \"ms\": %.4f, \"bytes\": %.0f, ", posteriors->name, width, seconds * 1e3,
            bytes);
     print_symbols(r.beam);
     printf("}\n");
   } else {
-    printf("%-7s beam %4zu  %8.3f ms  %9.0f frames/s  %6.0f bytes a hypothesis\n", kind->name, width, seconds * 1e3,
-           FRAMES / seconds, bytes);
+    printf("%-7s beam %4zu  %8.3f ms  %9.0f frames/s  %6.0f bytes a hypothesis\n", posteriors->name, width,
+           seconds * 1e3, (double)posteriors->frames / seconds, bytes);
   }
   linnet_beam_destroy(r.beam);
 }
 
 struct arguments {
-  const char *kind, *write;
-  size_t beam;
+  const char *kind, *write, *read;
+  size_t beam, symbols;
   bool json;
 };
 
@@ -109,13 +116,17 @@ static bool parse(int argc, char **argv, struct arguments *a) {
       a->kind = value;
     else if (value && strcmp(argv[i], "--write") == 0)
       a->write = value;
+    else if (value && strcmp(argv[i], "--read") == 0)
+      a->read = value;
     else if (value && strcmp(argv[i], "--beam") == 0)
       a->beam = strtoul(value, NULL, 10);
+    else if (value && strcmp(argv[i], "--symbols") == 0)
+      a->symbols = strtoul(value, NULL, 10);
     else
       return false;
     i++;
   }
-  return true;
+  return !a->read || a->symbols > 0;
 }
 
 static void write_floats(const char *path, const float *values, size_t count) {
@@ -123,24 +134,43 @@ static void write_floats(const char *path, const float *values, size_t count) {
   REQUIRE(file && fwrite(values, sizeof *values, count, file) == count && fclose(file) == 0, "%s", path);
 }
 
+static struct posteriors read_posteriors(const char *path, size_t symbols) {
+  enum { MOST_FLOATS = 1 << 26 };
+  float *values = bench_alloc(MOST_FLOATS * sizeof *values);
+  FILE *file = fopen(path, "rb");
+  REQUIRE(file, "%s", path);
+  size_t count = fread(values, sizeof *values, MOST_FLOATS, file);
+  fclose(file);
+  return (struct posteriors){"read", values, count / symbols, symbols};
+}
+
+static void measure_beams(struct linnet_context *context, const struct posteriors *posteriors,
+                          const struct arguments *a) {
+  if (a->write)
+    write_floats(a->write, posteriors->values, posteriors->frames * posteriors->symbols);
+  for (size_t i = 0; i < sizeof beams / sizeof *beams; i++)
+    if (a->beam == 0 || i == 0)
+      measure(context, posteriors, a->beam > 0 ? a->beam : beams[i], a->json);
+  free(posteriors->values);
+}
+
 int main(int argc, char **argv) {
   struct arguments a = {0};
   if (!parse(argc, argv, &a)) {
-    fprintf(stderr, "usage: bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE]\n");
+    fprintf(stderr, "usage: bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE] "
+                    "[--read FILE --symbols V]\n");
     return 2;
   }
   struct linnet_context *context = test_context();
-  for (size_t k = 0; k < KINDS; k++) {
-    if (a.kind && strcmp(a.kind, kinds[k].name) != 0)
-      continue;
-    float *posteriors = make_posteriors(&kinds[k]);
-    if (a.write)
-      write_floats(a.write, posteriors, (size_t)FRAMES * SYMBOLS);
-    for (size_t i = 0; i < sizeof beams / sizeof *beams; i++)
-      if (a.beam == 0 || i == 0)
-        measure(context, &kinds[k], posteriors, a.beam > 0 ? a.beam : beams[i], a.json);
-    free(posteriors);
+  if (a.read) {
+    struct posteriors posteriors = read_posteriors(a.read, a.symbols);
+    measure_beams(context, &posteriors, &a);
   }
+  for (size_t k = 0; k < KINDS && !a.read; k++)
+    if (!a.kind || strcmp(a.kind, kinds[k].name) == 0) {
+      struct posteriors posteriors = {kinds[k].name, make_posteriors(&kinds[k]), FRAMES, SYMBOLS};
+      measure_beams(context, &posteriors, &a);
+    }
   linnet_context_destroy(context);
   return 0;
 }
