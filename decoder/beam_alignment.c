@@ -18,14 +18,3 @@ void linnet_tokens_start(struct linnet_token_pair *pair) {
   pair->blank = pair->symbol;
   pair->blank.probability = 1;
 }
-
-void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame) {
-  token->posteriors += posterior;
-  token->end = frame + 1;
-  token->record = LINNET_TREE_NONE;
-}
-
-struct linnet_token linnet_token_enter(double posterior, uint32_t frame, uint32_t before) {
-  return (struct linnet_token){
-      .posteriors = posterior, .start = frame, .end = frame + 1, .before = before, .record = LINNET_TREE_NONE};
-}

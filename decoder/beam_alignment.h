@@ -46,9 +46,16 @@ uint32_t linnet_token_record(struct linnet_token *token, struct linnet_tree_pool
 void linnet_tokens_start(struct linnet_token_pair *pair);
 
 /* The token stays in its symbol, of this posterior, for one frame more. */
-void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame);
+static inline void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame) {
+  token->posteriors += posterior;
+  token->end = frame + 1;
+  token->record = LINNET_TREE_NONE;
+}
 
 /* A token that enters a symbol at this frame, after the segments that end with the record `before`. */
-struct linnet_token linnet_token_enter(double posterior, uint32_t frame, uint32_t before);
+static inline struct linnet_token linnet_token_enter(double posterior, uint32_t frame, uint32_t before) {
+  return (struct linnet_token){
+      .posteriors = posterior, .start = frame, .end = frame + 1, .before = before, .record = LINNET_TREE_NONE};
+}
 
 #endif

@@ -22,16 +22,26 @@ struct poptOption beam_options_table[] = {
     POPT_TABLEEND};
 
 bool beam_options_check(void) {
-  if (options.beam != -1 && (options.beam < 1 || options.beam > LINNET_BEAM_MAX))
-    return tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX), false;
-  if (options.nbest < 1)
-    return tool_usage("--nbest %d: must be at least 1", options.nbest), false;
-  if (options.top_symbols < 0)
-    return tool_usage("--top-symbols %d: must be at least 0", options.top_symbols), false;
-  if (!(options.symbol_threshold >= 0) || !(options.score_threshold >= 0))
-    return tool_usage("--symbol-threshold and --score-threshold must be at least 0"), false;
-  if (!(fabs(options.insertion_bonus) <= 100))
-    return tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus), false;
+  if (options.beam != -1 && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
+    tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX);
+    return false;
+  }
+  if (options.nbest < 1) {
+    tool_usage("--nbest %d: must be at least 1", options.nbest);
+    return false;
+  }
+  if (options.top_symbols < 0) {
+    tool_usage("--top-symbols %d: must be at least 0", options.top_symbols);
+    return false;
+  }
+  if (!(options.symbol_threshold >= 0) || !(options.score_threshold >= 0)) {
+    tool_usage("--symbol-threshold and --score-threshold must be at least 0");
+    return false;
+  }
+  if (!(fabs(options.insertion_bonus) <= 100)) {
+    tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
+    return false;
+  }
   return true;
 }
 

@@ -132,12 +132,18 @@ static int decode_all(struct decoding *d, const char **inputs, size_t count) {
 
 static bool read_options(struct decoding *d) {
   d->json = strcmp(options.format, "json") == 0;
-  if (!options.symbols)
-    return tool_usage("--symbols FILE is missing: what do the columns stand for?"), false;
-  if (!d->json && strcmp(options.format, "text") != 0)
-    return tool_usage("--format %s: not one of text, json", options.format), false;
-  if (!(options.frame_shift > 0))
-    return tool_usage("--frame-shift %g: must be above 0", options.frame_shift), false;
+  if (!options.symbols) {
+    tool_usage("--symbols FILE is missing: what do the columns stand for?");
+    return false;
+  }
+  if (!d->json && strcmp(options.format, "text") != 0) {
+    tool_usage("--format %s: not one of text, json", options.format);
+    return false;
+  }
+  if (!(options.frame_shift > 0)) {
+    tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
+    return false;
+  }
   return beam_options_check();
 }
 

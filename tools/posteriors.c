@@ -123,14 +123,17 @@ static int process_all(struct linnet_context *context, struct posteriors *p) {
 /* A vector of probabilities or counts becomes scaled log-probabilities. */
 static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
   double sum = 0;
-  if (priors->rows != 1 || priors->cols != p->symbols)
-    return tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors,
-                     priors->rows, priors->cols, p->symbols),
-           false;
+  if (priors->rows != 1 || priors->cols != p->symbols) {
+    tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors, priors->rows,
+              priors->cols, p->symbols);
+    return false;
+  }
   for (size_t v = 0; v < p->symbols; v++)
     sum += priors->values[v] >= 0 ? (double)priors->values[v] : (double)NAN;
-  if (!(sum > 0) || !isfinite(sum))
-    return tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors), false;
+  if (!(sum > 0) || !isfinite(sum)) {
+    tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors);
+    return false;
+  }
   for (size_t v = 0; v < p->symbols; v++)
     p->log_priors[v] = (float)(options.prior_scale * log(fmax((double)priors->values[v] / sum, LEAST_PRIOR)));
   return true;

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# `linnet posteriors`, `linnet decode` and `linnet transcribe --beam`: what they write, and that they agree.
+#
+#   decode_command.sh LINNET
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+linnet=$(realpath "$1")
+model=$(cd "$(dirname "$0")" && pwd)/../../models/english-phonemes.safetensors
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# check WANTED_STATUS WANTED_TEXT ARGUMENTS...: the text must be in what `linnet` prints on either stream.
+check() {
+  local wanted=$1 text=$2 status=0
+  shift 2
+  "$linnet" "$@" > out 2>&1 < /dev/null || status=$?
+  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
+    fail "$*: status $status, expected $wanted and '$text' in:"
+    cat out
+  fi
+}
+
+# same WHAT FILE FILE
+same() {
+  cmp -s "$2" "$3" || fail "$1: $(diff "$2" "$3" | head -n 4)"
+}
+
+# make_wav NAME SKIP BYTES: a WAV that does not know its length; any bytes will do as samples.
+make_wav() {
+  {
+    printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
+    dd if="$linnet" bs=1 skip="$2" count="$3" 2> /dev/null
+  } > "$1"
+}
+
+# --- archives by hand: A then B are certain but for the last frame
+cat > symbols << 'END'
+<blk> 0
+A 1
+B 2
+END
+cat > post.txt << 'END'
+u1 [
+-0.01 -5 -6
+-5 -0.01 -6
+-0.01 -5 -6
+-2 -1.5 -0.5 ]
+u2 [ ]
+END
+"$linnet" decode --symbols symbols ark:post.txt > hyp 2> /dev/null
+printf 'u1 A B\nu2 \n' > expected
+same 'text' expected hyp
+"$linnet" decode --symbols symbols --nbest 2 ark:- < post.txt > hyp 2> /dev/null
+printf 'u1-1 A B\nu1-2 A A\nu2-1 \n' > expected
+same 'n-best' expected hyp
+"$linnet" decode --symbols symbols --format json --frame-shift 30 post.txt > hyp 2> /dev/null
+grep -qF '{"symbol":"B","start":0.09,"end":0.12,"confidence":0.606531}' hyp || fail "JSON: $(cat hyp)"
+"$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
+grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
+
+printf '<blk>\nA\n' > few
+printf 'u1 [\n0 0 0\n0 0 ]\n' > ragged.txt
+check 2 '--beam 0' decode --beam 0 --symbols symbols post.txt
+check 2 '--nbest 0' decode --nbest 0 --symbols symbols post.txt
+check 2 '--symbols FILE is missing' decode post.txt
+check 2 '--format xml' decode --symbols symbols --format xml post.txt
+check 1 'rows of 3 posteriors, but few has 2 symbols' decode --symbols few post.txt
+check 1 'ragged.txt' decode --symbols symbols ragged.txt
+check 1 'nowhere' decode --symbols symbols scp:nowhere
+check 1 'nowhere' decode --symbols nowhere post.txt
+check 2 '--beam -7' transcribe --beam -7 post.txt
+
+# --- a model over audio: the two ways to its posteriors agree
+mkdir data
+make_wav data/a.wav 1 40000
+make_wav data/b.wav 40001 64000
+printf 'a a.wav\nb b.wav\n' > data/wav.scp
+"$linnet" posteriors --model "$model" --data data --out post.ark --scp post.scp --estimate-priors priors 2> /dev/null
+head -c 100000 "$model" > header # safetensors: eight bytes, then JSON
+grep -ao '"symbols":"[^]]*' header | grep -o '\\"[^,]*\\"' | tr -d '\\"' > symbols
+"$linnet" decode --symbols symbols ark:post.ark > hyp 2> /dev/null
+"$linnet" decode --symbols symbols scp:post.scp > hyp.scp 2> /dev/null
+"$linnet" transcribe --model "$model" --data data --beam 50 > hyp.transcribe 2> /dev/null
+same 'script file' hyp hyp.scp
+same 'transcribe' hyp hyp.transcribe
+"$linnet" posteriors --model "$model" --data data --priors priors --text --out scaled.txt 2> /dev/null
+"$linnet" posteriors --model "$model" --data data --text --out plain.txt 2> /dev/null
+# Each row changes by the logarithms of the priors.
+awk 'NR == FNR {n = 0; for (i = 1; i <= NF; i++) if ($i ~ /[0-9]/) prior[++n] = log($i); next}
+  FILENAME == "plain.txt" {if (NF >= n) plain[FNR] = $0; next}
+  NF >= n {split(plain[FNR], x, " "); rows++
+    for (i = 1; i <= n; i++) {d = x[i] - prior[i] - $i; if (d * d > 1e-8) bad++}}
+  END {exit !(rows > 0 && !bad)}' priors plain.txt scaled.txt || fail 'priors'
+printf ' [ 1 2 3 ]\n' > bad
+check 1 'the model has 40 symbols' posteriors --model "$model" --data data --priors bad --out x.ark
+check 2 '--out FILE or --estimate-priors FILE is missing' posteriors --model "$model" --data data
+
+[[ $failures -eq 0 ]] && echo 'all good'
+exit $((failures > 0))
