@@ -88,23 +88,8 @@ static double path_probability(const struct problem *p, const struct linnet_hypo
   return probability;
 }
 
-static void check_confidence(const struct problem *p, const struct linnet_segment *segment) {
-  double sum = 0;
-  for (size_t t = segment->start; t < segment->end; t++)
-    sum += fmin(1, exp((double)p->rows[t * p->symbols + (size_t)segment->symbol]));
-  double mean = sum / (double)(segment->end - segment->start);
-  CHECK(beam_error((double)segment->confidence, mean) < 1e-6, "seed %llu: confidence %g, not %g",
-        (unsigned long long)p->seed, (double)segment->confidence, mean);
-}
-
-static void check_segments(const struct problem *p, const struct linnet_hypothesis *h, const struct sequence *s) {
-  for (size_t i = 0; i < h->count; i++) {
-    const struct linnet_segment *segment = &h->segments[i];
-    CHECK(segment->start < segment->end && segment->end <= p->frames &&
-              (i == 0 || segment[-1].end + (segment[-1].symbol == segment->symbol) <= segment->start),
-          "seed %llu: segment %zu at %zu-%zu", (unsigned long long)p->seed, i, segment->start, segment->end);
-    check_confidence(p, segment);
-  }
+static void check_alignment(const struct problem *p, const struct linnet_hypothesis *h, const struct sequence *s) {
+  check_segments(h, p->rows, p->frames, p->symbols, p->seed);
   double probability = path_probability(p, h);
   CHECK(beam_error(log(probability), log(s->best)) < 1e-9, "seed %llu: alignment of log %.9g, the best has %.9g",
         (unsigned long long)p->seed, log(probability), log(s->best));
@@ -121,7 +106,7 @@ static void check_hypothesis(const struct problem *p, const struct linnet_hypoth
   CHECK(beam_error(h->score, s->score) < 1e-6 && beam_error(h->language, s->language) < 1e-6,
         "seed %llu: score %.15g and language %.15g, expected %.15g and %.15g", (unsigned long long)p->seed, h->score,
         h->language, s->score, s->language);
-  check_segments(p, h, s);
+  check_alignment(p, h, s);
 }
 
 static void check_problem(struct linnet_context *context, struct problem *p) {
