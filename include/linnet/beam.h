@@ -16,7 +16,8 @@
  *   log P(prefix | frames so far) + model_weight * log P_model(prefix) + insertion_bonus * length
  *
  * where the first term sums over all alignments of the prefix whose own prefixes were kept: alignments that end in the
- * blank and in the symbol are held apart and merged exactly. With a beam that holds every prefix the scores are exact.
+ * blank and in the symbol are held apart and merged exactly. With a beam that holds every prefix the scores are exact;
+ * what is more than 600 (natural logarithm) below the best counts as impossible.
  *
  * Of equal scores, a prefix that was in the beam before wins over one made by this frame, then the one with the lower
  * last symbol, then the one whose parent ranked higher. Results depend on nothing else: not on how the frames were cut

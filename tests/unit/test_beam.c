@@ -197,6 +197,28 @@ static void test_not_finite(struct linnet_context *context) {
   linnet_beam_destroy(beam);
 }
 
+/* Any bits: something comes out, with segments inside of the frames. */
+static void test_garbage(struct linnet_context *context) {
+  enum { ROWS = 50, FEW = 5 };
+  for (uint64_t seed = 0; seed < 300; seed++) {
+    struct test_random r = {seed};
+    uint32_t bits[ROWS * FEW];
+    float rows[ROWS * FEW];
+    for (size_t i = 0; i < ROWS * FEW; i++)
+      bits[i] = (uint32_t)test_next(&r);
+    memcpy(rows, bits, sizeof rows);
+    struct linnet_beam *beam = create(context, FEW, 1 + test_below(&r, 10));
+    CHECK(linnet_beam_accept(beam, rows, ROWS) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "accept");
+    CHECK(linnet_beam_count(beam) >= 1, "seed %llu: no hypothesis", (unsigned long long)seed);
+    for (size_t i = 0; i < linnet_beam_count(beam); i++) {
+      struct linnet_hypothesis h = hypothesis(beam, i);
+      CHECK(!isnan(h.score), "seed %llu: no score", (unsigned long long)seed);
+      check_segments(&h, rows, ROWS, FEW, seed);
+    }
+    linnet_beam_destroy(beam);
+  }
+}
+
 /* Nothing that the frame allows is possible for the model: the frame counts as a blank. */
 static void test_dead_end(struct linnet_context *context) {
   struct bigram bigram;
@@ -339,6 +361,7 @@ int main(void) {
   test_ties(context);
   test_empty(context);
   test_not_finite(context);
+  test_garbage(context);
   test_dead_end(context);
   test_arguments(context);
   linnet_context_destroy(context);
