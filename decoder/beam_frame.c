@@ -191,13 +191,19 @@ static void set_probability(struct linnet_token *token, double probability) {
   token->probability = probability > NOTHING ? probability : 0.0;
 }
 
+/* Of a probability relative to the row's largest; what is above 1 counts as 1, as in greedy decoding. */
+static double posterior(const struct frame *f, double probability) {
+  double value = f->posterior_scale * probability;
+  return value < 1 ? value : 1;
+}
+
 /* A token that comes from the parent's. `probability` is relative to the row's largest value, as all here. */
 static void enter(const struct frame *f, uint32_t parent, struct linnet_token *source, double probability,
                   struct linnet_token *to) {
   struct linnet_beam *beam = f->beam;
   bool first = beam->now->entries[parent].node == LINNET_TRIE_ROOT;
   uint32_t before = first ? LINNET_TREE_NONE : linnet_token_record(source, &beam->records);
-  *to = linnet_token_enter(f->posterior_scale * probability, beam->frames, before);
+  *to = linnet_token_enter(posterior(f, probability), beam->frames, before);
   set_probability(to, source->probability * probability * f->token_scale);
 }
 
@@ -214,7 +220,7 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
     return;
   }
   *to = *old;
-  linnet_token_stay(to, f->posterior_scale * probability, f->beam->frames);
+  linnet_token_stay(to, posterior(f, probability), f->beam->frames);
   set_probability(to, old->probability * probability * f->token_scale);
 }
 
@@ -321,7 +327,7 @@ static void make_next(struct frame *f, size_t count) {
   struct linnet_beam_side *now = beam->now;
   int exponent;
   f->token_scale = scale_of(linnet_token_best(&now->tokens[0])->probability, &exponent);
-  f->posterior_scale = exp(fmin(f->largest, 0));
+  f->posterior_scale = exp(fmin(f->largest, 700));
   beam->next->count = count;
   for (size_t i = 0; i < count; i++) {
     const struct linnet_candidate *c = &beam->candidates[i];
