@@ -122,7 +122,8 @@ struct linnet_attention_ops {
                    const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
                    void *work);
   /* Causal kinds, one frame of one sequence: q, k, v, out are one row; `state` holds what `steps` frames before this
-   * one left (zeros at first) and is updated. NULL slots: cannot go frame by frame. */
+   * one left (zeros at first) and is updated. Its size is that with this frame; where it grows, it does so at its end.
+   * NULL slots: cannot go frame by frame. */
   size_t (*state_size)(const struct linnet_attention *a, size_t steps);
   void (*step)(const struct linnet_attention *a, size_t steps, const real *q, const real *k, const real *v, real *state,
                real *out);

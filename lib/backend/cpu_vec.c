@@ -4,6 +4,7 @@
  * reference's. */
 #include "backend/backend.h"
 #include "ops/activation.h"
+#include "ops/causal_attention.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -26,6 +27,8 @@
 #include "ops/dropout_vec.h"
 #include "ops/layernorm_vec.h"
 #include "ops/linear_attention_vec.h"
+
+#include "ops/causal_attention_vec.h"
 #include "ops/log_softmax_vec.h"
 #include "ops/lsh_attention_vec.h"
 #include "ops/lstm_vec.h"
@@ -47,6 +50,7 @@
   .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
   .conv_backward = conv_backward_vec,                                                                                  \
   .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
+                [LINNET_ATTENTION_CAUSAL_LINEAR] = &causal_attention_vec,                                              \
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
                 [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec,                                             \
                 [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \

@@ -8,10 +8,10 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 3, .values = 256};
 
-static const char *const keys[] = {"encoder",  "input_dim",    "stack",       "width",     "heads",
-                                   "layers",   "feed_forward", "activation",  "norm",      "dropout",
-                                   "position", "attention",    "convolution", "outputs",   "feature_map",
-                                   "features", "lsh_rounds",   "lsh_buckets", "lsh_chunk", NULL};
+static const char *const keys[] = {
+    "encoder",     "input_dim", "stack",      "width",       "heads",     "layers",       "feed_forward",
+    "activation",  "norm",      "dropout",    "position",    "attention", "convolution",  "outputs",
+    "feature_map", "features",  "lsh_rounds", "lsh_buckets", "lsh_chunk", "causal_chunk", NULL};
 enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
 
 /* --- names in JSON -------------------------------------------------------------------------------------------- */
@@ -78,6 +78,7 @@ static void read_sizes(struct linnet_json_object *object, struct linnet_config *
   linnet_json_read_size(object, "lsh_rounds", &config->lsh_rounds);
   linnet_json_read_size(object, "lsh_buckets", &config->lsh_buckets);
   linnet_json_read_size(object, "lsh_chunk", &config->lsh_chunk);
+  linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
 }
 
 static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
@@ -204,6 +205,7 @@ static enum linnet_status check_ranges(struct linnet_context *context, const cha
       {"lsh_rounds", config->lsh_rounds, 1, LINNET_MAX_LSH},
       {"lsh_buckets", config->lsh_buckets, 2, LINNET_MAX_LSH},
       {"lsh_chunk", config->lsh_chunk, 1, LINNET_MAX_LSH},
+      {"causal_chunk", config->causal_chunk, 0, LINNET_MAX_CAUSAL_CHUNK},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
     if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
@@ -353,17 +355,17 @@ enum linnet_status linnet_config_format(struct linnet_context *context, const st
                                         char **text) {
   *text = NULL;
   LINNET_TRY(linnet_config_validate(context, "configuration to write", config));
-  json_t *root =
-      json_pack("{ss sI sI sI sI sI sI ss ss so ss so sI sI ss sI sI sI sI}", "encoder", encoder_names[config->encoder],
-                "input_dim", (json_int_t)config->input_dim, "stack", (json_int_t)config->stack, "width",
-                (json_int_t)config->width, "heads", (json_int_t)config->heads, "layers", (json_int_t)config->layers,
-                "feed_forward", (json_int_t)config->feed_forward, "activation", activation_names[config->activation],
-                "norm", norm_names[config->norm], "dropout", linnet_json_number(config->dropout), "position",
-                position_names[config->position], "attention", attention_value(config), "convolution",
-                (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs, "feature_map",
-                map_names[config->feature_map], "features", (json_int_t)config->features, "lsh_rounds",
-                (json_int_t)config->lsh_rounds, "lsh_buckets", (json_int_t)config->lsh_buckets, "lsh_chunk",
-                (json_int_t)config->lsh_chunk);
+  json_t *root = json_pack("{ss sI sI sI sI sI sI ss ss so ss so sI sI ss sI sI sI sI sI}", "encoder",
+                           encoder_names[config->encoder], "input_dim", (json_int_t)config->input_dim, "stack",
+                           (json_int_t)config->stack, "width", (json_int_t)config->width, "heads",
+                           (json_int_t)config->heads, "layers", (json_int_t)config->layers, "feed_forward",
+                           (json_int_t)config->feed_forward, "activation", activation_names[config->activation], "norm",
+                           norm_names[config->norm], "dropout", linnet_json_number(config->dropout), "position",
+                           position_names[config->position], "attention", attention_value(config), "convolution",
+                           (json_int_t)config->convolution, "outputs", (json_int_t)config->outputs, "feature_map",
+                           map_names[config->feature_map], "features", (json_int_t)config->features, "lsh_rounds",
+                           (json_int_t)config->lsh_rounds, "lsh_buckets", (json_int_t)config->lsh_buckets, "lsh_chunk",
+                           (json_int_t)config->lsh_chunk, "causal_chunk", (json_int_t)config->causal_chunk);
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);
   return status;

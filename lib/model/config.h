@@ -5,10 +5,11 @@
  *   {"encoder": "transformer", "input_dim": 40, "stack": 1, "width": 192, "heads": 6, "layers": 9,
  *    "feed_forward": 768, "activation": "relu", "norm": "post", "dropout": 0.1, "position": "sinusoidal",
  *    "attention": "linear", "convolution": 0, "outputs": 42,
- *    "feature_map": "elu", "features": 0, "lsh_rounds": 4, "lsh_buckets": 64, "lsh_chunk": 32}
+ *    "feature_map": "elu", "features": 0, "lsh_rounds": 4, "lsh_buckets": 64, "lsh_chunk": 32,
+ *    "causal_chunk": 0}
  *
  * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
- * The last line of keys may be missing in model files. Plain structs: copy and compare them at
+ * Keys from "feature_map" on may be missing in model files. Plain structs: copy and compare them at
  * will. */
 #ifndef LINNET_CONFIG_H
 #define LINNET_CONFIG_H
@@ -27,6 +28,7 @@ enum {
   LINNET_MAX_OUTPUTS = 65536,
   LINNET_MAX_KEY_WIDTH = 4096,
   LINNET_MAX_LSH = 1024,
+  LINNET_MAX_CAUSAL_CHUNK = 65536,
   LINNET_MAX_PARAMETERS = 1 << 30
 };
 
@@ -57,6 +59,9 @@ struct linnet_config {
   enum linnet_feature_map feature_map;        /* of linear attention */
   size_t features;                            /* random directions of the Fourier and positive maps; 0 with others */
   size_t lsh_rounds, lsh_buckets, lsh_chunk;  /* of LSH attention; buckets are even */
+  size_t causal_chunk; /* of causal linear attention: rows of the chunked form, 0: the state form. Which is fastest
+                          depends on the machine (model/causal_chunk.h); the values, but for rounding, do not. It stays
+                          with the model, so that a training continues with the same bytes on any machine. */
 };
 
 /* The paper's model; outputs is 0. */
@@ -77,8 +82,8 @@ enum linnet_status linnet_config_parse_complete(struct linnet_context *context, 
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config);
 
-/* Whether two configurations describe the same tensors used in the same way; dropout, which only training knows, may
- * differ. */
+/* Whether two configurations describe the same tensors used in the same way; dropout, which only training knows, and
+ * causal_chunk, which changes no value, may differ. */
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b);
 
 /* The JSON text of `config` on one line, all keys in the order above; doubles read back exactly. *text is of the

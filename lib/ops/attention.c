@@ -2,6 +2,7 @@
 
 const struct linnet_attention_traits linnet_attention_traits[LINNET_ATTENTION_KINDS] = {
     [LINNET_ATTENTION_LINEAR] = {.name = "linear", .mapped = true},
+    [LINNET_ATTENTION_CAUSAL_LINEAR] = {.name = "causal-linear", .causal = true, .mapped = true},
     [LINNET_ATTENTION_SOFTMAX] = {.name = "softmax"},
     [LINNET_ATTENTION_CAUSAL_SOFTMAX] = {.name = "causal-softmax", .causal = true},
     [LINNET_ATTENTION_LSH] = {.name = "lsh", .shared_key = true},

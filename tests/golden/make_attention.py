@@ -16,6 +16,7 @@ HEADS = 2
 SIZE = 8
 LSH = {"rounds": 3, "buckets": 4, "chunk": 4, "seed": 2**40 + 9, "step": 5, "site": 2}
 KINDS = {"linear": model.packed_linear_attention,
+         "causal-linear": model.packed_causal_linear_attention,
          "softmax": model.packed_softmax_attention,
          "causal-softmax": model.packed_causal_softmax_attention}
 SHARED_KEY_KINDS = {"lsh": partial(model.packed_lsh_attention, lsh=LSH, causal=False),

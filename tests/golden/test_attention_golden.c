@@ -97,9 +97,12 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
   char name[64];
   snprintf(name, sizeof name, "attention_%s.safetensors", linnet_attention_traits[kind].name);
   golden_open(&g, context, name);
-  printf("%s\n", name);
   data_read(&data, &g, kind);
-  test_each_table(check_table);
+  for (int form = 0; form < (kind == LINNET_ATTENTION_CAUSAL_LINEAR ? LINNET_CAUSAL_FORMS : 1); form++) {
+    data.attention.form = (enum linnet_causal_form)form;
+    printf("%s, form %d\n", name, form);
+    test_each_table(check_table);
+  }
   data_free(&data);
   golden_close(&g);
 }
@@ -107,6 +110,7 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
 int main(void) {
   struct linnet_context *context = test_context();
   check_kind(context, LINNET_ATTENTION_LINEAR);
+  check_kind(context, LINNET_ATTENTION_CAUSAL_LINEAR);
   check_kind(context, LINNET_ATTENTION_LSH);
   check_kind(context, LINNET_ATTENTION_CAUSAL_LSH);
   check_kind(context, LINNET_ATTENTION_SOFTMAX);

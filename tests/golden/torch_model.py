@@ -69,6 +69,13 @@ def linear_attention(query, key, value):
     return torch.einsum("thc,hcm->thm", query, state) / normaliser.unsqueeze(2)
 
 
+def causal_linear_attention(query, key, value):
+    """The same with sums up to each frame, as a masked matrix of weights."""
+    weights = torch.einsum("thc,shc->hts", feature_map(query), feature_map(key)).tril()
+    normaliser = weights.sum(2) + ATTENTION_EPSILON
+    return torch.einsum("hts,shm->thm", weights / normaliser.unsqueeze(2), value)
+
+
 def softmax_attention(query, key, value, causal=False):
     """One utterance: query is (T, H, C), key (S, H, C), value (S, H, M), the result (T, H, M)."""
     scores = torch.einsum("thc,shc->hts", query, key) / math.sqrt(query.shape[2])
@@ -85,6 +92,7 @@ def packed_attention(attention, query, key, value, offsets, heads):
 
 
 packed_linear_attention = partial(packed_attention, linear_attention)
+packed_causal_linear_attention = partial(packed_attention, causal_linear_attention)
 packed_softmax_attention = partial(packed_attention, softmax_attention)
 packed_causal_softmax_attention = partial(packed_attention, partial(softmax_attention, causal=True))
 

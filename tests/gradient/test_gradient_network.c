@@ -55,6 +55,10 @@ static const struct network_case cases[] = {
      LINNET_ENCODER_TRANSFORMER},
     {"pre relu lsh dropout", LINNET_NORM_PRE, LINNET_RELU, 3, 1, LINNET_POSITION_NONE, 0.2, LINNET_ATTENTION_CAUSAL_LSH,
      LINNET_ENCODER_TRANSFORMER},
+    {"post gelu causal", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER},
+    {"pre relu conv causal", LINNET_NORM_PRE, LINNET_RELU, 5, 1, LINNET_POSITION_SINUSOIDAL, 0,
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER},
 };
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
@@ -78,13 +82,23 @@ static void hashing_gemm(const struct linnet_gemm *g, real *work) {
     hash_signs(g->n, g->c + i * g->ldc);
 }
 
-static void hashing_attention(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
-                              const real *k, const real *v, void *saved, real *out, void *work) {
+static void hash_keys(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k) {
   for (size_t t = 0; t < p->offsets[p->sequences]; t++) {
     hash_signs(a->heads * a->key_width, q + t * a->key_ld);
     hash_signs(a->heads * a->key_width, k + t * a->key_ld);
   }
+}
+
+static void hashing_linear(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                           const real *v, void *saved, real *out, void *work) {
+  hash_keys(a, p, q, k);
   linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work);
+}
+
+static void hashing_causal(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
+                           const real *v, void *saved, real *out, void *work) {
+  hash_keys(a, p, q, k);
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(a, p, q, k, v, saved, out, work);
 }
 
 /* --- LSH attention: the order of the frames tells their buckets */
@@ -113,7 +127,8 @@ static const struct wrapper {
   enum linnet_attention_kind kind;
   void (*forward)(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
                   const real *v, void *saved, real *out, void *work);
-} wrappers[] = {{LINNET_ATTENTION_LINEAR, hashing_attention},
+} wrappers[] = {{LINNET_ATTENTION_LINEAR, hashing_linear},
+                {LINNET_ATTENTION_CAUSAL_LINEAR, hashing_causal},
                 {LINNET_ATTENTION_LSH, hashing_lsh},
                 {LINNET_ATTENTION_CAUSAL_LSH, hashing_causal_lsh}};
 enum { WRAPPERS = sizeof wrappers / sizeof *wrappers };

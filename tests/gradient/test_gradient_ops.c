@@ -188,6 +188,7 @@ static void conv_backward(struct problem *p) {
   }
 static const struct shape attention_shapes[] = {ATTENTION_SHAPES, {1, 2, 1, {70, 2}, 0}, {0}};
 static const struct shape lsh_shapes[] = {ATTENTION_SHAPES, {0}}; /* no query near the bound of two buckets */
+static const struct shape causal_shapes[] = {ATTENTION_SHAPES, {1, 2, 1, {70, 1, 131}, 0}, {0}};
 
 static size_t attention_maps(const struct problem *p) {
   return linnet_attention_traits[p->op->kind].shared_key ? 2 : 3;
@@ -406,6 +407,12 @@ static void gemm_backward(struct problem *p) {
  */
 
 #define ATTENTION attention_setup, attention_forward, attention_backward
+#define CAUSAL(name, of, rows)                                                                                         \
+  {                                                                                                                    \
+    name, causal_shapes, ATTENTION, LINNET_ATTENTION_CAUSAL_LINEAR, {                                                  \
+      .form = (of), .chunk = (rows)                                                                                    \
+    }                                                                                                                  \
+  }
 
 static const struct op table[] = {
     {"layernorm", layernorm_shapes, layernorm_setup, layernorm_forward, layernorm_backward, 0, {0}},
@@ -424,6 +431,12 @@ static const struct op table[] = {
      {.lsh = {.rounds = 2, .buckets = 2, .chunk = 3, .seed = 1}}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
+    CAUSAL("state", LINNET_CAUSAL_STATE, 0),
+    CAUSAL("prefix", LINNET_CAUSAL_PARALLEL_STATE, 0),
+    CAUSAL("attention", LINNET_CAUSAL_ATTENTION, 0),
+    CAUSAL("chunked 1", LINNET_CAUSAL_CHUNKED, 1),
+    CAUSAL("chunked 4", LINNET_CAUSAL_CHUNKED, 4),
+    CAUSAL("chunked", LINNET_CAUSAL_CHUNKED, 0),
 };
 
 struct moving {

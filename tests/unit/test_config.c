@@ -32,7 +32,8 @@ static void test_format(void) {
                        "\"layers\": 9, \"feed_forward\": 768, \"activation\": \"relu\", \"norm\": \"post\", "
                        "\"dropout\": 0.1, \"position\": \"sinusoidal\", \"attention\": \"linear\", "
                        "\"convolution\": 0, \"outputs\": 42, \"feature_map\": \"elu\", \"features\": 0, "
-                       "\"lsh_rounds\": 4, \"lsh_buckets\": 64, \"lsh_chunk\": 32}";
+                       "\"lsh_rounds\": 4, \"lsh_buckets\": 64, \"lsh_chunk\": 32, "
+                       "\"causal_chunk\": 0}";
   CHECK(strcmp(text, wanted) == 0, "wrote %s", text);
   linnet_free(context, text);
 }
@@ -163,6 +164,7 @@ static void test_validate(void) {
   EXPECT_INVALID(outputs, 1, LINNET_ERROR_LIMIT, "outputs");
   EXPECT_INVALID(outputs, 65537, LINNET_ERROR_LIMIT, "outputs");
   EXPECT_INVALID(outputs, SIZE_MAX, LINNET_ERROR_LIMIT, "outputs");
+  EXPECT_INVALID(causal_chunk, 65537, LINNET_ERROR_LIMIT, "causal_chunk");
   EXPECT_INVALID(dropout, 0.95, LINNET_ERROR_LIMIT, "dropout");
   EXPECT_INVALID(dropout, -0.1, LINNET_ERROR_LIMIT, "dropout");
   EXPECT_INVALID(dropout, NAN, LINNET_ERROR_LIMIT, "dropout");

@@ -283,10 +283,15 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   struct linnet_attention *a = &c.a;
   if (test_below(r, 2))
     a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
-  a->key_width = a->width;
-  size_t maps = linnet_attention_traits[kind].shared_key ? 2 : 3;
-  a->key_ld = a->value_ld = maps * a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
+  const size_t maps = linnet_attention_traits[kind].shared_key ? 2 : 3;
+  bool mapped = kind == LINNET_ATTENTION_CAUSAL_LINEAR && test_below(r, 3) == 0; /* keys of another width, positive */
+  a->key_width = mapped ? 1 + some_size(r, 100) : a->width;
+  a->map = mapped ? LINNET_MAP_IDENTITY : LINNET_MAP_ELU;
+  a->key_ld = a->value_ld =
+      a->heads * ((maps - 1) * a->key_width + a->width) + (test_below(r, 2) ? test_below(r, 5) : 0);
   a->out_ld = a->heads * a->width;
+  a->form = (enum linnet_causal_form)test_below(r, LINNET_CAUSAL_FORMS);
+  a->chunk = some_size(r, 300); /* 0: the default */
   a->lsh = (struct linnet_lsh){.rounds = 1 + test_below(r, 4),
                                .buckets = 2 + 2 * test_below(r, test_below(r, 2) ? 4 : 64),
                                .chunk = 1 + some_size(r, 70),
@@ -297,7 +302,9 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   c.rows = c.offsets[c.pack.sequences];
   c.qkv = buffer_scaled(r, c.rows * a->key_ld, test_below(r, 4) ? 1 : 5);
   c.dout = buffer_random(r, c.rows * a->out_ld);
-  c.q = c.qkv.x, c.k = c.q + a->out_ld, c.v = c.q + (maps - 1) * a->out_ld;
+  for (size_t i = 0; mapped && i < c.qkv.n; i++)
+    c.qkv.x[i] = 0.1f + fabsf(c.qkv.x[i]);
+  c.q = c.qkv.x, c.k = c.q + a->heads * a->key_width, c.v = c.q + (maps - 1) * a->heads * a->key_width;
   return c;
 }
 
@@ -307,10 +314,11 @@ static bool run_attention(const struct linnet_ops *ops, struct attention_case *c
   const struct linnet_attention_ops *attention = ops->attention[c->kind];
   struct buffer saved = buffer_poisoned(r, attention->saved_bytes(&c->a, c->rows, c->pack.sequences) / sizeof(float));
   struct buffer work = buffer_poisoned(r, attention->work_bytes(&c->a, c->rows) / sizeof(float));
+  const size_t keys = c->a.heads * c->a.key_width;
   c->pack.offsets = c->offsets;
   attention->forward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, work.x);
-  attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x,
-                      gradient->x + c->a.out_ld, gradient->x + (c->v - c->q), work.x);
+  attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x, gradient->x + keys,
+                      gradient->x + (c->v - c->q), work.x);
   bool good = guards_hold(&saved) && guards_hold(&work);
   RELEASE(saved, work);
   return good;
@@ -320,8 +328,9 @@ static double test_attention(const struct linnet_ops *ops, struct test_random *r
   struct attention_case c = attention_case(r, kind);
   struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
   struct buffer gradient = buffer_poisoned(r, c.rows * c.a.key_ld), gradient2 = buffer_copy(r, &gradient);
-  bool good = run_attention(linnet_cpu_ops("reference"), &c, r, &out, &gradient) &&
-              run_attention(ops, &c, r, &out2, &gradient2);
+  bool good = run_attention(ops, &c, r, &out2, &gradient2);
+  c.a.form = LINNET_CAUSAL_STATE; /* the forms are one function */
+  good = good && run_attention(linnet_cpu_ops("reference"), &c, r, &out, &gradient);
   double error = worst(buffer_error(&out2, &out), buffer_error(&gradient2, &gradient));
   RELEASE(c.qkv, c.dout, out, out2, gradient, gradient2);
   return good ? error : INFINITY;
@@ -333,6 +342,11 @@ static double test_linear_attention(const struct linnet_ops *ops, struct test_ra
 
 static double test_lsh_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, test_below(r, 2) ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_CAUSAL_LSH);
+}
+
+/* Each form with some chunk against the reference's state form. */
+static double test_causal_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR);
 }
 
 static double test_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
@@ -371,6 +385,10 @@ static double test_steps(const struct linnet_ops *ops, struct test_random *r, en
 
 static double test_softmax_steps(const struct linnet_ops *ops, struct test_random *r) {
   return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX);
+}
+
+static double test_linear_steps(const struct linnet_ops *ops, struct test_random *r) {
+  return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR);
 }
 
 static double test_linear_state(const struct linnet_ops *ops, struct test_random *r) {
@@ -663,6 +681,8 @@ static const struct {
     {"conv", test_conv, 5e-6, 200},
     {"linear_attention", test_linear_attention, 1e-5, 100},
     {"lsh_attention", test_lsh_attention, 1e-5, 100},
+    {"causal_attention", test_causal_attention, 1e-5, 200},
+    {"linear_steps", test_linear_steps, 1e-5, 50},
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},
     {"lstm_backward", test_lstm_backward, 1e-5, 100},

@@ -1,17 +1,31 @@
-/* An hour of frames in one sequence through linear attention: the sums over 360 000 frames stay finite, and outputs and
- * gradients equal those of sums in double. The values have a mean and follow the keys, as in speech: the sums grow, and
- * the gradient of a query is not the difference of two large numbers. */
+/* An hour of frames in one sequence through linear attention, causal or not: the sums over 360 000 frames stay finite,
+ * and outputs and gradients equal those of sums in double. The values have a mean and follow the keys, as in speech:
+ * the sums grow, and the gradient of a query is not the difference of two large numbers. */
 #include <time.h>
 
+#include "ops/attention.h"
+#include "ops/causal_attention.h"
 #include "ops/linear_attention.h"
 #include "tables.h"
 
 enum { FRAMES = 360000, WIDTH = 32, LD = 3 * WIDTH, STATE = WIDTH * (WIDTH + 1), STRIDE = 1201, SEED = 42 };
+enum { ROWS = (FRAMES + STRIDE - 1) / STRIDE };
 
 /* Relative to the largest value of a tensor. */
 #define BOUND 1e-3
 
+static const struct scenario {
+  enum linnet_attention_kind kind;
+  enum linnet_causal_form form;
+} scenarios[] = {
+    {LINNET_ATTENTION_LINEAR, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_STATE},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED},
+};
+static const struct scenario *scenario; /* the running one */
+
 static float *qkv, *dqkv, *out, *dout;
+static double expected_rows[ROWS][4][WIDTH]; /* output, dq, dk, dv of every STRIDEth row */
 
 struct sums {
   double s[WIDTH][WIDTH], z[WIDTH];   /* of keys and values */
@@ -56,9 +70,10 @@ static void expected_out(const float *q, double *o) {
   }
 }
 
-static void add_key(const float *k, const float *v) {
+/* Adds a row `times` 1, or takes it out again by -1. */
+static void add_key(const float *k, const float *v, double times) {
   for (size_t c = 0; c < WIDTH; c++) {
-    double f = phi(k[c]);
+    double f = times * phi(k[c]);
     sums.z[c] += f;
     for (size_t m = 0; m < WIDTH; m++)
       sums.s[c][m] += f * v[m];
@@ -84,15 +99,8 @@ static void add_query(const float *q, const float *g) {
   }
 }
 
-static void sum_in_double(void) {
-  for (size_t t = 0; t < FRAMES; t++)
-    add_key(qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH);
-  for (size_t t = 0; t < FRAMES; t++)
-    add_query(qkv + t * LD, dout + t * WIDTH);
-}
-
-/* Gradients of one row, (dq, dk, dv). */
-static void expected_gradient(const float *row, const float *g, double *d) {
+/* Gradients of one row. */
+static void expected_gradient(const float *row, const float *g, double *gq, double *gk, double *gv) {
   const float *q = row, *k = row + WIDTH, *v = row + 2 * WIDTH;
   double o[WIDTH], n = normaliser(q);
   expected_out(q, o);
@@ -103,9 +111,35 @@ static void expected_gradient(const float *row, const float *g, double *d) {
       dk += sums.ds[c][m] * v[m];
       dv += sums.ds[m][c] * phi(k[m]);
     }
-    d[c] = dq * phi_slope(q[c]);
-    d[WIDTH + c] = dk * phi_slope(k[c]);
-    d[2 * WIDTH + c] = dv;
+    gq[c] = dq * phi_slope(q[c]);
+    gk[c] = dk * phi_slope(k[c]);
+    gv[c] = dv;
+  }
+}
+
+static void expect_row(size_t row) {
+  const float *q = qkv + row * STRIDE * LD;
+  double(*e)[WIDTH] = expected_rows[row];
+  expected_out(q, e[0]);
+  expected_gradient(q, dout + row * STRIDE * WIDTH, e[1], e[2], e[3]);
+}
+
+/* A row of causal attention sees the keys up to it and is seen by the queries from it on: from the last row to the
+ * first, its query comes and its key goes. Others see all. */
+static void expect(void) {
+  const bool causal = linnet_attention_traits[scenario->kind].causal;
+  sums = (struct sums){0};
+  for (size_t t = 0; t < FRAMES; t++)
+    add_key(qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, 1);
+  for (size_t t = 0; t < FRAMES && !causal; t++)
+    add_query(qkv + t * LD, dout + t * WIDTH);
+  for (size_t t = FRAMES; t-- > 0;) {
+    if (causal)
+      add_query(qkv + t * LD, dout + t * WIDTH);
+    if (t % STRIDE == 0)
+      expect_row(t / STRIDE);
+    if (causal)
+      add_key(qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, -1);
   }
 }
 
@@ -127,13 +161,10 @@ static void compare(struct comparison *c, const float *got, const double *expect
 static void check_rows(const struct linnet_ops *ops) {
   static const char *const names[] = {"output", "dq", "dk", "dv"};
   struct comparison comparisons[4] = {{0}};
-  for (size_t t = 0; t < FRAMES; t += STRIDE) {
-    double o[WIDTH], d[LD];
-    expected_out(qkv + t * LD, o);
-    expected_gradient(qkv + t * LD, dout + t * WIDTH, d);
-    compare(&comparisons[0], out + t * WIDTH, o, WIDTH);
+  for (size_t row = 0; row < ROWS; row++) {
+    compare(&comparisons[0], out + row * STRIDE * WIDTH, expected_rows[row][0], WIDTH);
     for (size_t i = 0; i < 3; i++)
-      compare(&comparisons[1 + i], dqkv + t * LD + i * WIDTH, d + i * WIDTH, WIDTH);
+      compare(&comparisons[1 + i], dqkv + row * STRIDE * LD + i * WIDTH, expected_rows[row][1 + i], WIDTH);
   }
   for (size_t i = 0; i < 4; i++)
     test_bound(ops->name, names[i], comparisons[i].difference / comparisons[i].scale, BOUND);
@@ -170,22 +201,28 @@ static double now(void) {
 
 static void check_table(const struct linnet_ops *ops) {
   static const size_t offsets[] = {0, FRAMES};
-  static float state[STATE];
-  const struct linnet_attention attention = {
-      .heads = 1, .key_width = WIDTH, .width = WIDTH, .key_ld = LD, .value_ld = LD, .out_ld = WIDTH};
+  static float state[STATE]; /* of kinds that keep none: 0 */
+  const struct linnet_attention attention = {.heads = 1,
+                                             .key_width = WIDTH,
+                                             .width = WIDTH,
+                                             .key_ld = LD,
+                                             .value_ld = LD,
+                                             .out_ld = WIDTH,
+                                             .form = scenario->form};
   const struct linnet_pack pack = {1, offsets};
   const float *q = qkv, *k = q + WIDTH, *v = k + WIDTH;
-  const struct linnet_attention_ops *linear = ops->attention[LINNET_ATTENTION_LINEAR];
-  void *work = test_alloc(linear->work_bytes(&attention, FRAMES), 1);
+  const struct linnet_attention_ops *kind = ops->attention[scenario->kind];
+  void *work = test_alloc(kind->work_bytes(&attention, FRAMES), 1);
   double start = now();
-  linear->forward(&attention, &pack, q, k, v, state, out, work);
+  kind->forward(&attention, &pack, q, k, v, state, out, work);
   double middle = now();
-  linear->backward(&attention, &pack, q, k, v, state, out, dout, dqkv, dqkv + WIDTH, dqkv + 2 * WIDTH, work);
+  kind->backward(&attention, &pack, q, k, v, state, out, dout, dqkv, dqkv + WIDTH, dqkv + 2 * WIDTH, work);
   printf("%-10s %d frames: forward %.2f s, backward %.2f s\n", ops->name, FRAMES, middle - start, now() - middle);
   CHECK(all_finite(state, STATE) && all_finite(out, (size_t)FRAMES * WIDTH) && all_finite(dqkv, (size_t)FRAMES * LD),
         "%s: a value is not finite", ops->name);
   check_rows(ops);
-  check_blocks(ops, state);
+  if (scenario->kind == LINNET_ATTENTION_LINEAR)
+    check_blocks(ops, state);
   free(work);
 }
 
@@ -196,8 +233,12 @@ int main(void) {
   dout = test_alloc((size_t)FRAMES * WIDTH, sizeof *dout);
   printf("seed %d\n", SEED);
   draw();
-  sum_in_double();
-  test_each_table(check_table);
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+    scenario = &scenarios[i];
+    printf("%s, form %d\n", linnet_attention_traits[scenario->kind].name, (int)scenario->form);
+    expect();
+    test_each_table(check_table);
+  }
   free(qkv);
   free(dqkv);
   free(out);

@@ -88,10 +88,12 @@ static const char lsh[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"atte
                                       "\"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
+static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
 static const struct network {
   const char *config;
   unsigned epochs; /* in which it learns */
-} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30}, {lsh, 30}, {blstm, 70}};
+} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30},
+                {lsh, 30},         {causal, 30},  {blstm, 70}};
 enum { NETWORKS = sizeof networks / sizeof *networks };
 static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
 
@@ -195,9 +197,9 @@ static void test_learning_and_threads(const struct network *network) {
   train(&a, make_folder(one));
   train(&b, make_folder(three));
   CHECK(a.status == LINNET_OK, "status %d: %s", a.status, a.error);
-  CHECK(a.last_loss < 0.2 * a.first_loss, "loss per label went from %g to %g, expected a fifth", a.first_loss,
-        a.last_loss);
-  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
+  CHECK(a.last_loss < 0.2 * a.first_loss, "%s: loss per label went from %g to %g, expected a fifth", network->config,
+        a.first_loss, a.last_loss);
+  CHECK(same_model(one, three), "%s: models of 1 and 3 threads differ", network->config);
   remove_folder(one);
   remove_folder(three);
 }
@@ -225,6 +227,10 @@ static void test_other_settings(void) {
   char folder[64];
   struct run a = make_run(transformer, 1, 1);
   train(&a, make_folder(folder));
+  a.config = causal;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE, "status %d with another configuration", a.status);
+  a.config = transformer;
   a.train.labels[0][0] = a.train.labels[0][0] % (SYMBOLS - 1) + 1;
   train(&a, folder);
   CHECK(a.status == LINNET_ERROR_STATE, "status %d with other data", a.status);

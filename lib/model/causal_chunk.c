@@ -1,0 +1,86 @@
+#include "model/causal_chunk.h"
+
+#include <time.h>
+
+#include "model/attention.h"
+
+enum { FRAMES = 512, ROUNDS = 5 };
+
+static const size_t candidates[] = {0, 8, 16, 32, 64, 128};
+enum { CANDIDATES = sizeof candidates / sizeof *candidates };
+
+struct trial {
+  const struct linnet_attention_ops *attention;
+  struct linnet_attention a;
+  real *rows; /* q, k, dq, dk, then v, out, dout, dv, each dense */
+  void *work;
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Elements of queries or keys, and of values or outputs. */
+static size_t key_elements(const struct trial *t) {
+  return FRAMES * t->a.heads * t->a.key_width;
+}
+
+static size_t value_elements(const struct trial *t) {
+  return FRAMES * t->a.heads * t->a.width;
+}
+
+/* Seconds of one forward and backward. */
+static double once(struct trial *t, size_t chunk) {
+  static const size_t offsets[2] = {0, FRAMES};
+  const struct linnet_pack pack = {1, offsets};
+  const size_t keys = key_elements(t), values = value_elements(t);
+  real *q = t->rows, *k = q + keys, *dq = k + keys, *dk = dq + keys;
+  real *v = dk + keys, *out = v + values, *dout = out + values, *dv = dout + values;
+  t->a.form = chunk > 0 ? LINNET_CAUSAL_CHUNKED : LINNET_CAUSAL_STATE;
+  t->a.chunk = chunk;
+  double start = now();
+  t->attention->forward(&t->a, &pack, q, k, v, NULL, out, t->work);
+  t->attention->backward(&t->a, &pack, q, k, v, NULL, out, dout, dq, dk, dv, t->work);
+  return now() - start;
+}
+
+/* The candidate with the least time: what disturbs only adds. Rounds go through all of them in turn. */
+static size_t fastest(struct trial *t) {
+  double least[CANDIDATES];
+  size_t best = 0;
+  for (int round = 0; round < ROUNDS; round++)
+    for (size_t i = 0; i < CANDIDATES; i++) {
+      double seconds = once(t, candidates[i]);
+      least[i] = round > 0 && least[i] < seconds ? least[i] : seconds;
+    }
+  for (size_t i = 1; i < CANDIDATES; i++)
+    if (least[i] < least[best])
+      best = i;
+  return candidates[best];
+}
+
+enum linnet_status linnet_causal_chunk(struct linnet_context *context, const struct linnet_config *config,
+                                       size_t *chunk) {
+  struct linnet_config causal = *config;
+  causal.attention[0] = LINNET_ATTENTION_CAUSAL_LINEAR;
+  struct trial t = {.attention = linnet_context_ops(context)->attention[LINNET_ATTENTION_CAUSAL_LINEAR],
+                    .a = linnet_layer_attention(&causal, 0)};
+  t.a.key_ld = t.a.heads * t.a.key_width;
+  t.a.value_ld = t.a.out_ld = t.a.heads * t.a.width;
+  const size_t elements = 4 * (key_elements(&t) + value_elements(&t));
+  t.rows = linnet_alloc(context, elements, sizeof(real));
+  t.work = linnet_alloc(context, t.attention->work_bytes(&t.a, FRAMES), 1);
+  enum linnet_status status = LINNET_OK;
+  if (t.rows && t.work) {
+    for (size_t i = 0; i < elements; i++)
+      t.rows[i] = (real)((i * 7919) % 1000) / 1000; /* positive, so that any map's normaliser is */
+    *chunk = fastest(&t);
+  } else {
+    status = linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for measuring chunks");
+  }
+  linnet_free(context, t.rows);
+  linnet_free(context, t.work);
+  return status;
+}

@@ -1,0 +1,84 @@
+/* Causal linear attention (Katharopoulos et al. 2020, eq. 8-15): one function in four forms (Buckman and Gelada 2024,
+ * "Linear transformers are faster"), which differ in how they sum, and so in what they cost for T frames of depth C:
+ *
+ *   state            one row after the other, a running state           T C^2, nothing to do at once
+ *   parallel-state   states of some rows at once, by prefix sums           T C^2, memory of some states
+ *   attention        masked phi(Q) phi(K)^T in tiles, no state             T^2 C
+ *   chunked          a state per chunk of c rows, attention inside it      T C^2 + T c C
+ *
+ * Nothing is saved for backward, and work does not grow with the sequence. */
+#ifndef LINNET_CAUSAL_ATTENTION_H
+#define LINNET_CAUSAL_ATTENTION_H
+
+#include "backend/backend.h"
+
+enum {
+  LINNET_CAUSAL_CHUNK = 16, /* where the terms name no chunk */
+  LINNET_CAUSAL_ROWS = 64   /* of a block: operands are made and multiplied so many rows at a time */
+};
+
+/* "chunked", "state", "parallel-state", "attention". */
+const char *linnet_causal_form_name(enum linnet_causal_form form);
+
+/* The one product that the op consists of, on a block of rows:
+ *
+ *   y_t += x_t^T S_t,  S_t = S + sum of a_s b_s^T over s <= t
+ *
+ * x, a are (rows, depth) and b, y (rows, width), with rows depth_ld and width_ld apart; S is (depth, width_ld).
+ * Columns beyond depth and width are zero in x, a, b and S, and free in y. */
+struct linnet_causal_product {
+  size_t rows, depth, width, depth_ld, width_ld;
+  size_t chunk; /* rows between the states of the chunked form */
+  const real *x;
+  size_t keys; /* rows of a and b in `attend` */
+  const real *a, *b;
+  real *y, *state;
+  real *room; /* as much as `room` says */
+};
+
+/* What computes it, and what makes its operands: the C reference, or the kernels of an instruction set. */
+struct linnet_causal_kernels {
+  size_t lanes; /* leading dimensions are multiples of it */
+  size_t (*room)(size_t depth_ld, size_t width_ld);
+
+  /* The whole product, leaving S of the last row: row by row, and by prefix sums. */
+  void (*scan)(const struct linnet_causal_product *p);
+  void (*prefix_states)(const struct linnet_causal_product *p);
+  /* Its parts: y_t += x_t^T S;  y_t += (x_t . a_s) b_s over all s, or s <= t;  S += sum of a_s b_s^T. */
+  void (*apply)(const struct linnet_causal_product *p);
+  void (*attend)(const struct linnet_causal_product *p, bool masked);
+  void (*accumulate)(const struct linnet_causal_product *p);
+
+  /* Rows of operands. What lies in the caller's tensors has a leading dimension of either sign.
+   * phi: y = phi(x).              slope: dx = dy * phi'(x), from phi(x)
+   * normalise: z += fk_t, scale_t = 1 / (fq_t . z + epsilon)
+   * scale: y_t = x_t * scale_t    project: e_t = -(n_t . out_t)
+   * prefix: z += f_t * in_t, y_t = z * by_t; in, by NULL: 1 */
+  void (*phi)(enum linnet_feature_map map, size_t rows, size_t width, const real *x, ptrdiff_t ldx, real *y,
+              ptrdiff_t ldy);
+  void (*slope)(enum linnet_feature_map map, size_t rows, size_t width, const real *phi, const real *dy, size_t ld,
+                real *dx, ptrdiff_t ldx);
+  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *fk, real *z, real *scale);
+  void (*scale)(size_t rows, size_t width, const real *x, ptrdiff_t ldx, const real *scale, real *y, ptrdiff_t ldy);
+  void (*project)(size_t rows, size_t width, const real *n, size_t ld, const real *out, ptrdiff_t ld_out, real *e);
+  void (*prefix)(size_t rows, size_t ld, const real *f, const real *in, const real *by, real *z, real *y);
+};
+
+extern const struct linnet_causal_kernels linnet_causal_kernels_reference;
+
+/* The slots of an op table's row, with the kernels to run. */
+size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a);
+void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
+                           const struct linnet_pack *p, const real *q, const real *k, const real *v, real *out,
+                           void *work);
+void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
+                            const struct linnet_pack *p, const real *q, const real *k, const real *v, const real *out,
+                            const real *dout, real *dq, real *dk, real *dv, void *work);
+
+size_t linnet_causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
+/* S and z of each head, as linear attention has them. */
+size_t linnet_causal_state_size(const struct linnet_attention *a, size_t steps);
+
+extern const struct linnet_attention_ops linnet_causal_attention_reference;
+
+#endif
