@@ -10,6 +10,7 @@
 #include <linnet/encoder.h>
 #include <linnet/features.h>
 #include <linnet/model.h>
+#include <linnet/recurrence.h>
 #include <linnet/status.h>
 #include <linnet/stream.h>
 

@@ -15,24 +15,31 @@ static size_t aligned(size_t elements) {
   return (elements + 15) / 16 * 16;
 }
 
-static enum linnet_status create_scratch(struct linnet_encoder *e) {
-  const struct linnet_config *config = &e->model->config;
-  unsigned threads = linnet_context_threads(e->context);
-  struct linnet_encoder_sizes sizes = e->kind->sizes(e);
-  size_t narrow = aligned(sizes.rows * sizes.narrow), wide = aligned(sizes.rows * sizes.wide);
+enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows) {
+  const struct linnet_encoder_sizes sizes = e->kind->sizes(e);
+  size_t narrow = aligned(rows * sizes.narrow), wide = aligned(rows * sizes.wide);
   size_t each = 3 * narrow + wide + aligned(sizes.work);
   e->scratch = linnet_calloc(e->context, threads, sizeof *e->scratch);
   e->scratch_memory = linnet_alloc(e->context, threads * each, sizeof(real));
-  e->states = linnet_alloc(e->context, sizes.states, sizeof(real));
-  e->padded = linnet_alloc(e->context, config->stack * config->input_dim, sizeof(real));
-  e->log_p = linnet_alloc(e->context, (size_t)OUTPUT_BLOCKS * BLOCK_ROWS * config->outputs, sizeof(real));
-  if (!e->scratch || !e->scratch_memory || !e->states || !e->padded || !e->log_p)
+  if (!e->scratch || !e->scratch_memory)
     return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
   for (unsigned i = 0; i < threads; i++) {
     real *base = e->scratch_memory + i * each;
     e->scratch[i] =
         (struct scratch){base, base + narrow, base + 2 * narrow, base + 3 * narrow, base + 3 * narrow + wide};
   }
+  return LINNET_OK;
+}
+
+static enum linnet_status create_buffers(struct linnet_encoder *e) {
+  const struct linnet_config *config = &e->model->config;
+  const struct linnet_encoder_sizes sizes = e->kind->sizes(e);
+  LINNET_TRY(linnet_encoder_create_scratch(e, linnet_context_threads(e->context), sizes.rows));
+  e->states = linnet_alloc(e->context, sizes.states, sizeof(real));
+  e->padded = linnet_alloc(e->context, config->stack * config->input_dim, sizeof(real));
+  e->log_p = linnet_alloc(e->context, (size_t)OUTPUT_BLOCKS * BLOCK_ROWS * config->outputs, sizeof(real));
+  if (!e->states || !e->padded || !e->log_p)
+    return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
   return LINNET_OK;
 }
 
@@ -48,7 +55,7 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
   e->ops = linnet_context_ops(model->context);
   e->kind = kinds[model->config.encoder];
   e->width = e->model->maps->output.in;
-  enum linnet_status status = create_scratch(e);
+  enum linnet_status status = create_buffers(e);
   if (status != LINNET_OK) {
     linnet_encoder_destroy(e);
     *encoder = NULL;
@@ -127,14 +134,18 @@ void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *
     apply(e, s, map, 1, e->padded, LINNET_IDENTITY, y + direct * map->out);
 }
 
+void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
+                               real *log_p) {
+  apply(e, s, &e->model->maps->output, rows, h, LINNET_IDENTITY, log_p);
+  e->ops->log_softmax(rows, e->model->config.outputs, log_p, log_p);
+}
+
 static void task_output(void *user, size_t task, unsigned worker) {
   const struct linnet_encoder *e = user;
   const struct scratch *s = &e->scratch[worker];
-  size_t outputs = e->model->config.outputs;
   struct rows r = block_rows(e, e->first_output + task), chunk = block_rows(e, e->first_output);
-  real *out = e->log_p + (r.first - chunk.first) * outputs;
-  apply(e, s, &e->model->maps->output, r.count, e->kind->output(e, s, r), LINNET_IDENTITY, out);
-  e->ops->log_softmax(r.count, outputs, out, out);
+  linnet_encoder_posteriors(e, s, r.count, e->kind->output(e, s, r),
+                            e->log_p + (r.first - chunk.first) * e->model->config.outputs);
 }
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */

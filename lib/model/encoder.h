@@ -144,7 +144,26 @@ enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linne
 void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
                           struct rows r, real *y);
 
+/* Scratch of `threads` for `rows` rows; it is freed with the encoder. */
+enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows);
+
+/* Log-posteriors (rows, V) of rows h (rows, D), which the kind's `output` gave. */
+void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
+                               real *log_p);
+
+/* --- transformer_encoder.c */
+
+/* Steps of the running layer on rows x (rows, D), changed in place: output map of attention, residual and norm; then
+ * feed-forward. */
+void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *heads,
+                              real *x);
+void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x);
+
 /* --- encoder_attention.c */
+
+/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D). */
+void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
+                            real *qkv);
 
 /* Memory for the attention of a layer. */
 enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer);

@@ -82,17 +82,22 @@ enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_
   return linnet_encoder_reserve(e, &w->work, threads, w->work_bytes);
 }
 
-static void task_project(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
-  const struct scratch *s = &e->scratch[worker];
+void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
+                            real *qkv) {
   const struct linnet_layer_offsets *o = layer_offsets(e);
   const struct linnet_layer_maps *maps = layer_maps(e);
   const size_t width = e->model->config.width, columns = linnet_attention_columns(&e->model->config, e->layer);
+  const real *h = block_input(e, s, rows, x, o->norm1_gain, o->norm1_bias);
+  linnet_map_apply(e->ops, &maps->query, rows, h, width, LINNET_IDENTITY, qkv, columns, s->work);
+  linnet_map_apply(e->ops, &maps->key_value, rows, h, width, LINNET_IDENTITY, qkv + width, columns, s->work);
+}
+
+static void task_project(void *user, size_t block, unsigned worker) {
+  const struct linnet_encoder *e = user;
+  const size_t columns = linnet_attention_columns(&e->model->config, e->layer);
   struct rows r = block_rows(e, block);
-  real *q = (real *)e->whole.qkv.data + r.first * columns;
-  const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
-  linnet_map_apply(e->ops, &maps->query, r.count, h, width, LINNET_IDENTITY, q, columns, s->work);
-  linnet_map_apply(e->ops, &maps->key_value, r.count, h, width, LINNET_IDENTITY, q + width, columns, s->work);
+  linnet_encoder_project(e, &e->scratch[worker], r.count, row(e, r.first),
+                         (real *)e->whole.qkv.data + r.first * columns);
 }
 
 static void task_head(void *user, size_t head, unsigned worker) {

@@ -67,7 +67,7 @@ static void save_edges(const struct linnet_encoder *e, size_t block, struct rows
   memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
 }
 
-static void feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x) {
+void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x) {
   const struct linnet_layer_offsets *o = layer_offsets(e);
   const struct linnet_layer_maps *maps = layer_maps(e);
   const real *h = block_input(e, s, rows, x, o->norm2_gain, o->norm2_bias);
@@ -76,19 +76,23 @@ static void feed_forward(const struct linnet_encoder *e, const struct scratch *s
   residual(e, rows, s->narrow, o->norm2_gain, o->norm2_bias, x);
 }
 
+void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *heads,
+                              real *x) {
+  const struct linnet_layer_offsets *o = layer_offsets(e);
+  apply(e, s, &layer_maps(e)->attention_output, rows, heads, LINNET_IDENTITY, s->narrow);
+  residual(e, rows, s->narrow, o->norm1_gain, o->norm1_bias, x);
+}
+
 static void task_attend(void *user, size_t block, unsigned worker) {
   const struct linnet_encoder *e = user;
   const struct scratch *s = &e->scratch[worker];
-  const struct linnet_layer_offsets *o = layer_offsets(e);
   struct rows r = block_rows(e, block);
   real *x = row(e, r.first);
-  const real *heads = linnet_encoder_heads(e, s, r);
-  apply(e, s, &layer_maps(e)->attention_output, r.count, heads, LINNET_IDENTITY, s->narrow);
-  residual(e, r.count, s->narrow, o->norm1_gain, o->norm1_bias, x);
+  linnet_encoder_add_heads(e, s, r.count, linnet_encoder_heads(e, s, r), x);
   if (half_kernel(e) > 0)
     save_edges(e, block, r);
   else
-    feed_forward(e, s, r.count, x);
+    linnet_encoder_feed_forward(e, s, r.count, x);
 }
 
 /* The block's rows with up to half a kernel of its neighbours' on each side, as they were before the convolution;
@@ -126,7 +130,7 @@ static void task_finish(void *user, size_t block, unsigned worker) {
   e->ops->activation_forward(LINNET_SILU, r.count * width, own, own);
   apply(e, s, &maps->pointwise2, r.count, own, LINNET_IDENTITY, s->narrow);
   e->ops->add(r.count * width, s->narrow, row(e, r.first));
-  feed_forward(e, s, r.count, row(e, r.first));
+  linnet_encoder_feed_forward(e, s, r.count, row(e, r.first));
 }
 
 static void run_layer(struct linnet_encoder *e) {

@@ -2,13 +2,11 @@
  * threads; order and cancelling of the receiver. */
 #include "test.h"
 
-#include <unistd.h>
-
 #include <linnet/encoder.h>
 
 #include "backend/backend.h"
-#include "model/model.h"
 #include "model/network.h"
+#include "random_model.h"
 
 /* Errors grow with the length as sums do; measured up to 3e-7. */
 #define BOUND 2e-6
@@ -33,52 +31,13 @@ static const struct scenario scenarios[] = {
     {"{\"norm\": \"pre\", \"attention\": \"causal-softmax\", \"stack\": 2}", 700},
     {"{\"norm\": \"pre\", \"convolution\": 3, \"attention\": [\"linear\", \"softmax\"]}", 700},
     {"{\"norm\": \"post\", \"attention\": [\"causal-softmax\", \"linear\"]}", 500},
+    {"{\"norm\": \"pre\", \"attention\": \"causal-linear\"}", 1300},
+    {"{\"attention\": \"causal-linear\", \"causal_chunk\": 24, \"stack\": 2}", 700},
+    {"{\"attention\": [\"linear\", \"causal-linear\"], \"convolution\": 5}", 900},
 };
 
 static const size_t lengths[] = {1,  2,  3,   4,   5,   11,  12,  13,  24,  25,   47,  95,
                                  96, 97, 191, 192, 193, 289, 500, 700, 900, 1300, 3300};
-
-static struct linnet_config make_config(struct linnet_context *context, const char *text) {
-  struct linnet_config config;
-  linnet_config_default(&config);
-  config.input_dim = 8;
-  config.width = 32;
-  config.heads = 2;
-  config.layers = 2;
-  config.feed_forward = 48;
-  config.outputs = 7;
-  REQUIRE(linnet_config_parse(context, text, "test", &config) == LINNET_OK, "%s", linnet_context_error(context));
-  return config;
-}
-
-/* A model with random weights, written and read back. */
-static struct linnet_model *make_model(struct linnet_context *context, const struct linnet_config *config) {
-  static const char *const symbols[] = {"<blk>", "A", "B", "C", "D", "E", "F"};
-  struct linnet_parameters *parameters = NULL;
-  struct linnet_feature_config features;
-  struct linnet_model *model = NULL;
-  char path[] = "/tmp/linnet-encoder-XXXXXX";
-  REQUIRE(linnet_parameters_create(context, config, &parameters) == LINNET_OK, "parameters");
-  float *weights = malloc(parameters->size * sizeof *weights);
-  linnet_parameters_initialise(parameters, 3, weights);
-  linnet_feature_config_default(&features);
-  features.fbank.num_mel = (int)config->input_dim;
-  struct linnet_model_contents contents = {.config = config,
-                                           .parameters = parameters,
-                                           .weights = weights,
-                                           .symbols = symbols,
-                                           .features = &features,
-                                           .dtype = LINNET_F32};
-  int descriptor = mkstemp(path);
-  REQUIRE(descriptor >= 0, "mkstemp");
-  close(descriptor);
-  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
-  unlink(path);
-  free(weights);
-  linnet_parameters_destroy(parameters);
-  return model;
-}
 
 /* Log-posteriors of the network as training runs it. */
 static void run_network(struct linnet_context *context, const struct linnet_model *model, const float *features,
@@ -114,8 +73,8 @@ static struct linnet_context *make_context(unsigned threads) {
 
 static struct fixture open_fixture(const char *text) {
   struct fixture f = {.one = make_context(1), .three = make_context(3)};
-  struct linnet_config config = make_config(f.one, text);
-  f.model = make_model(f.one, &config);
+  struct linnet_config config = small_config(f.one, text);
+  f.model = random_model(f.one, &config, 3, 1, LINNET_CMVN_NONE);
   REQUIRE(linnet_encoder_create(f.one, f.model, &f.encoder) == LINNET_OK, "%s", linnet_context_error(f.one));
   REQUIRE(linnet_encoder_create(f.three, f.model, &f.threaded) == LINNET_OK, "%s", linnet_context_error(f.three));
   return f;

@@ -1,0 +1,70 @@
+/* Models with random weights, written to a file and read back as any other. */
+#ifndef LINNET_RANDOM_MODEL_H
+#define LINNET_RANDOM_MODEL_H
+
+#include <unistd.h>
+
+#include "model/model.h"
+#include "test.h"
+
+/* A small network: 8 features, 2 layers, 7 symbols; `text` on top. */
+static inline struct linnet_config small_config(struct linnet_context *context, const char *text) {
+  struct linnet_config config;
+  linnet_config_default(&config);
+  config.input_dim = 8;
+  config.width = 32;
+  config.heads = 2;
+  config.layers = 2;
+  config.feed_forward = 48;
+  config.outputs = 7;
+  REQUIRE(linnet_config_parse(context, text, "test", &config) == LINNET_OK, "%s", linnet_context_error(context));
+  return config;
+}
+
+/* Statistics about as those of speech: log-mel energies of mean 13 and variance 9. */
+static inline struct linnet_cmvn random_model_cmvn(size_t dim) {
+  struct linnet_cmvn cmvn = {.dim = (int)dim, .count = 1};
+  for (size_t d = 0; d < dim; d++) {
+    cmvn.sum[d] = 13;
+    cmvn.square[d] = 178;
+  }
+  return cmvn;
+}
+
+/* Initial weights times `scale`; at most 8 symbols; features that are `input_dim` mel bands. */
+static inline struct linnet_model *random_model(struct linnet_context *context, const struct linnet_config *config,
+                                                uint64_t seed, float scale, enum linnet_cmvn_kind cmvn) {
+  static const char *const symbols[] = {"<blk>", "A", "B", "C", "D", "E", "F", "G"};
+  struct linnet_parameters *parameters = NULL;
+  struct linnet_feature_config features;
+  struct linnet_model *model = NULL;
+  char path[] = "/tmp/linnet-model-XXXXXX";
+  REQUIRE(config->outputs <= sizeof symbols / sizeof *symbols, "%zu symbols", config->outputs);
+  REQUIRE(linnet_parameters_create(context, config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
+  float *weights = malloc(parameters->size * sizeof *weights);
+  linnet_parameters_initialise(parameters, seed, weights);
+  for (size_t i = 0; i < parameters->size; i++)
+    weights[i] *= scale;
+  linnet_feature_config_default(&features);
+  features.fbank.num_mel = (int)config->input_dim;
+  features.cmvn = cmvn;
+  const struct linnet_cmvn statistics = random_model_cmvn(config->input_dim);
+  struct linnet_model_contents contents = {.config = config,
+                                           .parameters = parameters,
+                                           .weights = weights,
+                                           .symbols = symbols,
+                                           .features = &features,
+                                           .cmvn = cmvn == LINNET_CMVN_GLOBAL ? &statistics : NULL,
+                                           .dtype = LINNET_F32};
+  int descriptor = mkstemp(path);
+  REQUIRE(descriptor >= 0, "mkstemp");
+  close(descriptor);
+  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  unlink(path);
+  free(weights);
+  linnet_parameters_destroy(parameters);
+  return model;
+}
+
+#endif
