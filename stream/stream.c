@@ -1,5 +1,6 @@
-/* The pipeline: samples -> filterbank -> CMVN -> encoder -> greedy decoding. It stands above the front end, the engine
- * and the decoder, which do not know of each other. */
+/* The pipeline: samples -> filterbank -> CMVN -> network -> greedy decoding. It stands above the front end, the engine
+ * and the decoder, which do not know of each other. The network runs frame by frame as a recurrence where it can, else
+ * as an encoder on the whole utterance. */
 #include <linnet/stream.h>
 
 #include <string.h>
@@ -12,15 +13,32 @@ struct linnet_stream {
   struct linnet_context *context;
   const struct linnet_model *model;
   struct linnet_fbank *fbank;
-  struct linnet_encoder *encoder;
+  struct linnet_encoder *encoder;       /* or */
+  struct linnet_recurrence *recurrence; /* one of them is NULL */
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
-  float *features;         /* (frames, num_mel) */
+  float *log_p;            /* (num_symbols), of the recurrence */
+  float *features;         /* (frames, num_mel), not yet recognised */
   size_t frames, capacity; /* capacity in elements */
   uint64_t samples;
   bool finished;
 };
+
+/* Whether frames can be recognised as they come. */
+static bool runs_along(const struct linnet_model *model) {
+  enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
+  return linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+}
+
+static enum linnet_status create_network(struct linnet_stream *s) {
+  if (!runs_along(s->model))
+    return linnet_encoder_create(s->context, s->model, &s->encoder);
+  s->log_p = linnet_alloc(s->context, (size_t)linnet_model_num_symbols(s->model), sizeof *s->log_p);
+  if (!s->log_p)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a stream");
+  return linnet_recurrence_create(s->context, s->model, &s->recurrence);
+}
 
 enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                         struct linnet_stream **stream) {
@@ -33,7 +51,7 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
   s->model = model;
   enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
   if (status == LINNET_OK)
-    status = linnet_encoder_create(context, model, &s->encoder);
+    status = create_network(s);
   if (status == LINNET_OK)
     status = linnet_greedy_create(context, linnet_model_num_symbols(model), &s->greedy);
   if (status != LINNET_OK) {
@@ -45,29 +63,6 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
 
 static int num_mel(const struct linnet_stream *s) {
   return linnet_model_features(s->model)->fbank.num_mel;
-}
-
-static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
-  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
-  float *grown = linnet_grow(s->context, s->features, &s->capacity, (s->frames + pending) * mel, sizeof *grown);
-  if (!grown)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio",
-                       linnet_stream_seconds(s));
-  s->features = grown;
-  LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
-  s->frames += got;
-  s->samples += n;
-  return LINNET_OK;
-}
-
-enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
-  if (!s || (!samples && n > 0))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
-  if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
-  for (size_t done = 0; done < n; done += CHUNK)
-    LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
-  return LINNET_OK;
 }
 
 /* A stream is one utterance of one speaker: CMVN of either kind uses all that was heard. */
@@ -92,6 +87,56 @@ static int decode(void *user, const float *log_posteriors, size_t first, size_t 
   return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
 }
 
+/* A row of the recurrence. */
+static enum linnet_status decode_row(struct linnet_stream *s) {
+  if (decode(s, s->log_p, linnet_recurrence_frames(s->recurrence) - 1, 1) == 0)
+    return LINNET_OK;
+  return linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the posteriors asked to stop");
+}
+
+/* The frames that came, one by one; none is kept. */
+static enum linnet_status run_along(struct linnet_stream *s) {
+  const size_t frames = s->frames;
+  normalise(s);
+  s->frames = 0;
+  for (size_t t = 0; t < frames; t++) {
+    enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * (size_t)num_mel(s), s->log_p);
+    if (status == LINNET_OK)
+      status = decode_row(s);
+    if (status != LINNET_OK && status != LINNET_AGAIN)
+      return status;
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status finish_along(struct linnet_stream *s) {
+  enum linnet_status status = linnet_recurrence_finish(s->recurrence, s->log_p);
+  return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
+}
+
+static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
+  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
+  float *grown = linnet_grow(s->context, s->features, &s->capacity, (s->frames + pending) * mel, sizeof *grown);
+  if (!grown)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio",
+                       linnet_stream_seconds(s));
+  s->features = grown;
+  LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
+  s->frames += got;
+  s->samples += n;
+  return s->recurrence ? run_along(s) : LINNET_OK;
+}
+
+enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
+  if (!s || (!samples && n > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
+  for (size_t done = 0; done < n; done += CHUNK)
+    LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
+  return LINNET_OK;
+}
+
 void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {
   s->sink = sink;
   s->sink_user = user;
@@ -103,6 +148,8 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished before");
   s->finished = true;
+  if (s->recurrence)
+    return finish_along(s);
   if (s->frames == 0)
     return LINNET_OK;
   normalise(s);
@@ -124,6 +171,8 @@ double linnet_stream_seconds(const struct linnet_stream *s) {
 void linnet_stream_reset(struct linnet_stream *s) {
   linnet_fbank_reset(s->fbank);
   linnet_greedy_reset(s->greedy);
+  if (s->recurrence)
+    linnet_recurrence_reset(s->recurrence);
   s->frames = 0;
   s->samples = 0;
   s->finished = false;
@@ -134,7 +183,9 @@ void linnet_stream_destroy(struct linnet_stream *s) {
     return;
   linnet_greedy_destroy(s->greedy);
   linnet_encoder_destroy(s->encoder);
+  linnet_recurrence_destroy(s->recurrence);
   linnet_fbank_destroy(s->fbank);
+  linnet_free(s->context, s->log_p);
   linnet_free(s->context, s->features);
   linnet_free(s->context, s);
 }

@@ -12,7 +12,11 @@
  *   for (size_t i = 0; i < count; i++) puts(linnet_model_symbol(model, segments[i].symbol));
  *   linnet_stream_reset(stream);                                   // ready for the next utterance
  *
- * The encoders of this version are non-causal: segments come only after linnet_stream_finish.
+ * A causal model (linnet_recurrence_possible) whose features need no statistics of the utterance (CMVN "none" or
+ * "global") is run while samples come, in constant memory if its attention is linear: linnet_stream_segments then gives
+ * what was decoded so far. All segments but the last are final; the last may still grow, in its end and confidence,
+ * until another follows or linnet_stream_finish is called. With other models segments come after linnet_stream_finish
+ * alone.
  *
  * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
  * its own context handle (linnet_context_share). */
@@ -21,6 +25,7 @@
 
 #include <linnet/decoder.h>
 #include <linnet/encoder.h>
+#include <linnet/recurrence.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,14 +39,14 @@ LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *contex
 /* Takes samples at the model's rate (linnet_model_features()->fbank.sample_rate), mono, int16 scale. */
 LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
 
-/* Says that the utterance is complete and decodes it. */
+/* Says that the utterance is complete and decodes what is left of it. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
 
 /* Also hands the log-posteriors of each utterance to `sink`, for a decoder of the caller's or to keep them; see
  * encoder.h. NULL ends that. */
 LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
 
-/* The decoded segments (greedy), in output frames; valid until the next call on the stream. */
+/* The segments decoded so far (greedy), in output frames; valid until the next call on the stream. */
 LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
 
 /* Seconds per output frame: segment times are start * this to end * this. */

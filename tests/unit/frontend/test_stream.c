@@ -1,50 +1,40 @@
 /* The stream: any chunking of the samples gives the same segments, streams over one model run in parallel, order of
- * calls is checked, nothing to hear gives nothing. */
+ * calls is checked, nothing to hear gives nothing; with causal models segments come while samples do, and stay. */
 #include "test.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <linnet/stream.h>
 
-#include "model/model.h"
+#include "random_model.h"
 
 enum { SAMPLES = 48000, THREADS = 4 };
 
-static struct linnet_model *make_model(struct linnet_context *context) {
-  static const char *const symbols[] = {"<blk>", "A", "B", "C", "D"};
+static const struct scenario {
+  enum linnet_attention_kind attention;
+  size_t convolution, stack;
+  enum linnet_cmvn_kind cmvn;
+  bool along; /* segments come while samples do */
+} scenarios[] = {
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_UTTERANCE, false},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_GLOBAL, true},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 3, LINNET_CMVN_GLOBAL, true},
+};
+
+/* Weights are large, so that symbols change now and then. */
+static struct linnet_model *make_model(struct linnet_context *context, const struct scenario *scenario) {
   struct linnet_config config;
-  struct linnet_parameters *parameters = NULL;
-  struct linnet_feature_config features;
-  struct linnet_model *model = NULL;
-  char path[] = "/tmp/linnet-stream-XXXXXX";
   linnet_config_default(&config);
   config.width = 32;
   config.heads = 2;
   config.layers = 2;
   config.outputs = 5;
-  config.convolution = 5;
-  REQUIRE(linnet_parameters_create(context, &config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
-  float *weights = malloc(parameters->size * sizeof *weights);
-  linnet_parameters_initialise(parameters, 5, weights);
-  for (size_t i = 0; i < parameters->size; i++)
-    weights[i] *= 3; /* so that symbols change now and then */
-  linnet_feature_config_default(&features);
-  struct linnet_model_contents contents = {.config = &config,
-                                           .parameters = parameters,
-                                           .weights = weights,
-                                           .symbols = symbols,
-                                           .features = &features,
-                                           .dtype = LINNET_F32};
-  int descriptor = mkstemp(path);
-  REQUIRE(descriptor >= 0, "mkstemp");
-  close(descriptor);
-  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
-  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
-  unlink(path);
-  free(weights);
-  linnet_parameters_destroy(parameters);
-  return model;
+  memset(config.attention, (int)scenario->attention, config.layers);
+  memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
+  config.convolution = scenario->convolution;
+  config.stack = scenario->stack;
+  return random_model(context, &config, 10, 3, scenario->cmvn);
 }
 
 /* Bursts of tone and noise. */
@@ -141,9 +131,26 @@ static void test_order(struct linnet_stream *stream, const float *samples) {
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish without samples");
 }
 
-int main(void) {
-  struct linnet_context *context = test_context();
-  struct linnet_model *model = make_model(context);
+/* While samples come, all segments but the last are those of the end. */
+static void test_along(struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
+                       size_t expected_count, bool along) {
+  size_t most = 0, count = 0;
+  linnet_stream_reset(stream);
+  for (size_t done = 0; done < SAMPLES; done += 1000) {
+    CHECK(linnet_stream_accept(stream, samples + done, 1000) == LINNET_OK, "accept");
+    const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
+    most = count > most ? count : most;
+    CHECK(count <= expected_count, "%zu segments of %zu", count, expected_count);
+    CHECK(count == 0 || same_segments(segments, count - 1, expected, count - 1), "a segment changed after sample %zu",
+          done);
+  }
+  CHECK(along ? most + 1 >= expected_count : most == 0, "%zu segments before the end, %zu in all", most,
+        expected_count);
+  CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
+}
+
+static void test_scenario(struct linnet_context *context, const struct scenario *scenario) {
+  struct linnet_model *model = make_model(context, scenario);
   struct linnet_stream *stream = NULL, *other = NULL;
   static float samples[SAMPLES];
   size_t count = 0, other_count = 0;
@@ -161,10 +168,17 @@ int main(void) {
     CHECK(same_segments(segments, count, again, other_count), "chunks of seed %d give other segments", (int)seed);
   }
   test_parallel(context, model, samples, segments, count);
+  test_along(other, samples, segments, count, scenario->along);
   test_order(other, samples);
   linnet_stream_destroy(stream);
   linnet_stream_destroy(other);
   linnet_model_destroy(model);
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    test_scenario(context, &scenarios[i]);
   linnet_context_destroy(context);
   return test_result();
 }
