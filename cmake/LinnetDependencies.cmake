@@ -1,5 +1,6 @@
 # Libraries outside our field, all found by pkg-config. Each is PkgConfig::NAME here, and LINNET_MODULE_NAME is what
-# pkg-config calls it. The core needs jansson and threads; CBLAS is optional; the rest is the front end's.
+# pkg-config calls it. The core needs jansson and threads; CBLAS and zlib are optional; the rest is the front
+# end's.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -23,6 +24,18 @@ if(LINNET_BLAS)
     list(APPEND LINNET_CORE_NEEDS CBLAS)
   else()
     message(STATUS "No CBLAS found: products use the kernels of Linnet alone")
+  endif()
+endif()
+
+set(LINNET_HAVE_ZLIB OFF)
+if(LINNET_ZLIB)
+  set(LINNET_MODULE_ZLIB zlib)
+  pkg_check_modules(ZLIB IMPORTED_TARGET ${LINNET_MODULE_ZLIB})
+  if(ZLIB_FOUND)
+    set(LINNET_HAVE_ZLIB ON)
+    list(APPEND LINNET_CORE_NEEDS ZLIB)
+  else()
+    message(STATUS "No zlib found: language models compressed by gzip cannot be read")
   endif()
 endif()
 

@@ -8,6 +8,7 @@ option(LINNET_TESTS "Build the tests" ${LINNET_TOP_LEVEL})
 cmake_dependent_option(LINNET_EXPERIMENTS "Build the experiments of recipes/ that are programs of their own"
   ${LINNET_TOP_LEVEL} "LINNET_TOOLS;LINNET_FRONTEND" OFF)
 option(LINNET_BLAS "Use a CBLAS library for products where no kernel of our own fits the processor" ON)
+option(LINNET_ZLIB "Read language models that are compressed by gzip, if zlib is found" ON)
 option(LINNET_CUDA "Build the CUDA backend" OFF)
 option(LINNET_WERROR "Treat warnings as errors" OFF)
 set(LINNET_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or thread")

@@ -17,6 +17,7 @@ static const struct subcommand {
     {"features", tool_features, "write filterbank features of audio as Kaldi archives"},
     {"train", tool_train, "train a model"},
     {"average", tool_average, "average the weights of several models"},
+    {"ngram", tool_ngram, "estimate, convert and measure n-gram language models"},
     {"score", tool_score, "error rates of hypotheses against references"},
 };
 

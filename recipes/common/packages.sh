@@ -23,7 +23,7 @@ packages_of() {
 	case "$1" in
 	build)
 		echo build-essential cmake ninja-build pkg-config libjansson-dev libopenblas-dev libfftw3-dev
-		echo libsndfile1-dev libsoxr-dev libpopt-dev
+		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev
 		;;
 	tests) echo sctk clang-format shellcheck ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;

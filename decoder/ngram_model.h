@@ -1,0 +1,144 @@
+/* The n-gram model in memory and in its binary file: a trie of contexts with links for back-off.
+ *
+ * Nodes are n-grams, numbered level by level: 0 is the empty one, 1 + w is the word w, then all bigrams, and so on,
+ * each level sorted by (parent, word), so that the children of a node are one range and the ranges follow one another.
+ * A child is its parent with one more word at the end. Nodes below the last level are `inner`: they can be contexts.
+ *
+ *   base[0] = 0   base[1] = 1            base[2]              ...         base[order]            base[order + 1] = total
+ *   | empty       | words (counts[0])    | bigrams (counts[1])| ...       | last level           |
+ *   |<------------------------------- inner nodes ---------------------->|
+ *
+ * A context matters if it has children or a back-off weight other than 0. The link of a node is the longest proper end
+ * of its words that is a node and matters (0 if there is none); bit 31 of it says that the node itself matters. A query
+ * walks along links, adding back-off weights, until a node has the word as a child: contexts that do not matter add
+ * nothing and have no children, so leaving them out changes no sum. */
+#ifndef LINNET_NGRAM_MODEL_H
+#define LINNET_NGRAM_MODEL_H
+
+#include <linnet/ngram.h>
+
+#include "base/base.h"
+
+enum { NGRAM_MAX_ORDER = LINNET_NGRAM_MAX_ORDER, NGRAM_CODES = 256 };
+
+#define NGRAM_MATTERS 0x80000000u
+
+/* Values: (2 order, 256) floats, those of the probabilities of orders 1 ... order, then those of the back-off weights of
+ * orders 0 ... order - 1; only if quantized.
+ * First, (inner + 1): the first child of a node. Backoffs (inner) and probabilities (total): floats, or codes of a byte.
+ * Words, links (total). Offsets (counts[0] + 1) of the words' strings in text, which end in NUL, sorted by bytes. */
+enum ngram_section {
+  NGRAM_VALUES,
+  NGRAM_FIRST,
+  NGRAM_BACKOFFS,
+  NGRAM_WORDS,
+  NGRAM_PROBABILITIES,
+  NGRAM_LINKS,
+  NGRAM_OFFSETS,
+  NGRAM_TEXT,
+  NGRAM_SECTIONS
+};
+
+/* What decides the sizes of all sections. */
+struct ngram_shape {
+  unsigned order;
+  bool quantized;
+  uint64_t counts[NGRAM_MAX_ORDER]; /* of n-grams by order; 0 beyond `order` */
+  uint64_t text_bytes;
+};
+
+/* Where the sections are in the body: each starts at a multiple of 64 bytes. */
+struct ngram_layout {
+  size_t start[NGRAM_SECTIONS], bytes[NGRAM_SECTIONS];
+  size_t total; /* bytes of the body */
+};
+
+struct linnet_ngram {
+  struct linnet_context *context;
+  struct ngram_shape shape;
+  uint32_t base[NGRAM_MAX_ORDER + 2];
+  uint32_t inner, total; /* nodes */
+  uint32_t start, end, unknown; /* words <s>, </s>, <unk>, or LINNET_NGRAM_NO_WORD */
+  uint32_t begin;               /* state after <s> */
+
+  const float *values;
+  const uint32_t *first;
+  const void *backoffs, *probabilities;
+  const uint32_t *words, *links, *offsets;
+  const char *text;
+
+  void *block;   /* body in memory of the context, or NULL */
+  void *mapping; /* a whole file, mapped, or NULL */
+  size_t mapping_bytes;
+};
+
+/* False if the shape is out of range: order, an order without words, more than 2^31 - 2 nodes, 4 GiB of text. */
+bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *layout);
+
+/* A model of the shape with a body of zeros of its own, and the body. */
+enum linnet_status linnet_ngram_create(struct linnet_context *context, const struct ngram_shape *shape,
+                                       struct linnet_ngram **ngram, void **body);
+
+/* Points the model at a body of its shape. */
+void linnet_ngram_attach(struct linnet_ngram *ngram, const void *body);
+
+/* Finds the special words and the beginning; the body is complete. */
+void linnet_ngram_resolve(struct linnet_ngram *ngram);
+
+/* The checksum of the binary form. */
+uint64_t linnet_ngram_checksum(const void *data, size_t bytes);
+
+/* The binary form from memory (`mapped` false: it is copied) or from a mapping, which becomes the model's on success. */
+bool linnet_ngram_is_binary(const void *data, size_t bytes);
+enum linnet_status linnet_ngram_open_binary(struct linnet_context *context, const void *data, size_t bytes,
+                                            const char *name, bool mapped, struct linnet_ngram **ngram);
+
+/* Everything that queries rely on, for a body that is not trusted. */
+enum linnet_status linnet_ngram_validate(const struct linnet_ngram *ngram, const char *name);
+
+/* --- reading nodes ---------------------------------------------------------------------------------------------- */
+
+/* The order of a node, 0 for the empty one. */
+static inline unsigned linnet_ngram_level(const struct linnet_ngram *m, uint32_t node) {
+  unsigned level = 0;
+  while (level < m->shape.order && node >= m->base[level + 1])
+    level++;
+  return level;
+}
+
+static inline float linnet_ngram_probability(const struct linnet_ngram *m, uint32_t node) {
+  if (!m->shape.quantized)
+    return ((const float *)m->probabilities)[node];
+  unsigned level = linnet_ngram_level(m, node);
+  return m->values[(level - 1) * NGRAM_CODES + ((const uint8_t *)m->probabilities)[node]];
+}
+
+static inline float linnet_ngram_backoff(const struct linnet_ngram *m, uint32_t node) {
+  if (!m->shape.quantized)
+    return ((const float *)m->backoffs)[node];
+  unsigned level = linnet_ngram_level(m, node);
+  return m->values[(m->shape.order + level) * NGRAM_CODES + ((const uint8_t *)m->backoffs)[node]];
+}
+
+/* The child of an inner node by its word, 0 if there is none. */
+static inline uint32_t linnet_ngram_child(const struct linnet_ngram *m, uint32_t node, uint32_t word) {
+  uint32_t at = m->first[node], count = m->first[node + 1] - at;
+  while (count > 1) { /* the word, if there, is in [at, at + count) */
+    uint32_t half = count / 2;
+    at = m->words[at + half] <= word ? at + half : at;
+    count -= half;
+  }
+  return count == 1 && m->words[at] == word ? at : 0;
+}
+
+/* The state after reaching a node: the node itself if it matters, else its link. */
+static inline uint32_t linnet_ngram_next(const struct linnet_ngram *m, uint32_t node) {
+  uint32_t link = m->links[node];
+  return link & NGRAM_MATTERS ? node : link;
+}
+
+static inline uint32_t linnet_ngram_link(const struct linnet_ngram *m, uint32_t node) {
+  return m->links[node] & ~NGRAM_MATTERS;
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* Sorting of many numbers without memory of the C library. */
+#ifndef LINNET_RADIX_SORT_H
+#define LINNET_RADIX_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct linnet_keyed {
+  uint64_t key;
+  uint32_t value;
+};
+
+/* Sorts items (n) by key, equal keys in the order they came; scratch (n) is overwritten. */
+void linnet_radix_sort(struct linnet_keyed *items, struct linnet_keyed *scratch, size_t n);
+
+#endif
