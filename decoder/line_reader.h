@@ -1,5 +1,5 @@
-/* Lines of a text that may be large, or compressed by gzip: they pass through one buffer of constant size. (Files of which
- * all is kept are read by text_file.h.) Nothing in them is trusted. */
+/* Lines of a text that may be large, or compressed by gzip: they pass through one buffer of constant size. (Files of
+ * which all is kept are read by text_file.h.) Nothing in them is trusted. */
 #ifndef LINNET_LINE_READER_H
 #define LINNET_LINE_READER_H
 

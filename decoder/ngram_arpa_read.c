@@ -129,7 +129,8 @@ static enum linnet_status read_value(struct arpa *a, const char *text, const cha
   if (!linnet_parse_number(text, &number))
     return FAIL(a, LINNET_ERROR_FORMAT, "%s '%.40s' is not a number", what, text);
   if (number > most)
-    return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is more than %g: logarithms to base 10 are expected", what, text, most);
+    return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is more than %g: logarithms to base 10 are expected", what, text,
+                most);
   *value = (float)(number * LN10);
   return LINNET_OK;
 }
@@ -141,8 +142,8 @@ static enum linnet_status read_word(struct arpa *a, unsigned order, const char *
   if (order > 1) {
     index = linnet_names_find(&a->builder.names, text, strlen(text));
     if (index == LINNET_NOT_FOUND)
-      return FAIL(a, LINNET_ERROR_FORMAT, "word '%.100s' is not among the unigrams: add it there, or take this line out",
-                  text);
+      return FAIL(a, LINNET_ERROR_FORMAT,
+                  "word '%.100s' is not among the unigrams: add it there, or take this line out", text);
     *word = a->builder.rank[index];
     return LINNET_OK;
   }

@@ -8,7 +8,8 @@
  *   72   u64       bytes of the words
  *   80   u64       bytes of the file
  *   88   u64       checksum of the body
- *   96   u64       checksum of the 96 bytes before
+ *   96   u64 (3)   0
+ *   120  u64       checksum of the 120 bytes before
  *   128            the body (ngram_model.h)
  *
  * All integers are in the byte order of the machine that wrote the file. */
@@ -31,11 +32,13 @@ static const uint32_t BYTE_ORDER_MARK = 0x01020304, OTHER_ORDER = 0x04030201;
 struct header {
   char magic[8];
   uint32_t version, byte_order, order, quantized;
-  uint64_t counts[NGRAM_MAX_ORDER], text_bytes, file_bytes, body_sum, header_sum;
+  uint64_t counts[NGRAM_MAX_ORDER], text_bytes, file_bytes, body_sum, unused[3], header_sum;
 };
 
-/* Four interleaved sums over words of 8 bytes, so that a large file is read at the speed of memory. The rest of up to 31
- * bytes is taken as if followed by zeros. */
+_Static_assert(sizeof(struct header) == HEADER_BYTES, "the header has no gaps");
+
+/* Four interleaved sums over words of 8 bytes, so that a large file is read at the speed of memory. The rest of up to
+ * 31 bytes is taken as if followed by zeros. */
 uint64_t linnet_ngram_checksum(const void *data, size_t bytes) {
   static const uint64_t PRIME = 0x9E3779B185EBCA87u;
   uint64_t sums[4] = {1, 2, 3, 4};
@@ -64,7 +67,8 @@ bool linnet_ngram_is_binary(const void *data, size_t bytes) {
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status damaged(struct linnet_context *context, const char *name, const char *what) {
-  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: %s: the file is damaged; convert it again from ARPA", name, what);
+  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: %s: the file is damaged; convert it again from ARPA", name,
+                     what);
 }
 
 /* The shape that a header tells, which is that of a file of `bytes`. */
@@ -206,23 +210,19 @@ enum linnet_status linnet_ngram_save_binary(const struct linnet_ngram *m, const 
   if (!path)
     return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "no path for a language model");
   size_t bytes = linnet_ngram_bytes(m);
-  union {
-    struct header h;
-    char bytes[HEADER_BYTES];
-  } start = {.bytes = {0}};
-  start.h = (struct header){.version = VERSION,
-                            .byte_order = BYTE_ORDER_MARK,
-                            .order = m->shape.order,
-                            .quantized = m->shape.quantized,
-                            .text_bytes = m->shape.text_bytes,
-                            .file_bytes = HEADER_BYTES + bytes,
-                            .body_sum = linnet_ngram_checksum(body_of(m), bytes)};
-  memcpy(start.h.magic, MAGIC, sizeof MAGIC);
-  memcpy(start.h.counts, m->shape.counts, sizeof start.h.counts);
-  start.h.header_sum = header_sum(&start.h);
+  struct header header = {.version = VERSION,
+                          .byte_order = BYTE_ORDER_MARK,
+                          .order = m->shape.order,
+                          .quantized = m->shape.quantized,
+                          .text_bytes = m->shape.text_bytes,
+                          .file_bytes = HEADER_BYTES + bytes,
+                          .body_sum = linnet_ngram_checksum(body_of(m), bytes)};
+  memcpy(header.magic, MAGIC, sizeof MAGIC);
+  memcpy(header.counts, m->shape.counts, sizeof header.counts);
+  header.header_sum = header_sum(&header);
   struct linnet_output output;
   LINNET_TRY(linnet_output_open(m->context, path, &output));
-  fwrite(start.bytes, 1, HEADER_BYTES, output.stream); /* commit tells whether writing failed */
+  fwrite(&header, 1, sizeof header, output.stream); /* commit tells whether writing failed */
   fwrite(body_of(m), 1, bytes, output.stream);
   return linnet_output_commit(&output);
 }

@@ -25,8 +25,8 @@ struct ngram_builder {
   struct ngram_level {
     struct ngram_record *records; /* sorted by (parent, word) once sealed */
     size_t count, capacity;
-    uint32_t base;   /* node of the first */
-    uint32_t *first; /* (count of the level before + 1) first child of each of its nodes, once sealed */
+    uint32_t base;           /* node of the first */
+    uint32_t *first;         /* (count of the level before + 1) first child of each of its nodes, once sealed */
   } levels[NGRAM_MAX_ORDER]; /* of order 1 ... */
 };
 

@@ -2,8 +2,9 @@
  * language modeling", 1998, section 4.1.6 of TR-10-98; conventions of K. Heafield et al., "Scalable modified Kneser-Ney
  * language model estimation", ACL 2013.
  *
- * The text is one array of words, <s> ... </s> <s> ... </s>. Order by order, each place gets the node of the n-gram that
- * begins there: sorting the pairs (node of the first words, last word) groups equal n-grams, in the order of the trie. */
+ * The text is one array of words, <s> ... </s> <s> ... </s>. Order by order, each place gets the node of the n-gram
+ * that begins there: sorting the pairs (node of the first words, last word) groups equal n-grams, in the order of the
+ * trie. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,8 @@ static const uint32_t NONE = (uint32_t)-1;
 /* The n-grams of one order, by their place in the level. */
 struct grams {
   size_t count;
-  uint32_t *counts;      /* adjusted: of the text in the highest order and after <s>, else of different words before it */
-  uint32_t *ends;        /* the n-gram without its first word, by its place in the level below */
+  uint32_t *counts; /* adjusted: of the text in the highest order and after <s>, else of different words before it */
+  uint32_t *ends;   /* the n-gram without its first word, by its place in the level below */
   double *probabilities; /* interpolated */
 };
 
@@ -33,7 +34,8 @@ struct linnet_ngram_estimator {
   size_t text_count, text_capacity;
   uint32_t specials[SPECIALS]; /* their sorted numbers */
   struct grams grams[NGRAM_MAX_ORDER];
-  uint32_t *begins; /* (text_count) the n-gram of the order at hand that begins at a word, NONE at the end of a sentence */
+  uint32_t
+      *begins; /* (text_count) the n-gram of the order at hand that begins at a word, NONE at the end of a sentence */
   struct linnet_keyed *places, *scratch; /* (text_count) */
   bool finished;
 };
@@ -166,8 +168,7 @@ static size_t list_places(const struct linnet_ngram_estimator *e, unsigned k) {
   uint32_t base = e->builder.levels[k - 1].base;
   for (size_t i = 0; i + k < e->text_count; i++)
     if (e->text[i] != e->specials[END] && e->begins[i + 1] != NONE)
-      e->places[count++] =
-          (struct linnet_keyed){(uint64_t)(base + e->begins[i]) << 32 | e->text[i + k], (uint32_t)i};
+      e->places[count++] = (struct linnet_keyed){(uint64_t)(base + e->begins[i]) << 32 | e->text[i + k], (uint32_t)i};
   return count;
 }
 

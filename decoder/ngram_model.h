@@ -4,8 +4,8 @@
  * each level sorted by (parent, word), so that the children of a node are one range and the ranges follow one another.
  * A child is its parent with one more word at the end. Nodes below the last level are `inner`: they can be contexts.
  *
- *   base[0] = 0   base[1] = 1            base[2]              ...         base[order]            base[order + 1] = total
- *   | empty       | words (counts[0])    | bigrams (counts[1])| ...       | last level           |
+ *   base[0] = 0   base[1] = 1            base[2]              ...         base[order]            base[order + 1] =
+ * total | empty       | words (counts[0])    | bigrams (counts[1])| ...       | last level           |
  *   |<------------------------------- inner nodes ---------------------->|
  *
  * A context matters if it has children or a back-off weight other than 0. The link of a node is the longest proper end
@@ -23,10 +23,10 @@ enum { NGRAM_MAX_ORDER = LINNET_NGRAM_MAX_ORDER, NGRAM_CODES = 256 };
 
 #define NGRAM_MATTERS 0x80000000u
 
-/* Values: (2 order, 256) floats, those of the probabilities of orders 1 ... order, then those of the back-off weights of
- * orders 0 ... order - 1; only if quantized.
- * First, (inner + 1): the first child of a node. Backoffs (inner) and probabilities (total): floats, or codes of a byte.
- * Words, links (total). Offsets (counts[0] + 1) of the words' strings in text, which end in NUL, sorted by bytes. */
+/* Values: (2 order, 256) floats, those of the probabilities of orders 1 ... order, then those of the back-off weights
+ * of orders 0 ... order - 1; only if quantized. First, (inner + 1): the first child of a node. Backoffs (inner) and
+ * probabilities (total): floats, or codes of a byte. Words, links (total). Offsets (counts[0] + 1) of the words'
+ * strings in text, which end in NUL, sorted by bytes. */
 enum ngram_section {
   NGRAM_VALUES,
   NGRAM_FIRST,
@@ -57,7 +57,7 @@ struct linnet_ngram {
   struct linnet_context *context;
   struct ngram_shape shape;
   uint32_t base[NGRAM_MAX_ORDER + 2];
-  uint32_t inner, total; /* nodes */
+  uint32_t inner, total;        /* nodes */
   uint32_t start, end, unknown; /* words <s>, </s>, <unk>, or LINNET_NGRAM_NO_WORD */
   uint32_t begin;               /* state after <s> */
 
@@ -88,7 +88,8 @@ void linnet_ngram_resolve(struct linnet_ngram *ngram);
 /* The checksum of the binary form. */
 uint64_t linnet_ngram_checksum(const void *data, size_t bytes);
 
-/* The binary form from memory (`mapped` false: it is copied) or from a mapping, which becomes the model's on success. */
+/* The binary form from memory (`mapped` false: it is copied) or from a mapping, which becomes the model's on success.
+ */
 bool linnet_ngram_is_binary(const void *data, size_t bytes);
 enum linnet_status linnet_ngram_open_binary(struct linnet_context *context, const void *data, size_t bytes,
                                             const char *name, bool mapped, struct linnet_ngram **ngram);

@@ -106,8 +106,8 @@ static void begin(const void *user, void *state) {
 static float score(const void *user, const void *state, unsigned token, void *next) {
   const struct linnet_ngram_binding *binding = user;
   uint32_t at = *(const uint32_t *)state;
-  float value = linnet_ngram_score(binding->ngram, &at, token < binding->count ? binding->words[token]
-                                                                                : LINNET_NGRAM_NO_WORD);
+  float value =
+      linnet_ngram_score(binding->ngram, &at, token < binding->count ? binding->words[token] : LINNET_NGRAM_NO_WORD);
   *(uint32_t *)next = at;
   return value;
 }

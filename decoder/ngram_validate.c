@@ -1,5 +1,5 @@
-/* What queries rely on, checked in a body that came from a file. A checksum only tells of accidents: whoever makes a file
- * can make its checksum too. */
+/* What queries rely on, checked in a body that came from a file. A checksum only tells of accidents: whoever makes a
+ * file can make its checksum too. */
 #include <math.h>
 #include <string.h>
 

@@ -27,7 +27,8 @@ static const struct poptOption table[] = {
     {"arpa", 'a', POPT_ARG_STRING, &options.arpa, 0, "Write the model as ARPA", "FILE"},
     {"binary", 'b', POPT_ARG_STRING, &options.binary, 0, "Write the model as a binary file", "FILE"},
     {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "Store probabilities in 8 bits", NULL},
-    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "Report the perplexity of a text, - for stdin", "FILE"},
+    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "Report the perplexity of a text, - for stdin",
+     "FILE"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 

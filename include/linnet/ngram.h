@@ -96,8 +96,8 @@ LINNET_API float linnet_ngram_finish(const struct linnet_ngram *ngram, uint32_t 
 /* The words of a search's tokens, looked up once. */
 struct linnet_ngram_binding;
 
-/* tokens (count) are names, of which the first, the blank's, is not looked at and may be NULL. Those that the model does
- * not have become <unk>; their number goes to *missing (may be NULL). The model must outlive the binding. */
+/* tokens (count) are names, of which the first, the blank's, is not looked at and may be NULL. Those that the model
+ * does not have become <unk>; their number goes to *missing (may be NULL). The model must outlive the binding. */
 LINNET_API enum linnet_status linnet_ngram_bind(const struct linnet_ngram *ngram, const char *const *tokens,
                                                 size_t count, size_t *missing, struct linnet_ngram_binding **binding);
 
@@ -133,8 +133,8 @@ LINNET_API enum linnet_status linnet_ngram_estimator_create(struct linnet_contex
                                                             const struct linnet_ngram_estimator_settings *settings,
                                                             struct linnet_ngram_estimator **estimator);
 
-/* Adds a sentence of words, without <s> and </s>: these and <unk> are refused, as are words that are empty or hold white
- * space. At most 2^31 words in all. */
+/* Adds a sentence of words, without <s> and </s>: these and <unk> are refused, as are words that are empty or hold
+ * white space. At most 2^31 words in all. */
 LINNET_API enum linnet_status linnet_ngram_estimator_add(struct linnet_ngram_estimator *estimator,
                                                          const char *const *words, size_t count);
 

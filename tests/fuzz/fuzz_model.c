@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz/budget.h"
 #include "model/model.h"
 
 /* Aborts with a reason: both runners keep the input. */
@@ -16,51 +17,6 @@ static void check(bool good, const char *what) {
     return;
   fprintf(stderr, "fuzz_model: %s\n", what);
   abort();
-}
-
-/* --- an allocator with a budget -------------------------------------------------------------------------------- */
-
-enum { FRONT = 64 };
-
-struct budget {
-  size_t live, limit; /* bytes; limit 0: none */
-  bool exceeded;
-};
-
-static void *budget_reallocate(void *user, void *pointer, size_t bytes) {
-  struct budget *budget = user;
-  char *raw = pointer ? (char *)pointer - FRONT : NULL;
-  size_t before = 0;
-  if (raw)
-    memcpy(&before, raw, sizeof before);
-  budget->live -= before;
-  if (bytes == 0) {
-    free(raw);
-    return NULL;
-  }
-  if (budget->limit > 0 && (bytes > budget->limit || budget->live > budget->limit - bytes))
-    budget->exceeded = true;
-  raw = budget->exceeded ? NULL : realloc(raw, bytes + FRONT);
-  if (!raw) {
-    budget->live += before;
-    return NULL;
-  }
-  memcpy(raw, &bytes, sizeof bytes);
-  budget->live += bytes;
-  return raw + FRONT;
-}
-
-static struct budget budget;
-
-static struct linnet_context *make_context(void) {
-  struct linnet_context *context = NULL;
-  struct linnet_context_settings settings;
-  linnet_context_settings_default(&settings);
-  settings.threads = 1;
-  settings.reallocate = budget_reallocate;
-  settings.reallocate_user = &budget;
-  check(linnet_context_create(&settings, &context) == LINNET_OK, "no context");
-  return context;
 }
 
 /* --- the target ------------------------------------------------------------------------------------------------ */
@@ -81,7 +37,8 @@ static void check_model(const struct linnet_model *model) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static struct linnet_context *context;
   if (!context)
-    context = make_context();
+    context = budget_context();
+  check(context != NULL, "no context");
   struct linnet_model *model = NULL;
   size_t before = budget.live;
   budget.limit = before + 6 * size + (2 << 20);

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# The command line of `linnet ngram`: what it prints, writes and returns.
+#
+#   ngram_command.sh LINNET
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+linnet=$(realpath "$1")
+golden=$(realpath "$(dirname "$0")/../golden")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failures=0
+
+# check WANTED_STATUS WANTED_TEXT COMMAND...: the text must be in what the command prints on either stream.
+check() {
+  local wanted=$1 text=$2 status=0
+  shift 2
+  "$@" > out 2>&1 < /dev/null || status=$?
+  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
+    echo "FAILED: $*: status $status, expected $wanted and '$text' in:"
+    cat out
+    failures=$((failures + 1))
+  fi
+}
+
+# same FILE FILE: byte for byte.
+same() {
+  cmp "$1" "$2" || { echo "FAILED: $1 and $2 differ"; failures=$((failures + 1)); }
+}
+
+text=$golden/ngram_text.txt
+check 0 'Usage: linnet ngram [OPTIONS] [TEXT...]' "$linnet" ngram --help
+check 2 'nothing to do' "$linnet" ngram "$text"
+check 2 'must be 1 to 6' "$linnet" ngram --order 0 --arpa a "$text"
+check 2 'must be 1 to 6' "$linnet" ngram --order 7 --arpa a "$text"
+check 2 'only one of --model and --text' "$linnet" ngram --model m --text t
+check 2 'can be standard input' "$linnet" ngram --arpa a --perplexity -
+check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-file
+check 1 'no-such-file: No such file' "$linnet" ngram --model no-such-file
+check 1 'no text' "$linnet" ngram --arpa a
+
+printf 'a b\nb <s>\n' > special
+printf 'a b\nb a\n' > tiny
+check 1 "special:2: '<s>' stands for something else" "$linnet" ngram --arpa a special
+check 1 'no discounts for 1-grams' "$linnet" ngram --arpa a tiny
+[[ ! -e a ]] || { echo 'FAILED: a file was written without a model'; failures=$((failures + 1)); }
+check 0 'fixed discounts for 1-grams' "$linnet" ngram --discount-fallback --arpa a tiny
+check 0 '2-grams 6' "$linnet" ngram --model a
+
+# Order of sentences, pieces of text, standard input: the same model.
+"$linnet" ngram --order 4 --text "$text" --arpa whole.arpa --binary whole.bin
+sort -r "$text" | "$linnet" ngram -n 4 --arpa sorted.arpa
+head -n 100 "$text" > first
+tail -n +101 "$text" > second
+"$linnet" ngram -n 4 --text first --text second --arpa pieces.arpa
+same whole.arpa sorted.arpa
+same whole.arpa pieces.arpa
+
+# Forms into each other.
+"$linnet" ngram --model whole.arpa --binary again.bin
+"$linnet" ngram --model whole.bin --arpa again.arpa
+same whole.bin again.bin
+same whole.arpa again.arpa
+"$linnet" ngram --model whole.arpa --quantize --binary small.bin
+check 0 'values of 8 bits' "$linnet" ngram --model small.bin
+check 0 '4-grams' "$linnet" ngram --model whole.bin
+
+# Perplexity: by hand from a unigram model, and alike from all forms.
+printf '\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.5\t</s>\n-0.25\ta\n\n\\end\\\n' > uni.arpa
+printf 'a a\nx\n' > few
+check 0 'unknown words 1' "$linnet" ngram --model uni.arpa --perplexity few
+check 0 'log10 probability -2.500000' "$linnet" ngram --model uni.arpa --perplexity few
+check 0 'perplexity 3.162278' "$linnet" ngram --model uni.arpa --perplexity few
+check 0 'perplexity without unknown words 2.371374' "$linnet" ngram --model uni.arpa --perplexity few
+"$linnet" ngram --model whole.arpa --perplexity "$text" > one
+"$linnet" ngram --model whole.bin --perplexity - < "$text" > two
+same one two
+check 1 'no sentences' "$linnet" ngram --model uni.arpa --perplexity /dev/null
+
+# Wrong files.
+head -c 300 whole.arpa > cut.arpa
+head -c 3000 whole.bin > cut.bin
+check 1 'cut.arpa:' "$linnet" ngram --model cut.arpa
+check 1 'the file is cut' "$linnet" ngram --model cut.bin
+check 1 "$text:" "$linnet" ngram --model "$text"
+
+[[ $failures -eq 0 ]] || exit 1
+echo 'all passed'

@@ -1,0 +1,313 @@
+/* Files of n-gram models that are wrong: each is refused with a sentence that names the place. */
+#include <linnet/ngram.h>
+
+#include "ngram_file.h"
+#include "test.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+#define HEAD "\\data\\\nngram 1=3\nngram 2=2\n\n"
+#define WORDS "\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.5\n-1\t<unk>\n\n"
+#define PAIRS "\\2-grams:\n-0.5\ta b\n-0.5\tb a\n\n"
+#define END "\\end\\\n"
+
+/* --- ARPA ------------------------------------------------------------------------------------------------------- */
+
+static void test_good_arpa(struct linnet_context *context) {
+  static const char *const good[] = {
+      HEAD WORDS PAIRS END,
+      "a comment\n\n" HEAD WORDS PAIRS END "what follows is not read",
+      "\xEF\xBB\xBF" HEAD WORDS PAIRS "\\end\\",
+      "\\data\\\r\nngram 1=2\r\n\r\n\\1-grams:\r\n-1\ta\r\n-1\tb\t0\r\n\r\n\\end\\\r\n",
+      "\\data\\ \nngram 1 = 1\n\\1-grams:\n  -1e0   a  \n\\end\\\n",
+      "\\data\\\nngram 1=1\nngram 2=0\n\\1-grams:\n-inf a -Inf\n\\2-grams:\n\\end\\\n",
+      HEAD WORDS "\\2-grams:\n-0.5\ta b\t0\n-0.5\tb a\t-0.0\n\n" END,
+      "\\data\\\nngram 1=1\n\\1-grams:\n-1234567890123456789012345678901234567890e-38\ta\t+0.25\n\\end\\\n",
+  };
+  for (size_t i = 0; i < COUNT(good); i++) {
+    struct linnet_ngram *ngram = NULL;
+    enum linnet_status status = linnet_ngram_load_memory(context, good[i], strlen(good[i]), "FILE", &ngram);
+    bool weight = i == COUNT(good) - 1; /* of the highest order: refused */
+    CHECK((status == LINNET_OK) == !weight, "good ARPA %zu: %s", i, linnet_context_error(context));
+    linnet_ngram_destroy(ngram);
+  }
+}
+
+static void test_bad_arpa(struct linnet_context *context) {
+  static const struct {
+    const char *text, *place;
+  } bad[] = {
+      {"", "FILE:0: the file ends"},
+      {"nothing\nof the sort\n", "FILE:2: the file ends"},
+      {"\\data\\\n", "FILE:1: the file ends"},
+      {"\\data\\\n\n\\1-grams:\n", "FILE:3: no 'ngram 1=COUNT'"},
+      {"\\data\\\nngram 0=3\n", "FILE:2: order 0"},
+      {"\\data\\\nngram 99=3\n", "FILE:2: order 99"},
+      {"\\data\\\nngram 2=3\n", "FILE:2: order 2"},
+      {"\\data\\\nngram 1=1\nngram 2=1\nngram 3=1\nngram 4=1\nngram 5=1\nngram 6=1\nngram 7=1\n", "FILE:8: order 7"},
+      {"\\data\\\nngram 1=0\n", "FILE:2: no words"},
+      {"\\data\\\nngram 1=-3\n", "FILE:2: expected"},
+      {"\\data\\\nngram 1=\n", "FILE:2: expected"},
+      {"\\data\\\nngram 1=3x\n", "FILE:2: expected"},
+      {"\\data\\\nngram=3\n", "FILE:2: expected"},
+      {"\\data\\\nngram\n", "FILE:2: expected"},
+      {"\\data\\\nwords 1=3\n", "FILE:2: expected"},
+      {"\\data\\\nngram 1=99999999999999999999999\n\\1-grams:\n-1 a\n\\end\\\n", "FILE:5: only 1 of"},
+      {HEAD "\\2-grams:\n", "FILE:5: expected '\\1-grams:'"},
+      {HEAD "\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.5\n\n" PAIRS END, "FILE:8: only 2 of 3 1-grams"},
+      {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\tc\n-1\td\n\n" PAIRS END, "FILE:9: more than 3 1-grams"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta b\n\n" END, "FILE:12: only 1 of 2 2-grams"},
+      {HEAD WORDS END, "FILE:10: expected '\\2-grams:'"},
+      {HEAD WORDS PAIRS "\\3-grams:\n-1\ta b a\n\n" END, "FILE:14: expected '\\end\\'"},
+      {HEAD WORDS PAIRS, "FILE:13: the file ends before '\\end\\'"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta b", "FILE:11: the file ends"},
+      {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\ta\n\n" PAIRS END, "FILE:8: word 'a' is there twice"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta b\n-0.5\ta b\n\n" END, "FILE:12: this 2-gram is there twice"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta x\n-0.5\tb a\n\n" END, "FILE:11: word 'x' is not among the unigrams"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta\n-0.5\tb a\n\n" END, "FILE:11: 1 words where an n-gram has 2"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta b 0 0\n-0.5\tb a\n\n" END, "FILE:11: more than 2 words"},
+      {HEAD WORDS "\\2-grams:\n-0.5\ta b -1\n-0.5\tb a\n\n" END, "FILE:11: an n-gram of the highest order"},
+      {"\\data\\\nngram 1=2\nngram 2=1\nngram 3=1\n\\1-grams:\n-1\ta\n-1\tb\n\\2-grams:\n-1\ta b\n\\3-grams:\n-1\tb a "
+       "b\n"
+       "\\end\\\n",
+       "FILE:11: the first 2 words are not among the 2-grams"},
+      {HEAD "\\1-grams:\n0.5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability 0.5 is more than 0"},
+      {HEAD "\\1-grams:\ninf\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability inf"},
+      {HEAD "\\1-grams:\nnan\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability 'nan' is not a number"},
+      {HEAD "\\1-grams:\n-1\ta\tNaN\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight 'NaN'"},
+      {HEAD "\\1-grams:\n-1\ta\tinf\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight inf"},
+      {HEAD "\\1-grams:\n-1\ta\t1e300\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight 1e300"},
+      {HEAD "\\1-grams:\n-\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-' is not a number"},
+      {HEAD "\\1-grams:\n-1e\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-1e' is not a number"},
+      {HEAD "\\1-grams:\n0x1p-2\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '0x1p-2'"},
+      {HEAD "\\1-grams:\n-1,5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-1,5'"},
+      {"\x1F\x8B", "FILE: "},
+      {"\x1F\x8B\x08 nothing that gzip would have written", "FILE: "},
+  };
+  for (size_t i = 0; i < COUNT(bad); i++) {
+    struct linnet_ngram *ngram = NULL;
+    enum linnet_status status = linnet_ngram_load_memory(context, bad[i].text, strlen(bad[i].text), "FILE", &ngram);
+    CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), bad[i].place),
+          "%zu, wanted '%s': %d '%s'", i, bad[i].place, (int)status, linnet_context_error(context));
+    linnet_ngram_destroy(ngram);
+  }
+}
+
+static void test_long_line_and_nul(struct linnet_context *context) {
+  static char text[70000];
+  struct linnet_ngram *ngram = NULL;
+  memset(text, 'x', sizeof text);
+  CHECK(linnet_ngram_load_memory(context, text, sizeof text, "FILE", &ngram) == LINNET_ERROR_LIMIT, "a long line");
+  CHECK(linnet_ngram_load_memory(context, "a\n\0b", 4, "FILE", &ngram) == LINNET_ERROR_FORMAT &&
+            strstr(linnet_context_error(context), "FILE:2: holds a NUL"),
+        "NUL: %s", linnet_context_error(context));
+  CHECK(linnet_ngram_load(context, "no-such-file", &ngram) == LINNET_ERROR_IO && !ngram, "no file");
+  CHECK(linnet_ngram_load(context, NULL, &ngram) == LINNET_ERROR_ARGUMENT, "no path");
+  CHECK(linnet_ngram_load_memory(context, NULL, 1, "FILE", &ngram) == LINNET_ERROR_ARGUMENT, "no data");
+}
+
+/* --- binary ----------------------------------------------------------------------------------------------------- */
+
+enum { MAX_FILE = 1 << 14 };
+
+struct file {
+  char bytes[MAX_FILE];
+  size_t size;
+};
+
+static const char path[] = TEST_BINARY_DIR "/test_ngram_files.bin";
+
+static void make_file(struct linnet_context *context, bool quantized, struct file *file) {
+  static const char text[] =
+      "\\data\\\nngram 1=4\nngram 2=3\nngram 3=2\n\n\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.25\n-1\t<s>\t"
+      "-0.125\n-1\t</s>\n\n\\2-grams:\n-0.5\ta b\t-0.1\n-0.5\tb a\n-0.75\t<s> a\t-0.2\n\n"
+      "\\3-grams:\n-0.25\ta b a\n-0.3\t<s> a b\n\n\\end\\\n";
+  struct linnet_ngram *ngram = NULL, *other = NULL, *twice = NULL;
+  REQUIRE(linnet_ngram_load_memory(context, text, strlen(text), "FILE", &ngram) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  if (quantized) {
+    REQUIRE(linnet_ngram_quantize(ngram, &other) == LINNET_OK, "quantize");
+    CHECK(linnet_ngram_quantize(other, &twice) == LINNET_ERROR_ARGUMENT, "quantized twice");
+  }
+  REQUIRE(linnet_ngram_save_binary(quantized ? other : ngram, path) == LINNET_OK, "save");
+  FILE *stream = fopen(path, "rb");
+  REQUIRE(stream, "open");
+  file->size = fread(file->bytes, 1, MAX_FILE, stream);
+  fclose(stream);
+  REQUIRE(file->size > NGRAM_HEADER && file->size < MAX_FILE, "%zu bytes", file->size);
+  linnet_ngram_destroy(ngram);
+  linnet_ngram_destroy(other);
+}
+
+/* Both ways of loading refuse it. */
+static void check_refused(struct linnet_context *context, const struct file *file, const char *what) {
+  struct linnet_ngram *ngram = NULL;
+  enum linnet_status status = linnet_ngram_load_memory(context, file->bytes, file->size, "FILE", &ngram);
+  CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), "FILE"), "%s, memory: %d %s", what,
+        (int)status, linnet_context_error(context));
+  linnet_ngram_destroy(ngram);
+  FILE *stream = fopen(path, "wb");
+  REQUIRE(stream && fwrite(file->bytes, 1, file->size, stream) == file->size && fclose(stream) == 0, "write");
+  status = linnet_ngram_load(context, path, &ngram);
+  CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), path), "%s, mapped: %d %s", what,
+        (int)status, linnet_context_error(context));
+  linnet_ngram_destroy(ngram);
+}
+
+/* Any byte changed, any length: told by the checksums. */
+static void test_accidents(struct linnet_context *context, const struct file *good) {
+  struct linnet_ngram *ngram = NULL;
+  for (size_t at = 0; at < good->size; at++) {
+    struct file file = *good;
+    file.bytes[at] ^= 0x10;
+    CHECK(linnet_ngram_load_memory(context, file.bytes, file.size, "FILE", &ngram) != LINNET_OK, "byte %zu", at);
+    linnet_ngram_destroy(ngram);
+  }
+  for (size_t size = 0; size < good->size; size += size < 200 ? 1 : 61) {
+    struct file file = *good;
+    file.size = size;
+    CHECK(linnet_ngram_load_memory(context, file.bytes, size, "FILE", &ngram) != LINNET_OK, "cut to %zu", size);
+  }
+  struct file longer = *good;
+  longer.size++;
+  check_refused(context, &longer, "a byte too many");
+}
+
+/* Changes behind true checksums. */
+struct corruption {
+  const char *what;
+  int section; /* of the body; -1: the header */
+  size_t at;   /* element of four bytes, or byte of the header */
+  uint32_t value;
+};
+
+static const float POSITIVE = 0.5f;
+
+static void corrupt(const struct file *good, const struct corruption *c, bool quantized, struct file *file) {
+  struct ngram_shape shape = {.order = 3, .quantized = quantized, .counts = {4, 3, 2}, .text_bytes = 13};
+  struct ngram_layout layout;
+  REQUIRE(linnet_ngram_layout(&shape, &layout) && layout.total + NGRAM_HEADER == good->size, "the layout is another");
+  *file = *good;
+  size_t at = c->section < 0 ? c->at : NGRAM_HEADER + layout.start[c->section] + 4 * c->at;
+  memcpy(file->bytes + at, &c->value, sizeof c->value);
+  CHECK(memcmp(file->bytes, good->bytes, good->size) != 0, "%s: changes nothing", c->what);
+  ngram_file_seal(file->bytes, file->size);
+}
+
+/* Nodes: 0; words </s> 1, <s> 2, a 3, b 4; bigrams "<s> a" 5, "a b" 6, "b a" 7; trigrams 8, 9. */
+static void test_corruptions(struct linnet_context *context, const struct file *good) {
+  static const struct corruption table[] = {
+      {"version 2", -1, 8, 2},
+      {"another byte order", -1, 12, 0x04030201},
+      {"no byte order", -1, 12, 0},
+      {"order 0", -1, 16, 0},
+      {"order 99", -1, 16, 99},
+      {"order 2", -1, 16, 2},
+      {"quantized, says the header", -1, 20, 1},
+      {"quantized twice", -1, 20, 2},
+      {"no words", -1, 24, 0},
+      {"more words", -1, 24, 5},
+      {"2^32 times more words", -1, 28, 1},
+      {"2^31 bigrams", -1, 32, 0x80000000u},
+      {"fewer trigrams", -1, 40, 1},
+      {"more text", -1, 72, 4000},
+      {"text of more than 4 GiB", -1, 76, 1},
+      {"another file size", -1, 80, 77},
+      {"children begin at 0", NGRAM_FIRST, 0, 0},
+      {"children of a word begin late", NGRAM_FIRST, 1, 6},
+      {"children of a word end beyond the level", NGRAM_FIRST, 3, 9},
+      {"children beyond the file", NGRAM_FIRST, 4, 0xFFFFFFFFu},
+      {"children that go back", NGRAM_FIRST, 6, 7},
+      {"the last children end early", NGRAM_FIRST, 8, 9},
+      {"a word beyond the vocabulary", NGRAM_WORDS, 5, 4},
+      {"a word far beyond", NGRAM_WORDS, 9, 0xFFFFFFFFu},
+      {"words not in order", NGRAM_WORDS, 1, 2},
+      {"a link to itself", NGRAM_LINKS, 6, 6 | NGRAM_MATTERS},
+      {"a link to its own level", NGRAM_LINKS, 6, 5},
+      {"a link of a word to a word", NGRAM_LINKS, 3, 1},
+      {"a link beyond the file", NGRAM_LINKS, 9, 0x7FFFFFFF},
+      {"a link from the empty context", NGRAM_LINKS, 0, 1},
+      {"a trigram as context", NGRAM_LINKS, 8, NGRAM_MATTERS},
+      {"strings that do not begin at 0", NGRAM_OFFSETS, 0, 1},
+      {"a string beyond the text", NGRAM_OFFSETS, 2, 0xFFFFFFFFu},
+      {"strings that go back", NGRAM_OFFSETS, 2, 4},
+      {"a string that ends in the middle", NGRAM_OFFSETS, 1, 4},
+      {"the last string ends early", NGRAM_OFFSETS, 4, 12},
+      {"strings without an end", NGRAM_TEXT, 1, 0x61616161},
+      {"a string within a string", NGRAM_TEXT, 0, 0x3C002F3C},
+      {"strings not in order", NGRAM_TEXT, 0, 0x3E732F7A},
+  };
+  for (size_t i = 0; i < COUNT(table); i++) {
+    struct file file;
+    corrupt(good, &table[i], false, &file);
+    check_refused(context, &file, table[i].what);
+  }
+}
+
+static uint32_t bits(float value) {
+  uint32_t result;
+  memcpy(&result, &value, sizeof result);
+  return result;
+}
+
+static void test_values(struct linnet_context *context, const struct file *good, const struct file *quantized) {
+  const struct corruption plain[] = {
+      {"a positive log probability", NGRAM_PROBABILITIES, 3, bits(POSITIVE)},
+      {"NaN as a probability", NGRAM_PROBABILITIES, 9, bits(NAN)},
+      {"infinity as a probability", NGRAM_PROBABILITIES, 1, bits(INFINITY)},
+      {"NaN as a back-off weight", NGRAM_BACKOFFS, 3, bits(NAN)},
+      {"infinity as a back-off weight", NGRAM_BACKOFFS, 7, bits(INFINITY)},
+  };
+  const struct corruption coded[] = {
+      {"a positive log probability of 8 bits", NGRAM_VALUES, 0, bits(POSITIVE)},
+      {"NaN as a probability of 8 bits", NGRAM_VALUES, 512, bits(NAN)},
+      {"infinity as a back-off weight of 8 bits", NGRAM_VALUES, 4 * 256, bits(INFINITY)},
+  };
+  struct file file;
+  for (size_t i = 0; i < COUNT(plain); i++) {
+    corrupt(good, &plain[i], false, &file);
+    check_refused(context, &file, plain[i].what);
+  }
+  for (size_t i = 0; i < COUNT(coded); i++) {
+    corrupt(quantized, &coded[i], true, &file);
+    check_refused(context, &file, coded[i].what);
+  }
+}
+
+/* ARPA to binary to ARPA to binary: the same bytes. */
+static void test_round_trip(struct linnet_context *context) {
+  static struct file first, second;
+  static const char arpa[] = TEST_BINARY_DIR "/test_ngram_files.arpa";
+  struct linnet_ngram *ngram = NULL, *again = NULL;
+  make_file(context, false, &first);
+  REQUIRE(linnet_ngram_load(context, path, &ngram) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_ngram_save_arpa(ngram, arpa) == LINNET_OK, "save");
+  REQUIRE(linnet_ngram_load(context, arpa, &again) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_ngram_save_binary(again, path) == LINNET_OK, "save");
+  FILE *stream = fopen(path, "rb");
+  REQUIRE(stream, "open");
+  second.size = fread(second.bytes, 1, MAX_FILE, stream);
+  fclose(stream);
+  CHECK(first.size == second.size && memcmp(first.bytes, second.bytes, first.size) == 0, "the files differ");
+  linnet_ngram_destroy(again);
+  linnet_ngram_destroy(ngram);
+  remove(arpa);
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  static struct file good, quantized;
+  test_good_arpa(context);
+  test_bad_arpa(context);
+  test_long_line_and_nul(context);
+  make_file(context, false, &good);
+  make_file(context, true, &quantized);
+  test_accidents(context, &good);
+  test_accidents(context, &quantized);
+  test_corruptions(context, &good);
+  test_values(context, &good, &quantized);
+  test_round_trip(context);
+  remove(path);
+  linnet_context_destroy(context);
+  return test_result();
+}
