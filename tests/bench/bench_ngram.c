@@ -50,9 +50,8 @@ static uint32_t *read_text(const struct linnet_ngram *ngram, const char *path, s
 
 static void report(const char *what, struct work *work) {
   double seconds = bench_time(score_all, work, 2);
-  printf("%-24s %8.2f million look-ups/s   %6.1f ns   mean log10 %.6f\n", what,
-         (double)work->count / seconds * 1e-6, seconds / (double)work->count * 1e9,
-         work->sum / log(10) / (double)work->count);
+  printf("%-24s %8.2f million look-ups/s   %6.1f ns   mean log10 %.6f\n", what, (double)work->count / seconds * 1e-6,
+         seconds / (double)work->count * 1e9, work->sum / log(10) / (double)work->count);
 }
 
 static void measure(const char *form, const struct linnet_ngram *ngram, const char *path) {
