@@ -49,7 +49,8 @@ static void parents_of(const struct ngram_builder *b, unsigned index, uint32_t *
 static void permute(struct ngram_level *level, const struct linnet_keyed *keyed, struct ngram_record *sorted) {
   for (size_t i = 0; i < level->count; i++)
     sorted[i] = level->records[keyed[i].value];
-  memcpy(level->records, sorted, level->count * sizeof *sorted);
+  if (level->count > 0)
+    memcpy(level->records, sorted, level->count * sizeof *sorted);
 }
 
 /* keyed (count) in order. */
