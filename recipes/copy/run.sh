@@ -21,7 +21,7 @@ a quarter of an hour per kind on two cores. Builds the program first, unless $LI
 
   --kinds NAMES   among linear, softmax, lsh-1, lsh-4, lsh-8 (default: linear softmax lsh-4)
   --updates N     instead of 6000
-  --quick         40 updates of a tiny model: shows that everything runs, not more
+  --quick         100 updates of a tiny model: shows that everything runs, not more
   --exp DIR       where everything goes (default exp/copy)
   --seed S        of weights and data (default 1)
   --jobs J        threads (default: one per processor)
@@ -42,8 +42,8 @@ while [ $# -gt 0 ]; do
 	*) usage >&2 && exit 2 ;;
 	esac
 done
-options=(--seed "$seed" --threads "$jobs" --updates "${updates:-$([ -n "$quick" ] && echo 40 || echo 6000)}")
-[ -z "$quick" ] || options+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 20)
+options=(--seed "$seed" --threads "$jobs" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
+[ -z "$quick" ] || options+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 60)
 read -r -d '' -a kinds <<<"$kinds" || true
 
 runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }

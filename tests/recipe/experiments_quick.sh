@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The experiments' recipes with --quick, to the end: tables, plots, and what they must show even so.
+#
+#   experiments_quick.sh FOLDER-OF-PROGRAMS
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+LINNET_EXPERIMENTS=$(realpath "$1")
+export LINNET_EXPERIMENTS
+recipes=$(realpath "$(dirname "$0")/../../recipes")
+command -v gnuplot > /dev/null || { echo 'SKIPPED: no gnuplot' && exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+# rows FILE NUMBER: lines of a table that hold a number
+rows() {
+  local count
+  count=$(grep -c '^| .*[0-9]' "$1/RESULTS.md")
+  [[ $count -ge $2 ]] || fail "$1: $count rows of results, expected $2"
+}
+
+plots() {
+  local name=$1
+  shift
+  for plot; do
+    grep -q '</svg>' "$name/$plot.svg" || fail "$name: $plot.svg is no picture"
+    [[ -s $name/$plot.png ]] || fail "$name: $plot.png is empty"
+  done
+}
+
+# smaller WHAT A B
+smaller() {
+  awk -v a="$2" -v b="$3" 'BEGIN {exit !(a < b)}' || fail "$1: $2 is not below $3"
+}
+
+"$recipes/copy/run.sh" --quick --exp copy --kinds 'linear softmax lsh-1' > copy.out
+rows copy 3
+plots copy copy
+for kind in linear softmax lsh-1; do # 2.4 nats are a guess among 11 symbols
+  smaller "copy, $kind" "$(awk '{print $3}' "copy/$kind.result")" 2.6
+done
+
+"$recipes/shapes/run.sh" --quick --exp shapes > shapes.out
+rows shapes 3
+plots shapes error signals matrix
+awk '{sum = 0; for (i = 1; i <= NF; i++) sum += $i; if (sum < 0.98 || sum > 1.02) exit 1}' shapes/softmax.matrix ||
+  fail 'shapes: the rows of the attention matrix do not sum to 1'
+
+"$recipes/attention-cost/run.sh" --quick --exp cost > cost.out
+rows cost 12
+plots cost kinds memory forms steps
+
+# What is done is not done again; a program that does not exist is an error.
+before=$(stat -c %Y copy/linear.result)
+"$recipes/copy/run.sh" --quick --exp copy --kinds linear > /dev/null
+[[ $(stat -c %Y copy/linear.result) == "$before" ]] || fail 'copy: trained twice'
+if "$LINNET_EXPERIMENTS/linnet-copy" --attention linear --out x 2> refused; then
+  fail 'copy: attention that sees the answer was taken'
+fi
+grep -q 'must be causal' refused || fail "copy: $(cat refused)"
+echo 'the experiments run to the end'
