@@ -67,7 +67,7 @@ plot_error() {
 
 plot_signals() {
 	local kind i
-	echo "set multiplot layout ${#kinds[@]},2; set grid; set yrange [-2:27]; set key font ',8'"
+	echo "set multiplot layout ${#kinds[@]},2; set grid; set yrange [-2:27]; set key below font ',8'"
 	for kind in "${kinds[@]}"; do
 		for i in 0 1; do
 			cat <<END
