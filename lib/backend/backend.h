@@ -81,6 +81,16 @@ enum linnet_feature_map {
   LINNET_MAP_IDENTITY /* they were mapped before */
 };
 
+/* A feature map of queries or keys, heads side by side: x is (rows, heads * width) with leading dimension x_ld, phi is
+ * (rows, heads * F) with phi_ld, F = linnet_feature_map_size; gradients lie as what they belong to. */
+struct linnet_feature_map_terms {
+  enum linnet_feature_map map; /* one that attention does not apply itself: neither elu nor identity */
+  size_t heads, width;
+  size_t features;        /* random maps */
+  const real *directions; /* random maps: W (features, width), shared by the heads */
+  size_t x_ld, phi_ld;
+};
+
 /* Forms of causal linear attention, one function; see ops/causal_attention.h. */
 enum linnet_causal_form {
   LINNET_CAUSAL_CHUNKED,
@@ -106,6 +116,7 @@ struct linnet_attention {
   size_t width;     /* of a head's values */
   size_t key_ld, value_ld, out_ld;
   enum linnet_feature_map map;  /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
+  real least;                   /* linear kinds: a normaliser below counts as this; see ops/linear_attention.h */
   enum linnet_causal_form form; /* causal linear */
   size_t chunk;                 /* rows per chunk of the chunked form */
   struct linnet_lsh lsh;
@@ -220,6 +231,13 @@ struct linnet_ops {
   void (*lstm_pack)(size_t width, enum linnet_lstm_use use, const real *weights, real *packed);
   void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
   void (*lstm_backward)(const struct linnet_lstm *l, const real *cells, const real *dh, real *gates, real *work);
+
+  /* --- ops/feature_map.h: backward writes dx from x, phi(x) and dphi. */
+  void (*feature_map_forward)(const struct linnet_feature_map_terms *m, size_t rows, const real *x, real *phi,
+                              real *work);
+  void (*feature_map_backward)(const struct linnet_feature_map_terms *m, size_t rows, const real *x, const real *phi,
+                               const real *dphi, real *dx, real *work);
+  size_t feature_map_work; /* elements of work that any map needs */
 
   /* --- ops/log_softmax.h: rows of `width`; y may be x. */
   void (*log_softmax)(size_t rows, size_t width, const real *x, real *y);

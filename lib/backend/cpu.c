@@ -7,6 +7,7 @@
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
+#include "ops/feature_map.h"
 #include "ops/gemm.h"
 #include "ops/gemm_cblas.h"
 #include "ops/layernorm.h"
@@ -42,6 +43,8 @@ static const struct linnet_ops reference = {
     .lstm_pack = linnet_lstm_pack_reference,
     .lstm_forward = linnet_lstm_forward_reference,
     .lstm_backward = linnet_lstm_backward_reference,
+    .feature_map_forward = linnet_feature_map_forward_reference,
+    .feature_map_backward = linnet_feature_map_backward_reference,
     .log_softmax = linnet_log_softmax_reference,
     .ctc = linnet_ctc_reference,
     .update = linnet_update_reference,

@@ -8,6 +8,7 @@
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
+#include "ops/feature_map.h"
 #include "ops/gemm.h"
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
@@ -25,6 +26,7 @@
 
 #include "ops/ctc_vec.h"
 #include "ops/dropout_vec.h"
+#include "ops/feature_map_vec.h"
 #include "ops/layernorm_vec.h"
 #include "ops/linear_attention_vec.h"
 
@@ -57,8 +59,9 @@
                 [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
   .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec, .lstm_pack_size = lstm_pack_size_vec,  \
   .lstm_pack = lstm_pack_vec, .lstm_forward = lstm_forward_vec, .lstm_backward = lstm_backward_vec,                    \
-  .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec,          \
-  .add = add_vec, .column_sum = column_sum_vec
+  .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
+  .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec,          \
+  .sum_of_squares = sum_of_squares_vec, .add = add_vec, .column_sum = column_sum_vec
 
 extern const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET);
 

@@ -14,6 +14,8 @@ typedef double real;
 #define real_sqrt sqrt
 #define real_erf erf
 #define real_tanh tanh
+#define real_sin sin
+#define real_cos cos
 #define real_fabs fabs
 #else
 typedef float real;
@@ -24,6 +26,8 @@ typedef float real;
 #define real_sqrt sqrtf
 #define real_erf erff
 #define real_tanh tanhf
+#define real_sin sinf
+#define real_cos cosf
 #define real_fabs fabsf
 #endif
 

@@ -1,5 +1,6 @@
 /* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The input maps are one product: their
- * weights lie side by side as (3 D, D), or (2 D, D) without keys. */
+ * weights lie side by side as (3 D, D), or (2 D, D) without keys. With a feature map apart from attention, queries and
+ * keys go through it first. */
 #include "model/attention.h"
 #include "model/block.h"
 
@@ -33,10 +34,46 @@ static struct linnet_attention attention_of(const struct linnet_pass *pass, cons
   return a;
 }
 
+/* Queries and keys as attention takes them. */
+struct keys {
+  real *q, *k;
+};
+
+static struct keys keys_of(const struct linnet_pass *pass, const struct linnet_sublayer *s, real *qkv, real *phi) {
+  if (phi)
+    return (struct keys){phi, phi + linnet_mapped_columns(pass->network->config, s->layer) / 2};
+  return (struct keys){qkv, qkv + columns_of(pass, s).key};
+}
+
+static struct linnet_feature_map_terms map_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return linnet_layer_feature_map(pass->network->config, s->layer, s->offsets, pass->weights);
+}
+
+static void map_forward(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  const struct linnet_feature_map_terms map = map_of(pass, s);
+  const struct linnet_ops *ops = pass->network->ops;
+  const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
+                    phi = keys_of(pass, s, NULL, s->saved.attention.phi);
+  ops->feature_map_forward(&map, pass->frames, x.q, phi.q, pass->work);
+  ops->feature_map_forward(&map, pass->frames, x.k, phi.k, pass->work);
+}
+
+static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer *s, real *dphi, real *dqkv) {
+  const struct linnet_feature_map_terms map = map_of(pass, s);
+  const struct linnet_ops *ops = pass->network->ops;
+  const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
+                    phi = keys_of(pass, s, NULL, s->saved.attention.phi);
+  const struct keys dx = keys_of(pass, s, dqkv, NULL), d = keys_of(pass, s, NULL, dphi);
+  ops->feature_map_backward(&map, pass->frames, x.q, phi.q, d.q, dx.q, pass->work);
+  ops->feature_map_backward(&map, pass->frames, x.k, phi.k, d.k, dx.k, pass->work);
+}
+
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   saved->qkv = linnet_take_reals(arena, pass->frames, columns_of(pass, s).total);
+  size_t mapped = linnet_mapped_columns(pass->network->config, s->layer);
+  saved->phi = mapped > 0 ? linnet_take_reals(arena, pass->frames, mapped) : NULL;
   saved->kept =
       linnet_arena_take(arena, ops_of(pass, s)->saved_bytes(&a, pass->frames, pass->shard->pack.sequences), 1);
   saved->heads = linnet_take_reals(arena, pass->frames, pass->width);
@@ -48,8 +85,11 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
   struct columns at = columns_of(pass, s);
   linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, saved->qkv);
-  ops_of(pass, s)->forward(&a, &pass->shard->pack, saved->qkv, saved->qkv + at.key, saved->qkv + at.value, saved->kept,
-                           saved->heads, pass->work);
+  if (saved->phi)
+    map_forward(pass, s);
+  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
+  ops_of(pass, s)->forward(&a, &pass->shard->pack, keys.q, keys.k, saved->qkv + at.value, saved->kept, saved->heads,
+                           pass->work);
   linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
 }
 
@@ -58,10 +98,13 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct linnet_attention_saved *saved = &s->saved.attention;
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
   struct columns at = columns_of(pass, s);
-  real *dheads = pass->narrow2, *dqkv = pass->wide;
+  real *dheads = pass->narrow2, *dqkv = pass->wide, *dphi = saved->phi ? dqkv + pass->frames * at.total : NULL;
+  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi), dkeys = keys_of(pass, s, dqkv, dphi);
   linnet_linear_backward(pass, &out, saved->heads, dy, dheads);
-  ops_of(pass, s)->backward(&a, &pass->shard->pack, saved->qkv, saved->qkv + at.key, saved->qkv + at.value, saved->kept,
-                            saved->heads, dheads, dqkv, dqkv + at.key, dqkv + at.value, pass->work);
+  ops_of(pass, s)->backward(&a, &pass->shard->pack, keys.q, keys.k, saved->qkv + at.value, saved->kept, saved->heads,
+                            dheads, dkeys.q, dkeys.k, dqkv + at.value, pass->work);
+  if (dphi)
+    map_backward(pass, s, dphi, dqkv);
   linnet_linear_backward(pass, &in, x, dqkv, dx);
 }
 

@@ -9,6 +9,7 @@
 
 struct linnet_attention_saved {
   real *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
+  real *phi;   /* (T, linnet_mapped_columns): mapped queries, then keys; NULL if attention takes qkv */
   void *kept;  /* what the op saves */
   real *heads; /* (T, D) */
 };

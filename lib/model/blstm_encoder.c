@@ -7,14 +7,18 @@
 
 static struct linnet_encoder_sizes sizes(const struct linnet_encoder *e) {
   size_t units = e->model->config.width, lstm = linnet_lstm_work(units, 1);
-  return (struct linnet_encoder_sizes){.rows = BLOCK_ROWS,
-                                       .wide = 4 * units,
-                                       .work = lstm > e->ops->gemm_work ? lstm : e->ops->gemm_work,
-                                       .states = 2 * 2 * units};
+  return (struct linnet_encoder_sizes){
+      .rows = BLOCK_ROWS, .wide = 4 * units, .work = lstm > e->ops->gemm_work ? lstm : e->ops->gemm_work};
 }
 
 static enum linnet_status plan(struct linnet_encoder *e) {
+  LINNET_TRY(linnet_encoder_reserve(e, &e->states, 2, 2 * e->model->config.width * sizeof(real)));
   return linnet_encoder_reserve(e, &e->y, e->frames, row_bytes(e));
+}
+
+/* h, then c, of a direction. */
+static real *state(const struct linnet_encoder *e, size_t direction) {
+  return (real *)e->states.data + direction * 2 * e->model->config.width;
 }
 
 static void run_block(const struct linnet_encoder *e, const struct scratch *s, size_t direction, struct rows r) {
@@ -33,13 +37,12 @@ static void run_block(const struct linnet_encoder *e, const struct scratch *s, s
   else
     apply(e, s, &maps->input, r.count, row(e, r.first), LINNET_IDENTITY, s->wide);
   real *h = (real *)e->y.data + r.first * e->width + direction * units;
-  e->ops->lstm_forward(&lstm, s->wide, NULL, e->states + direction * 2 * units, h, s->work);
+  e->ops->lstm_forward(&lstm, s->wide, NULL, state(e, direction), h, s->work);
 }
 
 static void task_direction(void *user, size_t direction, unsigned worker) {
   const struct linnet_encoder *e = user;
-  size_t units = e->model->config.width;
-  memset(e->states + direction * 2 * units, 0, 2 * units * sizeof *e->states);
+  memset(state(e, direction), 0, 2 * e->model->config.width * sizeof(real));
   for (size_t b = 0; b < e->blocks; b++)
     run_block(e, &e->scratch[worker], direction, block_rows(e, direction == 1 ? e->blocks - 1 - b : b));
 }

@@ -22,7 +22,11 @@ static const char *const activation_names[] = {[LINNET_RELU] = "relu", [LINNET_G
 static const char *const norm_names[] = {[LINNET_NORM_POST] = "post", [LINNET_NORM_PRE] = "pre"};
 static const char *const position_names[] = {
     [LINNET_POSITION_NONE] = "none", [LINNET_POSITION_SINUSOIDAL] = "sinusoidal"};
-static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu"};
+static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu",
+                                        [LINNET_MAP_RELU] = "relu",
+                                        [LINNET_MAP_POLYNOMIAL] = "polynomial",
+                                        [LINNET_MAP_FOURIER] = "fourier",
+                                        [LINNET_MAP_POSITIVE] = "positive"};
 
 #define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
 
@@ -241,7 +245,7 @@ static enum linnet_status check_names(struct linnet_context *context, const char
 
 static enum linnet_status check_map(struct linnet_context *context, const char *name,
                                     const struct linnet_config *config) {
-  bool random = config->feature_map == LINNET_MAP_FOURIER || config->feature_map == LINNET_MAP_POSITIVE;
+  bool random = linnet_feature_map_random(config->feature_map);
   size_t size = linnet_feature_map_size(config->feature_map, config->width / config->heads, config->features);
   if (random != (config->features > 0))
     return linnet_fail(context, LINNET_ERROR_FORMAT,
@@ -254,6 +258,11 @@ static enum linnet_status check_map(struct linnet_context *context, const char *
         "%s: config: \"feature_map\" %s makes %zu features of a head, more than %d; use more \"heads\" or "
         "fewer \"features\"",
         name, map_names[config->feature_map], size, LINNET_MAX_KEY_WIDTH);
+  if (size * config->heads > LINNET_MAX_MAPPED_WIDTH)
+    return linnet_fail(context, LINNET_ERROR_LIMIT,
+                       "%s: config: \"feature_map\" %s makes %zu features of %zu heads, more than %d in all; use fewer "
+                       "\"features\" or smaller heads",
+                       name, map_names[config->feature_map], size, config->heads, LINNET_MAX_MAPPED_WIDTH);
   return LINNET_OK;
 }
 
@@ -276,6 +285,16 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   return check_map(context, name, config);
 }
 
+/* Elements of the fixed tensors of random feature maps; cannot overflow once ranges were checked. */
+static size_t count_directions(const struct linnet_config *config) {
+  size_t layers = 0;
+  if (config->encoder != LINNET_ENCODER_TRANSFORMER)
+    return 0;
+  for (size_t i = 0; i < config->layers; i++)
+    layers += linnet_attention_traits[config->attention[i]].mapped;
+  return layers * config->features * (config->width / config->heads);
+}
+
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
   LINNET_TRY(check_ranges(context, name, config));
@@ -283,7 +302,8 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
   if (config->encoder == LINNET_ENCODER_TRANSFORMER)
     LINNET_TRY(check_relations(context, name, config));
   size_t count = 0;
-  if (!linnet_config_count_parameters(config, &count) || count > LINNET_MAX_PARAMETERS)
+  if (!linnet_config_count_parameters(config, &count) || !linnet_add_size(count, count_directions(config), &count) ||
+      count > LINNET_MAX_PARAMETERS)
     return linnet_fail(context, LINNET_ERROR_LIMIT,
                        "%s: config: the network would have more than %d parameters; lower \"width\", \"layers\" or "
                        "\"feed_forward\"",

@@ -18,15 +18,19 @@ static size_t aligned(size_t elements) {
 enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows) {
   const struct linnet_encoder_sizes sizes = e->kind->sizes(e);
   size_t narrow = aligned(rows * sizes.narrow), wide = aligned(rows * sizes.wide);
-  size_t each = 3 * narrow + wide + aligned(sizes.work);
+  size_t phi = aligned(rows * sizes.phi), each = 3 * narrow + wide + phi + aligned(sizes.work);
   e->scratch = linnet_calloc(e->context, threads, sizeof *e->scratch);
   e->scratch_memory = linnet_alloc(e->context, threads * each, sizeof(real));
   if (!e->scratch || !e->scratch_memory)
     return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
   for (unsigned i = 0; i < threads; i++) {
     real *base = e->scratch_memory + i * each;
-    e->scratch[i] =
-        (struct scratch){base, base + narrow, base + 2 * narrow, base + 3 * narrow, base + 3 * narrow + wide};
+    e->scratch[i] = (struct scratch){.normed = base,
+                                     .narrow = base + narrow,
+                                     .narrow2 = base + 2 * narrow,
+                                     .wide = base + 3 * narrow,
+                                     .phi = base + 3 * narrow + wide,
+                                     .work = base + 3 * narrow + wide + phi};
   }
   return LINNET_OK;
 }
@@ -35,10 +39,9 @@ static enum linnet_status create_buffers(struct linnet_encoder *e) {
   const struct linnet_config *config = &e->model->config;
   const struct linnet_encoder_sizes sizes = e->kind->sizes(e);
   LINNET_TRY(linnet_encoder_create_scratch(e, linnet_context_threads(e->context), sizes.rows));
-  e->states = linnet_alloc(e->context, sizes.states, sizeof(real));
   e->padded = linnet_alloc(e->context, config->stack * config->input_dim, sizeof(real));
   e->log_p = linnet_alloc(e->context, (size_t)OUTPUT_BLOCKS * BLOCK_ROWS * config->outputs, sizeof(real));
-  if (!e->states || !e->padded || !e->log_p)
+  if (!e->padded || !e->log_p)
     return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for an encoder");
   return LINNET_OK;
 }
@@ -66,9 +69,9 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
 void linnet_encoder_destroy(struct linnet_encoder *e) {
   if (!e)
     return;
-  void *blocks[] = {e->scratch,        e->scratch_memory,   e->states,          e->padded,
-                    e->log_p,          e->x.data,           e->y.data,          e->edges.data,
-                    e->whole.qkv.data, e->whole.heads.data, e->whole.kept.data, e->whole.work.data};
+  void *blocks[] = {e->scratch,          e->scratch_memory,  e->states.data,    e->padded,         e->log_p,
+                    e->x.data,           e->y.data,          e->edges.data,     e->whole.qkv.data, e->whole.phi.data,
+                    e->whole.heads.data, e->whole.kept.data, e->whole.work.data};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(e->context, blocks[i]);
   linnet_free(e->context, e);

@@ -20,13 +20,14 @@ enum {
 struct scratch {
   real *normed, *narrow, *narrow2; /* (R, narrow) */
   real *wide;                      /* (R, wide) */
+  real *phi;                       /* (R, phi): queries or keys of layers with a feature map apart from attention */
   real *work;                      /* for ops */
 };
 
 /* What a kind of network needs, in elements. */
 struct linnet_encoder_sizes {
-  size_t rows, narrow, wide; /* of the scratch: R, and how wide its rows are */
-  size_t work, states;
+  size_t rows, narrow, wide, phi; /* of the scratch: R, and how wide its rows are */
+  size_t work;
   size_t least_rows; /* of a block */
 };
 
@@ -56,6 +57,7 @@ struct linnet_buffer {
 /* What kinds of attention that see the whole utterance at once need; they run head by head. */
 struct whole {
   struct linnet_buffer qkv;        /* (T, 3 D), or (T, 2 D) where queries are keys */
+  struct linnet_buffer phi;        /* (T, 2 heads F): mapped queries, then keys */
   struct linnet_buffer heads;      /* (T, D): their output */
   struct linnet_buffer kept, work; /* (threads, bytes of a head) */
   size_t kept_bytes, work_bytes;
@@ -69,12 +71,12 @@ struct linnet_encoder {
   size_t width;            /* D of x: the configuration's, or twice that for two directions */
   struct scratch *scratch; /* (threads) */
   real *scratch_memory;
-  real *states;               /* (MAX_GROUPS, state size), or those of two directions */
-  real *padded;               /* (stack, input_dim): the last, incomplete stack of frames */
-  real *log_p;                /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
-  struct linnet_buffer x;     /* (T, D) */
-  struct linnet_buffer y;     /* (T, D), Bi-LSTM: the output of the running layer */
-  struct linnet_buffer edges; /* (blocks, 2, half, D): first and last rows of each block before the convolution */
+  real *padded;                /* (stack, input_dim): the last, incomplete stack of frames */
+  real *log_p;                 /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
+  struct linnet_buffer x;      /* (T, D) */
+  struct linnet_buffer y;      /* (T, D), Bi-LSTM: the output of the running layer */
+  struct linnet_buffer edges;  /* (blocks, 2, half, D): first and last rows of each block before the convolution */
+  struct linnet_buffer states; /* (groups, state size), or those of two directions */
   struct whole whole;
 
   /* of the running utterance */
@@ -161,9 +163,10 @@ void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct sc
 
 /* --- encoder_attention.c */
 
-/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D). */
+/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D); where a feature map is
+ * applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. */
 void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
-                            real *qkv);
+                            real *qkv, real *phi);
 
 /* Memory for the attention of a layer. */
 enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer);

@@ -5,9 +5,10 @@
 
 #include "base/philox.h"
 #include "model/attention.h"
+#include "ops/feature_map.h"
 
-/* At most 26 tensors per layer and 6 outside. */
-enum { TENSORS_PER_LAYER = 26, OTHER_TENSORS = 6 };
+/* At most 27 tensors per layer and 6 outside. */
+enum { TENSORS_PER_LAYER = 27, OTHER_TENSORS = 6 };
 
 /* --- the table ------------------------------------------------------------------------------------------------ */
 
@@ -47,6 +48,14 @@ static size_t put_aligned(struct builder *b, const char *suffix, size_t rows, si
   return put(b, suffix, rows, cols, fan_in, initial);
 }
 
+/* A matrix that is drawn and then stays. */
+static size_t put_fixed(struct builder *b, const char *suffix, size_t rows, size_t cols) {
+  size_t offset = put_aligned(b, suffix, rows, cols, 0, 0);
+  b->parameters->list[b->parameters->count - 1].fixed = true;
+  b->parameters->trained -= rows * cols;
+  return offset;
+}
+
 /* NAME.weight (rows, cols) and NAME.bias (bias_count), both uniform by fan_in. */
 static void put_weights(struct builder *b, const char *name, size_t rows, size_t cols, size_t bias_count, size_t fan_in,
                         size_t *weight, size_t *bias) {
@@ -70,8 +79,10 @@ static void put_norm(struct builder *b, const char *name, size_t width, size_t *
   *bias = put_aligned(b, suffix, width, 0, 0, 0);
 }
 
-static void put_attention(struct builder *b, size_t width, const struct linnet_attention_traits *traits,
+static void put_attention(struct builder *b, const struct linnet_config *config, size_t index,
                           struct linnet_layer_offsets *layer) {
+  const struct linnet_attention_traits *traits = linnet_layer_traits(config, index);
+  const size_t width = config->width;
   layer->qkv = put_aligned(b, "attention.query.weight", width, width, width, 0);
   if (!traits->shared_key)
     put(b, "attention.key.weight", width, width, width, 0);
@@ -81,6 +92,8 @@ static void put_attention(struct builder *b, size_t width, const struct linnet_a
     put(b, "attention.key.bias", width, 0, width, 0);
   put(b, "attention.value.bias", width, 0, width, 0);
   put_linear(b, "attention.output", width, width, &layer->attention_output, &layer->attention_output_bias);
+  if (traits->mapped && linnet_feature_map_random(config->feature_map))
+    layer->directions = put_fixed(b, "attention.features.weight", config->features, width / config->heads);
   put_norm(b, "norm1", width, &layer->norm1_gain, &layer->norm1_bias);
 }
 
@@ -96,7 +109,7 @@ static void put_convolution(struct builder *b, size_t width, size_t kernel, stru
 static void put_layer(struct builder *b, const struct linnet_config *config, size_t index,
                       struct linnet_layer_offsets *layer) {
   snprintf(b->prefix, sizeof b->prefix, "layers.%zu.", index);
-  put_attention(b, config->width, linnet_layer_traits(config, index), layer);
+  put_attention(b, config, index, layer);
   if (config->convolution > 0)
     put_convolution(b, config->width, config->convolution, layer);
   put_linear(b, "feed_forward.linear1", config->feed_forward, config->width, &layer->linear1, &layer->linear1_bias);
@@ -198,8 +211,24 @@ static void initialise_one(const struct linnet_parameter *p, uint64_t seed, size
   }
 }
 
+/* Box, Muller 1958: a draw of four words makes two pairs. */
+static void initialise_normal(const struct linnet_parameter *p, uint64_t seed, size_t index, real *values) {
+  const double circle = 6.283185307179586;
+  struct linnet_philox draw = {{0}};
+  for (size_t i = 0; i < p->count; i++) {
+    if (i % 4 == 0)
+      draw = linnet_philox(seed, init_stream | index, i / 4);
+    const uint32_t *pair = draw.word + i % 4 / 2 * 2;
+    double radius = sqrt(-2 * log(1 - linnet_philox_uniform(pair[0])));
+    double angle = circle * linnet_philox_uniform(pair[1]);
+    values[i] = (real)(radius * (i % 2 ? sin(angle) : cos(angle)));
+  }
+}
+
 void linnet_parameters_initialise(const struct linnet_parameters *parameters, uint64_t seed, real *buffer) {
   memset(buffer, 0, parameters->size * sizeof *buffer);
-  for (size_t i = 0; i < parameters->count; i++)
-    initialise_one(&parameters->list[i], seed, i, buffer + parameters->list[i].offset);
+  for (size_t i = 0; i < parameters->count; i++) {
+    const struct linnet_parameter *p = &parameters->list[i];
+    (p->fixed ? initialise_normal : initialise_one)(p, seed, i, buffer + p->offset);
+  }
 }

@@ -21,6 +21,7 @@ struct linnet_parameter {
   size_t count;      /* elements */
   size_t fan_in;     /* initial values are uniform in +-1/sqrt(fan_in); 0: all are `initial` */
   double initial;
+  bool fixed; /* drawn from the normal distribution and not trained: no gradient is ever added */
 };
 
 /* Offsets of one layer's tensors in the buffer. D width, F feed-forward width, K kernel. The conv_... fields are 0
@@ -28,6 +29,7 @@ struct linnet_parameter {
 struct linnet_layer_offsets {
   size_t qkv, qkv_bias;                           /* (3D, D), (3D): query, then key if there is one, then value */
   size_t attention_output, attention_output_bias; /* (D, D), (D) */
+  size_t directions;                              /* (features, C): of a random feature map; else 0 */
   size_t norm1_gain, norm1_bias;                  /* (D): of the attention block */
   size_t conv_norm1_gain, conv_norm1_bias;        /* (D) */
   size_t conv_pointwise1, conv_pointwise1_bias;   /* (2D, D), (2D): before the gate */
@@ -50,7 +52,7 @@ struct linnet_parameters {
   struct linnet_parameter *list; /* (count), in the order of the buffer */
   size_t count;
   size_t size;    /* elements of the buffer, padding included; a multiple of LINNET_PARAMETER_ALIGN */
-  size_t trained; /* elements without padding: the number of parameters */
+  size_t trained; /* elements without padding and fixed tensors: the number of parameters */
 
   size_t num_layers;
   size_t input, input_bias;              /* (D, input_dim * stack), (D); 0 in a Bi-LSTM */
@@ -72,8 +74,8 @@ void linnet_parameters_destroy(struct linnet_parameters *parameters);
 const struct linnet_parameter *linnet_parameters_find(const struct linnet_parameters *parameters, const char *name);
 
 /* Fills buffer (size) with PyTorch's initial values: linear and convolution weights and biases uniform in
- * +-1/sqrt(fan_in), gains 1, biases of norms 0, padding 0. A value depends on (seed, index of its tensor in the list,
- * its position in the tensor) alone. */
+ * +-1/sqrt(fan_in), gains 1, biases of norms 0, padding 0; fixed tensors are normal. A value depends on (seed, index of
+ * its tensor in the list, its position in the tensor) alone. */
 void linnet_parameters_initialise(const struct linnet_parameters *parameters, uint64_t seed, real *buffer);
 
 #endif

@@ -22,6 +22,7 @@ struct linnet_recurrence {
   real *input;     /* (stack, input_dim) */
   real *x;         /* (D) */
   real *qkv;       /* (3 D), or less */
+  real *phi;       /* mapped queries and keys, where a feature map is applied apart */
   real *positions; /* (POSITIONS, D): of the running stretch of frames */
   bool finished;
 };
@@ -89,6 +90,15 @@ static enum linnet_status reserve(struct linnet_recurrence *r, size_t frame) {
   return LINNET_OK;
 }
 
+static size_t most_mapped(const struct linnet_config *config) {
+  size_t most = 0;
+  for (size_t l = 0; l < config->layers; l++) {
+    size_t mapped = linnet_mapped_columns(config, l);
+    most = mapped > most ? mapped : most;
+  }
+  return most;
+}
+
 static enum linnet_status allocate(struct linnet_recurrence *r) {
   struct linnet_context *context = r->rows.context;
   const struct linnet_config *config = config_of(r);
@@ -97,8 +107,9 @@ static enum linnet_status allocate(struct linnet_recurrence *r) {
   r->input = linnet_alloc(context, config->stack * config->input_dim, sizeof *r->input);
   r->x = linnet_alloc(context, config->width, sizeof *r->x);
   r->qkv = linnet_alloc(context, 3 * config->width, sizeof *r->qkv);
+  r->phi = linnet_alloc(context, most_mapped(config), sizeof *r->phi);
   r->positions = linnet_alloc(context, POSITIONS * config->width, sizeof *r->positions);
-  if (!r->layers || !r->input || !r->x || !r->qkv || !r->positions)
+  if (!r->layers || !r->input || !r->x || !r->qkv || !r->phi || !r->positions)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recurrence");
   return reserve(r, 0);
 }
@@ -131,7 +142,7 @@ void linnet_recurrence_destroy(struct linnet_recurrence *r) {
   struct linnet_context *context = r->rows.context;
   for (size_t l = 0; r->layers && l < config_of(r)->layers; l++)
     linnet_free(context, r->layers[l].data);
-  void *blocks[] = {r->rows.scratch, r->rows.scratch_memory, r->layers, r->input, r->x, r->qkv, r->positions};
+  void *blocks[] = {r->rows.scratch, r->rows.scratch_memory, r->layers, r->input, r->x, r->qkv, r->phi, r->positions};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(context, blocks[i]);
   linnet_free(context, r);
@@ -152,10 +163,10 @@ static void run_layer(struct linnet_recurrence *r) {
   const struct linnet_encoder *e = &r->rows;
   const struct scratch *s = e->scratch;
   const struct linnet_attention a = linnet_layer_attention(config_of(r), e->layer);
-  linnet_encoder_project(e, s, 1, r->x, r->qkv);
-  ops_of(r, e->layer)
-      ->step(&a, r->frame, r->qkv, r->qkv + a.out_ld, r->qkv + a.value_ld - a.out_ld, r->layers[e->layer].data,
-             s->narrow2);
+  const size_t mapped = linnet_mapped_columns(config_of(r), e->layer);
+  const real *q = mapped > 0 ? r->phi : r->qkv, *k = q + (mapped > 0 ? mapped / 2 : a.out_ld);
+  linnet_encoder_project(e, s, 1, r->x, r->qkv, r->phi);
+  ops_of(r, e->layer)->step(&a, r->frame, q, k, r->qkv + a.value_ld - a.out_ld, r->layers[e->layer].data, s->narrow2);
   linnet_encoder_add_heads(e, s, 1, s->narrow2, r->x);
   linnet_encoder_feed_forward(e, s, 1, r->x);
 }

@@ -19,14 +19,29 @@ static size_t scratch_widest(const struct linnet_config *config) {
   return config->feed_forward > 2 * config->width ? config->feed_forward : 2 * config->width;
 }
 
+/* The most columns of mapped queries or keys. */
+static size_t scratch_mapped(const struct linnet_config *config) {
+  size_t most = 0;
+  for (size_t l = 0; l < config->layers; l++) {
+    size_t columns = linnet_mapped_columns(config, l) / 2;
+    most = columns > most ? columns : most;
+  }
+  return most;
+}
+
+static size_t scratch_work(const struct linnet_encoder *e) {
+  size_t work = e->ops->gemm_work + 16384;
+  bool maps = scratch_mapped(&e->model->config) > 0;
+  return maps && e->ops->feature_map_work > work ? e->ops->feature_map_work : work;
+}
+
 static struct linnet_encoder_sizes sizes(const struct linnet_encoder *e) {
   const struct linnet_config *config = &e->model->config;
-  struct linnet_attention a = linnet_layer_attention(config, 0);
   return (struct linnet_encoder_sizes){.rows = BLOCK_ROWS + config->convolution,
                                        .narrow = config->width,
                                        .wide = scratch_widest(config),
-                                       .work = e->ops->gemm_work + 16384,
-                                       .states = MAX_GROUPS * linnet_linear_state_size(&a),
+                                       .phi = scratch_mapped(config),
+                                       .work = scratch_work(e),
                                        .least_rows = 2 * half_kernel(e)};
 }
 

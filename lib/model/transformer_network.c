@@ -55,9 +55,16 @@ static size_t describe_layer(const struct linnet_network *network, size_t l, str
   return n;
 }
 
+static size_t larger(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
+/* What a block's scratch holds of a frame: hidden units, or the gradients of qkv and of what it was mapped to. */
 static size_t widest_row(const struct linnet_config *config) {
-  size_t qkv = 3 * config->width, hidden = config->feed_forward;
-  return qkv > hidden ? qkv : hidden;
+  size_t widest = config->feed_forward;
+  for (size_t l = 0; l < config->layers; l++)
+    widest = larger(widest, linnet_attention_columns(config, l) + linnet_mapped_columns(config, l));
+  return widest;
 }
 
 /* Bytes of scratch for ops on sequences of at most `frames`. */
@@ -66,8 +73,9 @@ static size_t work_bytes(const struct linnet_network *network, size_t frames) {
   size_t most = network->ops->gemm_work * sizeof(real);
   for (size_t l = 0; l < config->layers; l++) {
     struct linnet_attention a = linnet_layer_attention(config, l);
-    size_t bytes = network->ops->attention[config->attention[l]]->work_bytes(&a, frames);
-    most = bytes > most ? bytes : most;
+    most = larger(most, network->ops->attention[config->attention[l]]->work_bytes(&a, frames));
+    if (linnet_mapped_columns(config, l) > 0)
+      most = larger(most, network->ops->feature_map_work * sizeof(real));
   }
   return most;
 }

@@ -1,8 +1,29 @@
-/* Feature maps of linear attention: phi(q) . phi(k) stands for a similarity of q and k. C is the width of a head. */
+/* Feature maps of linear attention: phi(q) . phi(k) stands for a similarity of q and k. C is the width of a head, F
+ * that of phi.
+ *
+ *   map          phi(x)                                        phi(q) . phi(k)                          F
+ *   relu         max(x, 0) + 1e-3                              (Choromanski et al. 2021, section 4)     C
+ *   polynomial   x_i^2, and sqrt(2) x_i x_j for i < j          (q . k)^2                                C (C + 1) / 2
+ *   fourier      [cos(W y), sin(W y)] / sqrt(features)         about exp(-|q - k|^2 / (2 sqrt(C)))      2 features
+ *                (Rahimi, Recht 2007; Peng et al. 2021)
+ *   positive     exp(W y - |y|^2 / 2) / sqrt(features)         about exp(q . k / sqrt(C))               features
+ *                (Choromanski et al. 2021, lemma 1)
+ *
+ * with y = x / C^(1/4), which is softmax attention's scale, and W (features, C) drawn from the normal distribution. The
+ * 1e-3 of relu is Performer's: a query never loses all its keys. The exponent of `positive` is at most
+ * LINNET_MAX_EXPONENT: sums over an hour of frames stay finite.
+ *
+ * elu + 1 (Katharopoulos et al. 2020) is no map of this op: attention applies it itself. */
 #ifndef LINNET_FEATURE_MAP_H
 #define LINNET_FEATURE_MAP_H
 
 #include "backend/backend.h"
+
+/* Added to relu. */
+#define LINNET_RELU_EPSILON 1e-3
+
+/* e^20 is 5e8: the square of it times a million frames is far from the end of float. */
+#define LINNET_MAX_EXPONENT 20
 
 /* Width of phi(x) for x of `width`; `features` is the number of random directions (Fourier, positive). */
 static inline size_t linnet_feature_map_size(enum linnet_feature_map map, size_t width, size_t features) {
@@ -17,5 +38,15 @@ static inline size_t linnet_feature_map_size(enum linnet_feature_map map, size_t
     return width;
   }
 }
+
+/* Whether the map has directions W. */
+static inline bool linnet_feature_map_random(enum linnet_feature_map map) {
+  return map == LINNET_MAP_FOURIER || map == LINNET_MAP_POSITIVE;
+}
+
+void linnet_feature_map_forward_reference(const struct linnet_feature_map_terms *m, size_t rows, const real *x,
+                                          real *phi, real *work);
+void linnet_feature_map_backward_reference(const struct linnet_feature_map_terms *m, size_t rows, const real *x,
+                                           const real *phi, const real *dphi, real *dx, real *work);
 
 #endif

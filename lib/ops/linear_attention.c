@@ -1,8 +1,8 @@
 /* Per head, with C = key_width and M = width: S = sum_j phi(k_j) v_j^T (C, M), z = sum_j phi(k_j) (C), and
  *
- *   out_i = phi(q_i)^T S / d_i,   d_i = phi(q_i) . z + epsilon
+ *   out_i = phi(q_i)^T S / d_i,   d_i = max(phi(q_i) . z, least) + epsilon
  *
- * Backward, with n_i = dout_i / d_i and e_i = -(n_i . out_i):
+ * Backward, with n_i = dout_i / d_i and e_i = -(n_i . out_i), or 0 where d_i is the least:
  *
  *   dphi(q_i) = S n_i + z e_i           dS = sum_i phi(q_i) n_i^T     dz = sum_i phi(q_i) e_i
  *   dphi(k_j) = dS v_j + dz             dv_j = dS^T phi(k_j)
@@ -37,16 +37,17 @@ static void accumulate_row(const struct linnet_attention *a, const real *k, cons
   }
 }
 
+/* Without epsilon. */
 static real normaliser(const struct linnet_attention *a, const real *q, const real *state) {
   const real *z = state + a->key_width * a->width;
   real sum = 0;
   for (size_t c = 0; c < a->key_width; c++)
     sum += phi(a, q[c]) * z[c];
-  return sum + (real)LINNET_ATTENTION_EPSILON;
+  return sum < a->least ? a->least : sum;
 }
 
 static void apply_row(const struct linnet_attention *a, const real *q, const real *state, real *out) {
-  real scale = 1 / normaliser(a, q, state);
+  real scale = 1 / (normaliser(a, q, state) + (real)LINNET_ATTENTION_EPSILON);
   for (size_t m = 0; m < a->width; m++)
     out[m] = 0;
   for (size_t c = 0; c < a->key_width; c++) {
@@ -63,8 +64,9 @@ static void backward_query(const struct linnet_attention *a, const real *q, cons
                            const real *dout, real *dq, real *dstate) {
   const size_t width = a->width;
   const real *z = state + a->key_width * width;
-  real d = normaliser(a, q, state), e = 0, *dz = dstate + a->key_width * width;
-  for (size_t m = 0; m < width; m++)
+  real sum_z = normaliser(a, q, state), d = sum_z + (real)LINNET_ATTENTION_EPSILON, e = 0;
+  real *dz = dstate + a->key_width * width;
+  for (size_t m = 0; m < width && sum_z > a->least; m++)
     e -= dout[m] * out[m] / d;
   for (size_t c = 0; c < a->key_width; c++) {
     real sum = z[c] * e, f = phi(a, q[c]);

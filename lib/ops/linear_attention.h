@@ -1,4 +1,9 @@
-/* Linear attention (Katharopoulos et al. 2020, eq. 5-7): the C reference. */
+/* Linear attention (Katharopoulos et al. 2020, eq. 5-7): the C reference.
+ *
+ * A normaliser phi(q) . z below `least` counts as `least`, and is then a constant to backward. The maps whose features
+ * are positive, or make a square, need no such bound: least is 0. Sums of random Fourier features are estimates that
+ * may be 0 or negative where no key is near the query; there least is LINNET_FOURIER_LEAST, what one key equal to the
+ * query adds. Outputs then fade instead of growing without bound. */
 #ifndef LINNET_LINEAR_ATTENTION_H
 #define LINNET_LINEAR_ATTENTION_H
 
@@ -6,6 +11,7 @@
 
 /* Added to the normaliser. */
 #define LINNET_ATTENTION_EPSILON 1e-6
+#define LINNET_FOURIER_LEAST 1
 
 void linnet_linear_accumulate_reference(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
                                         real *state_add);

@@ -6,20 +6,29 @@
  *   dphi(K) = V dS^T + dz       dV = phi(K) dS
  *
  * Sums over rows are sums of blocks of ATTENTION_ROWS rows counted from the first row of a call, or fewer where heads
- * are wide. Heads beyond ATTENTION_WIDTH are left to the reference. */
+ * are wide. Queries and keys that were mapped before are operands where they lie, of any width; the products are cut
+ * along it so that a part of the state fits a square. Heads beyond ATTENTION_WIDTH are left to the reference. */
 
 enum { ATTENTION_ROWS = 96, ATTENTION_FLOATS = 4096, ATTENTION_WIDTH = 128 };
 
 /* One head. Operands of products lie in rows of `stride`, width rounded up to vectors. */
 struct attention_head {
-  size_t width, stride;            /* of keys and values alike */
+  size_t width, stride; /* of values; elu: and of queries and keys */
+  size_t key_width;
   size_t key_ld, value_ld, out_ld; /* of queries and keys, values, outputs, and of their gradients */
+  float least;                     /* mapped before: of normalisers */
 };
 
-/* Whether the kernels know the case; the reference does all others. */
-static bool attention_fits(const struct linnet_attention *a) {
-  return a->map == LINNET_MAP_ELU && a->key_width == a->width && a->width <= ATTENTION_WIDTH;
-}
+/* Blocks of rows of one head; `state` is S, then z. */
+struct attention_blocks {
+  void (*accumulate)(const struct attention_head *h, size_t rows, const float *k, const float *v, float *state_add);
+  void (*apply)(const struct attention_head *h, size_t rows, const float *q, const float *state, float *out);
+  /* Writes dq and adds to the gradient of the state. */
+  void (*backward_queries)(const struct attention_head *h, size_t rows, const float *q, const float *state,
+                           const float *out, const float *dout, float *dq, float *dstate_add);
+  void (*backward_keys)(const struct attention_head *h, size_t rows, const float *k, const float *v,
+                        const float *dstate, float *dk, float *dv);
+};
 
 typedef float attention_operand[ATTENTION_FLOATS] __attribute__((aligned(64)));
 typedef float attention_square[ATTENTION_WIDTH * ATTENTION_WIDTH] __attribute__((aligned(64)));
@@ -27,9 +36,11 @@ typedef float attention_square[ATTENTION_WIDTH * ATTENTION_WIDTH] __attribute__(
 static struct attention_head attention_head(const struct linnet_attention *a) {
   return (struct attention_head){.width = a->width,
                                  .stride = (a->width + VW - 1) / VW * VW,
+                                 .key_width = a->key_width,
                                  .key_ld = a->key_ld,
                                  .value_ld = a->value_ld,
-                                 .out_ld = a->out_ld};
+                                 .out_ld = a->out_ld,
+                                 .least = a->least};
 }
 
 static size_t attention_rows(const struct attention_head *h) {
@@ -59,7 +70,7 @@ static const float *attention_panels(bool transpose, size_t width, const float *
   return room;
 }
 
-/* --- Forward */
+/* --- elu: forward */
 
 /* phi of keys, and their sum into z. */
 VEC_INLINE void attention_keys(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
@@ -91,20 +102,6 @@ static void attention_accumulate_block(const struct attention_head *h, size_t ro
   attention_product(w, w, rows, gemm_left(phi, 1, h->stride), values, state_add, w, true);
 }
 
-static void linear_accumulate_vec(const struct linnet_attention *a, size_t rows, const float *k, const float *v,
-                                  float *state_add) {
-  if (!attention_fits(a)) {
-    linnet_linear_accumulate_reference(a, rows, k, v, state_add);
-    return;
-  }
-  struct attention_head h = attention_head(a);
-  size_t block = attention_rows(&h), size = a->width * (a->width + 1);
-  for (size_t t = 0; t < rows; t += block)
-    for (size_t i = 0; i < a->heads; i++)
-      attention_accumulate_block(&h, gemm_min(block, rows - t), k + t * h.key_ld + i * h.width,
-                                 v + t * h.value_ld + i * h.width, state_add + i * size);
-}
-
 /* phi of queries over their normaliser. */
 VEC_INLINE void attention_queries(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
                                   const float *q, const float *z, float *phi) {
@@ -134,40 +131,22 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
                     false);
 }
 
-static void linear_apply_vec(const struct linnet_attention *a, size_t rows, const float *q, const float *state,
-                             float *out) {
-  if (!attention_fits(a)) {
-    linnet_linear_apply_reference(a, rows, q, state, out);
-    return;
-  }
-  struct attention_head h = attention_head(a);
-  size_t block = attention_rows(&h), size = a->width * (a->width + 1);
-  for (size_t t = 0; t < rows; t += block)
-    for (size_t i = 0; i < a->heads; i++)
-      attention_apply_block(&h, gemm_min(block, rows - t), q + t * h.key_ld + i * h.width, state + i * size,
-                            out + t * h.out_ld + i * h.width);
-}
+/* --- elu: backward */
 
-static void linear_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                               const float *k, const float *v, void *saved, float *out, void *work) {
-  (void)work;
-  float *state = saved;
-  size_t size = linnet_linear_state_size(a);
-  for (size_t i = 0; i < p->sequences; i++, state += size) {
-    size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
-    memset(state, 0, size * sizeof *state);
-    linear_accumulate_vec(a, rows, k + first * a->key_ld, v + first * a->value_ld, state);
-    linear_apply_vec(a, rows, q + first * a->key_ld, state, out + first * a->out_ld);
-  }
-}
-
-/* --- Backward */
-
-/* What one block of queries needs: phi and its slope, N twice (rows of `stride`, and panels), e per row; products. */
+/* What one block of queries needs: elu: phi and its slope; N twice (rows of `stride`, and panels), e per row; products.
+ */
 struct attention_gradient {
   attention_operand phi, slope, n, n_panels, product;
   float e[ATTENTION_ROWS];
 };
+
+/* N as panels: its rows are, where heads are as wide as a panel. */
+static const float *attention_n_panels(const struct attention_head *h, size_t rows, struct attention_gradient *g) {
+  if (h->stride == GEMM_COLUMNS)
+    return g->n;
+  gemm_pack_straight(rows, h->width, GEMM_COLUMNS, g->n, h->stride, g->n_panels);
+  return g->n_panels;
+}
 
 /* Everything of a block but the products; dz is added to. */
 VEC_INLINE void attention_query_gradients(const struct attention_head *h, const size_t width, const size_t stride,
@@ -202,7 +181,6 @@ VEC_INLINE void attention_slopes(size_t rows, const size_t width, const size_t l
     }
 }
 
-/* Writes dq and adds to the gradient of the state. */
 static void attention_backward_queries(const struct attention_head *h, size_t rows, const float *q, const float *state,
                                        const float *out, const float *dout, float *dq, float *dstate_add) {
   struct attention_gradient g;
@@ -214,12 +192,7 @@ static void attention_backward_queries(const struct attention_head *h, size_t ro
     attention_query_gradients(h, 32, 32, rows, q, z, out, dout, &g, dz);
   else
     attention_query_gradients(h, w, h->stride, rows, q, z, out, dout, &g, dz);
-  const float *n_panels = g.n;
-  if (h->stride != GEMM_COLUMNS) {
-    gemm_pack_straight(rows, w, GEMM_COLUMNS, g.n, h->stride, g.n_panels);
-    n_panels = g.n_panels;
-  }
-  attention_product(w, w, rows, gemm_left(g.phi, 1, h->stride), n_panels, dstate_add, w, true);
+  attention_product(w, w, rows, gemm_left(g.phi, 1, h->stride), attention_n_panels(h, rows, &g), dstate_add, w, true);
   attention_product(rows, w, w, gemm_left(g.n, h->stride, 1), attention_panels(true, w, state, room), g.product,
                     h->stride, false);
   if (w == 32)
@@ -259,31 +232,204 @@ static void attention_backward_keys(const struct attention_head *h, size_t rows,
     attention_slopes(rows, w, h->key_ld, h->stride, &g, NULL, dz, dk);
 }
 
+static const struct attention_blocks elu_blocks = {
+    .accumulate = attention_accumulate_block,
+    .apply = attention_apply_block,
+    .backward_queries = attention_backward_queries,
+    .backward_keys = attention_backward_keys,
+};
+
+/* --- Mapped before: queries and keys (rows, key_width), S (key_width, width) */
+
+/* Rows of S whose panels, and those of their transpose, fit a square. */
+static size_t mapped_part(const struct attention_head *h) {
+  return ATTENTION_WIDTH * ATTENTION_WIDTH / gemm_padded(h->width) / GEMM_COLUMNS * GEMM_COLUMNS;
+}
+
+/* n rows of S as panels, in `room` where they are not so already. */
+static const float *mapped_panels(const struct attention_head *h, size_t n, const float *s, float *room) {
+  if (h->width == GEMM_COLUMNS)
+    return s;
+  gemm_pack_panels(false, n, h->width, s, h->width, room);
+  return room;
+}
+
+VEC_INLINE float mapped_dot(size_t n, const float *x, const float *y) {
+  vf sum = vf_set(0);
+  for (size_t j = 0; j < n; j += VW)
+    sum += vf_load_part(x + j, n - j) * vf_load_part(y + j, n - j);
+  return vf_sum(sum);
+}
+
+/* y += scale * x */
+VEC_INLINE void mapped_add(size_t n, float scale, const float *x, float *y_add) {
+  for (size_t j = 0; j < n; j += VW)
+    vf_store_part(y_add + j, vf_load_part(y_add + j, n - j) + vf_load_part(x + j, n - j) * scale, n - j);
+}
+
+static void mapped_accumulate(const struct attention_head *h, size_t rows, const float *k, const float *v,
+                              float *state_add) {
+  attention_operand values;
+  for (size_t t = 0; t < rows; t++)
+    mapped_add(h->key_width, 1, k + t * h->key_ld, state_add + h->key_width * h->width);
+  gemm_pack_straight(rows, h->width, GEMM_COLUMNS, v, h->value_ld, values);
+  attention_product(h->key_width, h->width, rows, gemm_left(k, 1, h->key_ld), values, state_add, h->width, true);
+}
+
+/* product (rows, width) = keys or queries (rows, key_width) S */
+static void mapped_times_state(const struct attention_head *h, size_t rows, const float *keys, const float *s,
+                               float *product, size_t ld) {
+  attention_square room;
+  for (size_t first = 0, n, part = mapped_part(h); first < h->key_width; first += n) {
+    n = gemm_min(part, h->key_width - first);
+    attention_product(rows, h->width, n, gemm_left(keys + first, h->key_ld, 1),
+                      mapped_panels(h, n, s + first * h->width, room), product, ld, first > 0);
+  }
+}
+
+/* product (rows, key_width) = values (rows, width) S^T */
+static void mapped_times_transposed(const struct attention_head *h, size_t rows, const float *values, size_t ld,
+                                    const float *s, float *product) {
+  attention_square room;
+  for (size_t first = 0, n, part = mapped_part(h); first < h->key_width; first += n) {
+    n = gemm_min(part, h->key_width - first);
+    gemm_pack_panels(true, h->width, n, s + first * h->width, h->width, room);
+    attention_product(rows, n, h->width, gemm_left(values, ld, 1), room, product + first, h->key_ld, false);
+  }
+}
+
+static void mapped_apply(const struct attention_head *h, size_t rows, const float *q, const float *state, float *out) {
+  const float *z = state + h->key_width * h->width;
+  mapped_times_state(h, rows, q, state, out, h->out_ld);
+  for (size_t t = 0; t < rows; t++, out += h->out_ld) {
+    float sum = mapped_dot(h->key_width, q + t * h->key_ld, z);
+    float scale = 1 / ((sum < h->least ? h->least : sum) + (float)LINNET_ATTENTION_EPSILON);
+    for (size_t j = 0; j < h->width; j += VW)
+      vf_store_part(out + j, vf_load_part(out + j, h->width - j) * scale, h->width - j);
+  }
+}
+
+/* n and e of a block; dz is added to. */
+static void mapped_query_gradients(const struct attention_head *h, size_t rows, const float *q, const float *z,
+                                   const float *out, const float *dout, struct attention_gradient *g, float *dz_add) {
+  float *n = g->n;
+  for (size_t t = 0; t < rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld, n += h->stride) {
+    float sum = mapped_dot(h->key_width, q, z);
+    float scale = 1 / ((sum < h->least ? h->least : sum) + (float)LINNET_ATTENTION_EPSILON);
+    g->e[t] = sum > h->least ? -mapped_dot(h->width, dout, out) * scale : 0;
+    for (size_t j = 0; j < h->width; j += VW)
+      vf_store(n + j, vf_load_part(dout + j, h->width - j) * scale);
+    mapped_add(h->key_width, g->e[t], q, dz_add);
+  }
+}
+
+static void mapped_backward_queries(const struct attention_head *h, size_t rows, const float *q, const float *state,
+                                    const float *out, const float *dout, float *dq, float *dstate_add) {
+  struct attention_gradient g;
+  const float *z = state + h->key_width * h->width;
+  mapped_query_gradients(h, rows, q, z, out, dout, &g, dstate_add + h->key_width * h->width);
+  attention_product(h->key_width, h->width, rows, gemm_left(q, 1, h->key_ld), attention_n_panels(h, rows, &g),
+                    dstate_add, h->width, true);
+  mapped_times_transposed(h, rows, g.n, h->stride, state, dq);
+  for (size_t t = 0; t < rows; t++)
+    mapped_add(h->key_width, g.e[t], z, dq + t * h->key_ld);
+}
+
+static void mapped_backward_keys(const struct attention_head *h, size_t rows, const float *k, const float *v,
+                                 const float *dstate, float *dk, float *dv) {
+  mapped_times_state(h, rows, k, dstate, dv, h->value_ld);
+  mapped_times_transposed(h, rows, v, h->value_ld, dstate, dk);
+  for (size_t t = 0; t < rows; t++)
+    mapped_add(h->key_width, 1, dstate + h->key_width * h->width, dk + t * h->key_ld);
+}
+
+static const struct attention_blocks mapped_blocks = {
+    .accumulate = mapped_accumulate,
+    .apply = mapped_apply,
+    .backward_queries = mapped_backward_queries,
+    .backward_keys = mapped_backward_keys,
+};
+
+/* --- Either */
+
+/* NULL: the reference's case. */
+static const struct attention_blocks *attention_blocks(const struct linnet_attention *a) {
+  if (a->width > ATTENTION_WIDTH)
+    return NULL;
+  if (a->map == LINNET_MAP_IDENTITY)
+    return &mapped_blocks;
+  return a->map == LINNET_MAP_ELU && a->key_width == a->width ? &elu_blocks : NULL;
+}
+
+static void linear_accumulate_vec(const struct linnet_attention *a, size_t rows, const float *k, const float *v,
+                                  float *state_add) {
+  const struct attention_blocks *blocks = attention_blocks(a);
+  if (!blocks) {
+    linnet_linear_accumulate_reference(a, rows, k, v, state_add);
+    return;
+  }
+  struct attention_head h = attention_head(a);
+  size_t block = attention_rows(&h), size = a->key_width * (a->width + 1);
+  for (size_t t = 0; t < rows; t += block)
+    for (size_t i = 0; i < a->heads; i++)
+      blocks->accumulate(&h, gemm_min(block, rows - t), k + t * h.key_ld + i * h.key_width,
+                         v + t * h.value_ld + i * h.width, state_add + i * size);
+}
+
+static void linear_apply_vec(const struct linnet_attention *a, size_t rows, const float *q, const float *state,
+                             float *out) {
+  const struct attention_blocks *blocks = attention_blocks(a);
+  if (!blocks) {
+    linnet_linear_apply_reference(a, rows, q, state, out);
+    return;
+  }
+  struct attention_head h = attention_head(a);
+  size_t block = attention_rows(&h), size = a->key_width * (a->width + 1);
+  for (size_t t = 0; t < rows; t += block)
+    for (size_t i = 0; i < a->heads; i++)
+      blocks->apply(&h, gemm_min(block, rows - t), q + t * h.key_ld + i * h.key_width, state + i * size,
+                    out + t * h.out_ld + i * h.width);
+}
+
+static void linear_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
+                               const float *k, const float *v, void *saved, float *out, void *work) {
+  (void)work;
+  float *state = saved;
+  size_t size = linnet_linear_state_size(a);
+  for (size_t i = 0; i < p->sequences; i++, state += size) {
+    size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
+    memset(state, 0, size * sizeof *state);
+    linear_accumulate_vec(a, rows, k + first * a->key_ld, v + first * a->value_ld, state);
+    linear_apply_vec(a, rows, q + first * a->key_ld, state, out + first * a->out_ld);
+  }
+}
+
 static void linear_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
                                 const float *k, const float *v, const void *saved, const float *out, const float *dout,
                                 float *dq, float *dk, float *dv, void *work) {
-  if (!attention_fits(a)) {
+  const struct attention_blocks *blocks = attention_blocks(a);
+  if (!blocks) {
     linnet_linear_attention_reference.backward(a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
     return;
   }
   const float *state = saved;
   float *dstate = work;
   struct attention_head h = attention_head(a);
-  size_t size = linnet_linear_state_size(a), head_size = a->width * (a->width + 1), block = attention_rows(&h);
+  size_t size = linnet_linear_state_size(a), head_size = size / a->heads, block = attention_rows(&h);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     size_t end = p->offsets[i + 1];
     memset(dstate, 0, size * sizeof *dstate);
     for (size_t t = p->offsets[i]; t < end; t += block)
       for (size_t n = 0; n < a->heads; n++) {
-        size_t in = t * h.key_ld + n * h.width, o = t * h.out_ld + n * h.width;
-        attention_backward_queries(&h, gemm_min(block, end - t), q + in, state + n * head_size, out + o, dout + o,
-                                   dq + in, dstate + n * head_size);
+        size_t in = t * h.key_ld + n * h.key_width, o = t * h.out_ld + n * h.width;
+        blocks->backward_queries(&h, gemm_min(block, end - t), q + in, state + n * head_size, out + o, dout + o,
+                                 dq + in, dstate + n * head_size);
       }
     for (size_t t = p->offsets[i]; t < end; t += block)
       for (size_t n = 0; n < a->heads; n++) {
-        size_t in = t * h.key_ld + n * h.width, value = t * h.value_ld + n * h.width;
-        attention_backward_keys(&h, gemm_min(block, end - t), k + in, v + value, dstate + n * head_size, dk + in,
-                                dv + value);
+        size_t in = t * h.key_ld + n * h.key_width, value = t * h.value_ld + n * h.width;
+        blocks->backward_keys(&h, gemm_min(block, end - t), k + in, v + value, dstate + n * head_size, dk + in,
+                              dv + value);
       }
   }
 }
