@@ -163,8 +163,8 @@ void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct sc
 
 /* --- encoder_attention.c */
 
-/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D); where a feature map is
- * applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. */
+/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D); where a feature map
+ * is applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. */
 void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
                             real *qkv, real *phi);
 
