@@ -1,8 +1,8 @@
 /* Per head, with C = key_width and M = width: S_i = sum of phi(k_j) v_j^T and z_i = sum of phi(k_j) over j <= i, and
  *
- *   out_i = phi(q_i)^T S_i / d_i,   d_i = phi(q_i) . z_i + epsilon
+ *   out_i = phi(q_i)^T S_i / d_i,   d_i = max(phi(q_i) . z_i, least) + epsilon
  *
- * Backward, with n_i = dout_i / d_i and e_i = -(n_i . out_i):
+ * Backward, with n_i = dout_i / d_i and e_i = -(n_i . out_i), or 0 where d_i is the least:
  *
  *   dphi(q_i) = S_i n_i + z_i e_i           dS_j = sum of phi(q_i) n_i^T, dz_j = sum of phi(q_i) e_i over i >= j
  *   dphi(k_j) = dS_j v_j + dz_j             dv_j = dS_j^T phi(k_j)
@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "ops/linear_attention.h"
 
 /* --- the reference: products ------------------------------------------------------------------------------------ */
 
@@ -126,14 +125,14 @@ static void slope(enum linnet_feature_map map, size_t rows, size_t width, const 
   }
 }
 
-static void normalise(size_t rows, size_t ld, const real *fq, const real *fk, real *z, real *scale) {
+static void normalise(size_t rows, size_t ld, const real *fq, const real *fk, real least, real *z, real *scale) {
   for (size_t t = 0; t < rows; t++, fq += ld, fk += ld) {
-    real d = (real)LINNET_ATTENTION_EPSILON;
+    real sum = 0;
     for (size_t c = 0; c < ld; c++) {
       z[c] += fk[c];
-      d += fq[c] * z[c];
+      sum += fq[c] * z[c];
     }
-    scale[t] = 1 / d;
+    scale[t] = linnet_causal_scale(sum, least);
   }
 }
 
@@ -330,7 +329,7 @@ static void begin_normaliser(const struct sequence *s, size_t first, size_t rows
   real *const *operands = s->s.operands;
   load(s, QUERIES, first, rows, operands[QUERIES]);
   load(s, KEYS, first, rows, operands[KEYS]);
-  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], operands[KEYS], head_z(s), s->s.scale);
+  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], operands[KEYS], s->a->least, head_z(s), s->s.scale);
 }
 
 static void begin_output(const struct sequence *s, size_t first, size_t rows) {
@@ -344,12 +343,21 @@ static void end_output(const struct sequence *s, size_t first, size_t rows) {
                     row_step(s, s->a->out_ld));
 }
 
+/* Where the normaliser is the least it is a constant: its scale is the largest. */
+static void clear_constant(const struct sequence *s, size_t rows) {
+  const real largest = linnet_causal_scale(s->a->least, s->a->least);
+  for (size_t t = 0; t < rows; t++)
+    if (s->s.scale[t] == largest)
+      s->s.e[t] = 0;
+}
+
 /* All operands, and e. */
 static void begin_gradient(const struct sequence *s, size_t first, size_t rows) {
   for (int o = 0; o < OPERANDS; o++)
     load(s, (enum operand)o, first, rows, s->s.operands[o]);
   s->kernels->project(rows, s->a->width, s->s.operands[GRADIENTS], s->value_ld, s->out + out_place(s, first),
                       row_step(s, s->a->out_ld), s->s.e);
+  clear_constant(s, rows);
 }
 
 static void end_gradient(const struct sequence *s, size_t first, size_t rows, enum operand o, real *gradient) {

@@ -141,7 +141,8 @@ static void causal_slope(enum linnet_feature_map map, size_t rows, size_t width,
     }
 }
 
-static void causal_normalise(size_t rows, size_t ld, const float *fq, const float *fk, float *z, float *scale) {
+static void causal_normalise(size_t rows, size_t ld, const float *fq, const float *fk, float least, float *z,
+                             float *scale) {
   for (size_t t = 0; t < rows; t++, fq += ld, fk += ld) {
     vf dot = vf_set(0);
     for (size_t c = 0; c < ld; c += VW) {
@@ -149,7 +150,7 @@ static void causal_normalise(size_t rows, size_t ld, const float *fq, const floa
       vf_store(z + c, sum);
       dot += vf_load(fq + c) * sum;
     }
-    scale[t] = 1 / (vf_sum(dot) + (float)LINNET_ATTENTION_EPSILON);
+    scale[t] = linnet_causal_scale(vf_sum(dot), least);
   }
 }
 
