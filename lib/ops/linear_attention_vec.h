@@ -267,11 +267,21 @@ VEC_INLINE void mapped_add(size_t n, float scale, const float *x, float *y_add) 
     vf_store_part(y_add + j, vf_load_part(y_add + j, n - j) + vf_load_part(x + j, n - j) * scale, n - j);
 }
 
+/* z += sum of rows, each times its weight (NULL: 1). The block is summed by itself first: z may be large. */
+VEC_INLINE void mapped_sum(const struct attention_head *h, size_t rows, const float *x, const float *weights,
+                           float *z_add) {
+  for (size_t j = 0; j < h->key_width; j += VW) {
+    vf sum = vf_set(0);
+    for (size_t t = 0; t < rows; t++)
+      sum += vf_load_part(x + t * h->key_ld + j, h->key_width - j) * (weights ? weights[t] : 1);
+    vf_store_part(z_add + j, vf_load_part(z_add + j, h->key_width - j) + sum, h->key_width - j);
+  }
+}
+
 static void mapped_accumulate(const struct attention_head *h, size_t rows, const float *k, const float *v,
                               float *state_add) {
   attention_operand values;
-  for (size_t t = 0; t < rows; t++)
-    mapped_add(h->key_width, 1, k + t * h->key_ld, state_add + h->key_width * h->width);
+  mapped_sum(h, rows, k, NULL, state_add + h->key_width * h->width);
   gemm_pack_straight(rows, h->width, GEMM_COLUMNS, v, h->value_ld, values);
   attention_product(h->key_width, h->width, rows, gemm_left(k, 1, h->key_ld), values, state_add, h->width, true);
 }
@@ -309,9 +319,9 @@ static void mapped_apply(const struct attention_head *h, size_t rows, const floa
   }
 }
 
-/* n and e of a block; dz is added to. */
+/* n and e of a block. */
 static void mapped_query_gradients(const struct attention_head *h, size_t rows, const float *q, const float *z,
-                                   const float *out, const float *dout, struct attention_gradient *g, float *dz_add) {
+                                   const float *out, const float *dout, struct attention_gradient *g) {
   float *n = g->n;
   for (size_t t = 0; t < rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld, n += h->stride) {
     float sum = mapped_dot(h->key_width, q, z);
@@ -319,7 +329,6 @@ static void mapped_query_gradients(const struct attention_head *h, size_t rows, 
     g->e[t] = sum > h->least ? -mapped_dot(h->width, dout, out) * scale : 0;
     for (size_t j = 0; j < h->width; j += VW)
       vf_store(n + j, vf_load_part(dout + j, h->width - j) * scale);
-    mapped_add(h->key_width, g->e[t], q, dz_add);
   }
 }
 
@@ -327,7 +336,8 @@ static void mapped_backward_queries(const struct attention_head *h, size_t rows,
                                     const float *out, const float *dout, float *dq, float *dstate_add) {
   struct attention_gradient g;
   const float *z = state + h->key_width * h->width;
-  mapped_query_gradients(h, rows, q, z, out, dout, &g, dstate_add + h->key_width * h->width);
+  mapped_query_gradients(h, rows, q, z, out, dout, &g);
+  mapped_sum(h, rows, q, g.e, dstate_add + h->key_width * h->width);
   attention_product(h->key_width, h->width, rows, gemm_left(q, 1, h->key_ld), attention_n_panels(h, rows, &g),
                     dstate_add, h->width, true);
   mapped_times_transposed(h, rows, g.n, h->stride, state, dq);

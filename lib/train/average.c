@@ -1,7 +1,23 @@
 /* The mean of several models' weights. */
 #include <linnet/train.h>
 
+#include <string.h>
+
 #include "model/model.h"
+
+/* Weights that were trained around one set of random features have no mean with those of another. */
+static enum linnet_status check_fixed(struct linnet_context *context, const struct linnet_model *first,
+                                      const struct linnet_model *model, const char *path) {
+  for (size_t i = 0; i < first->parameters->count; i++) {
+    const struct linnet_parameter *p = &first->parameters->list[i];
+    if (p->fixed && memcmp(first->weights + p->offset, model->weights + p->offset, p->count * sizeof(real)) != 0)
+      return linnet_fail(
+          context, LINNET_ERROR_ARGUMENT,
+          "%s: its random features (%s) are not those of the first model: average models of one training", path,
+          p->name);
+  }
+  return LINNET_OK;
+}
 
 /* Adds a model's weights to the sums, in double. */
 static enum linnet_status add_model(struct linnet_context *context, const struct linnet_model *first, const char *path,
@@ -12,8 +28,9 @@ static enum linnet_status add_model(struct linnet_context *context, const struct
   if (!linnet_config_same_network(&model->config, &first->config))
     status = linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: its config differs from that of the first model", path);
   else
-    for (size_t i = 0; i < model->parameters->size; i++)
-      sums[i] += model->weights[i];
+    status = check_fixed(context, first, model, path);
+  for (size_t i = 0; status == LINNET_OK && i < model->parameters->size; i++)
+    sums[i] += model->weights[i];
   linnet_model_destroy(model);
   return status;
 }

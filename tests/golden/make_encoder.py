@@ -37,6 +37,16 @@ CASES = {
         "config": {"encoder": "blstm", "stack": 2, "width": 12},
         "lengths": [20, 1, 37, 20],
         "labels": [[2, 2, 6], [4], [3, 1, 1, 4, 6, 2, 5], [1, 5]]},
+    "fourier": {  # seeds with which PyTorch's own float32 keeps to the bounds of the test, too
+        "seed": 5,
+        "config": {"norm": "pre", "feature_map": "fourier", "features": 9},
+        "lengths": [37, 20, 1],
+        "labels": [[3, 1, 1, 4, 6, 2, 5], [2, 2, 6], [4]]},
+    "polynomial": {
+        "seed": 6,
+        "config": {"norm": "pre", "feature_map": "polynomial"},
+        "lengths": [37, 20, 1],
+        "labels": [[1, 5, 5, 3, 2], [6, 1, 2, 2], [3]]},
 }
 INFEASIBLE = {"conv_pre": 1}
 OPTIMISERS = {"radam": torch.optim.RAdam, "adam": torch.optim.Adam}
@@ -73,7 +83,7 @@ def results(config, case, parameters, features, dtype):
     log_probs, nll, loss = forward(encoder, case, features)
     loss.backward()
     tensors = {"log_probs": log_probs, "nll": nll, "loss": loss.reshape(1)}
-    tensors.update({f"grad.{name}": x.grad for name, x in encoder.named_parameters()})
+    tensors.update({f"grad.{name}": x.grad for name, x in encoder.named_parameters() if x.requires_grad})
     for prefix in OPTIMISERS:
         encoder = build(config, parameters, dtype)
         norms = train(encoder, case, features, OPTIMISERS[prefix])
@@ -126,7 +136,7 @@ def make(name, case):
 def main():
     torch.set_num_threads(1)
     for seed, (name, case) in enumerate(CASES.items(), 1):
-        torch.manual_seed(seed)
+        torch.manual_seed(case.get("seed", seed))
         make(name, case)
 
 

@@ -1,6 +1,9 @@
-/* Kinds of attention against PyTorch in double (make_attention.py): output, and gradients for a given dout. */
+/* Kinds of attention against PyTorch in double (make_attention.py): output, and gradients for a given dout; linear
+ * attention once more behind each feature map. */
 #include "golden/golden.h"
 #include "ops/attention.h"
+#include "ops/feature_map.h"
+#include "ops/linear_attention.h"
 
 struct attention_data {
   size_t frames, width; /* width: of all heads */
@@ -9,6 +12,8 @@ struct attention_data {
   struct linnet_pack pack;
   size_t offsets[8];
   float *q, *k, *v, *dout, *output, *gradients[3];
+  struct linnet_feature_map_terms map; /* map 0: none */
+  float *directions;
 };
 
 static bool shared_key(const struct attention_data *d) {
@@ -63,41 +68,89 @@ static void data_free(struct attention_data *d) {
   free(d->v);
   free(d->dout);
   free(d->output);
+  free(d->directions);
   for (size_t i = 0; i < 3; i++)
     free(d->gradients[i]);
 }
 
+/* Puts a feature map before the attention. */
+static void data_map(struct attention_data *d, const struct golden *g, enum linnet_feature_map map) {
+  size_t count = 0, width = d->attention.width;
+  if (linnet_feature_map_random(map))
+    d->directions = golden_floats(g, "", "directions", &count);
+  d->map = (struct linnet_feature_map_terms){.map = map,
+                                             .heads = d->attention.heads,
+                                             .width = width,
+                                             .features = count / width,
+                                             .directions = d->directions,
+                                             .x_ld = d->width};
+  d->attention.key_width = linnet_feature_map_size(map, width, count / width);
+  d->attention.key_ld = d->map.phi_ld = d->map.heads * d->attention.key_width;
+  d->attention.map = LINNET_MAP_IDENTITY;
+  d->attention.least = map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0;
+}
+
 static struct attention_data data;
+
+/* Queries and keys mapped, attention over them, and both backwards. */
+static void run_mapped(const struct linnet_ops *ops, const struct attention_data *d, float *out, float *const grad[3]) {
+  const struct linnet_attention_ops *attention = ops->attention[d->kind];
+  size_t n = d->frames * d->map.phi_ld;
+  void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
+  void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
+  float *map_work = test_alloc(ops->feature_map_work, sizeof *map_work), *phi = test_alloc(4 * n, sizeof *phi);
+  float *q = phi, *k = q + n, *dq = k + n, *dk = dq + n;
+  ops->feature_map_forward(&d->map, d->frames, d->q, q, map_work);
+  ops->feature_map_forward(&d->map, d->frames, d->k, k, map_work);
+  attention->forward(&d->attention, &d->pack, q, k, d->v, saved, out, work);
+  attention->backward(&d->attention, &d->pack, q, k, d->v, saved, out, d->dout, dq, dk, grad[2], work);
+  ops->feature_map_backward(&d->map, d->frames, d->q, q, dq, grad[0], map_work);
+  ops->feature_map_backward(&d->map, d->frames, d->k, k, dk, grad[1], map_work);
+  free(saved);
+  free(work);
+  free(map_work);
+  free(phi);
+}
+
+static void run_plain(const struct linnet_ops *ops, const struct attention_data *d, float *out, float *const grad[3]) {
+  const struct linnet_attention_ops *attention = ops->attention[d->kind];
+  void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
+  void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
+  attention->forward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, work);
+  attention->backward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, d->dout, grad[0], grad[1], grad[2], work);
+  free(saved);
+  free(work);
+}
 
 static void check_table(const struct linnet_ops *ops) {
   const struct attention_data *d = &data;
   size_t n = d->frames * d->width;
-  const struct linnet_attention_ops *attention = ops->attention[d->kind];
-  void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
-  void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
+  double bound = d->map.map ? 3e-6 : 1e-6; /* squares and exponentials magnify rounding */
   float *out = test_alloc(n, sizeof *out), *grad[3];
   for (size_t i = 0; i < 3; i++)
     grad[i] = test_alloc(n, sizeof *grad[i]);
-  attention->forward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, work);
-  attention->backward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, d->dout, grad[0], grad[1], grad[2], work);
-  test_bound(ops->name, "output", golden_error(out, d->output, n), 1e-6);
-  test_bound(ops->name, "dq", golden_error(grad[0], d->gradients[0], n), 1e-6);
+  (d->map.map ? run_mapped : run_plain)(ops, d, out, grad);
+  test_bound(ops->name, "output", golden_error(out, d->output, n), bound);
+  test_bound(ops->name, "dq", golden_error(grad[0], d->gradients[0], n), bound);
   if (!shared_key(d))
-    test_bound(ops->name, "dk", golden_error(grad[1], d->gradients[1], n), 1e-6);
-  test_bound(ops->name, "dv", golden_error(grad[2], d->gradients[2], n), 1e-6);
+    test_bound(ops->name, "dk", golden_error(grad[1], d->gradients[1], n), bound);
+  test_bound(ops->name, "dv", golden_error(grad[2], d->gradients[2], n), bound);
   for (size_t i = 0; i < 3; i++)
     free(grad[i]);
-  free(saved);
-  free(work);
   free(out);
 }
 
-static void check_kind(struct linnet_context *context, enum linnet_attention_kind kind) {
+/* `map_name` is NULL without a map apart. */
+static void check_kind(struct linnet_context *context, enum linnet_attention_kind kind, enum linnet_feature_map map,
+                       const char *map_name) {
   struct golden g;
   char name[64];
-  snprintf(name, sizeof name, "attention_%s.safetensors", linnet_attention_traits[kind].name);
+  snprintf(name, sizeof name, "attention_%s%s%s.safetensors", linnet_attention_traits[kind].name, map_name ? "_" : "",
+           map_name ? map_name : "");
   golden_open(&g, context, name);
   data_read(&data, &g, kind);
+  if (map_name)
+    data_map(&data, &g, map);
   for (int form = 0; form < (kind == LINNET_ATTENTION_CAUSAL_LINEAR ? LINNET_CAUSAL_FORMS : 1); form++) {
     data.attention.form = (enum linnet_causal_form)form;
     printf("%s, form %d\n", name, form);
@@ -109,12 +162,17 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
 
 int main(void) {
   struct linnet_context *context = test_context();
-  check_kind(context, LINNET_ATTENTION_LINEAR);
-  check_kind(context, LINNET_ATTENTION_CAUSAL_LINEAR);
-  check_kind(context, LINNET_ATTENTION_LSH);
-  check_kind(context, LINNET_ATTENTION_CAUSAL_LSH);
-  check_kind(context, LINNET_ATTENTION_SOFTMAX);
-  check_kind(context, LINNET_ATTENTION_CAUSAL_SOFTMAX);
+  check_kind(context, LINNET_ATTENTION_LINEAR, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_LINEAR, LINNET_MAP_RELU, "relu");
+  check_kind(context, LINNET_ATTENTION_LINEAR, LINNET_MAP_POLYNOMIAL, "polynomial");
+  check_kind(context, LINNET_ATTENTION_LINEAR, LINNET_MAP_FOURIER, "fourier");
+  check_kind(context, LINNET_ATTENTION_LINEAR, LINNET_MAP_POSITIVE, "positive");
+  check_kind(context, LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_MAP_FOURIER, "fourier");
+  check_kind(context, LINNET_ATTENTION_LSH, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_CAUSAL_LSH, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_SOFTMAX, LINNET_MAP_ELU, NULL);
+  check_kind(context, LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_MAP_ELU, NULL);
   linnet_context_destroy(context);
   return test_result();
 }

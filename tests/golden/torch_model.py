@@ -57,23 +57,56 @@ def sinusoidal_positions(length, width, dtype):
 
 # ---- attention -------------------------------------------------------------------------------------------
 
-def feature_map(x):
+def elu_map(x, _directions):
     return nnf.elu(x) + 1
 
 
-def linear_attention(query, key, value):
-    """One utterance: query, key, value and the result are (T, H, C)."""
-    query, key = feature_map(query), feature_map(key)
-    state = torch.einsum("thc,thm->hcm", key, value)                        # (H, C, C)
-    normaliser = torch.einsum("thc,hc->th", query, key.sum(0)) + ATTENTION_EPSILON
-    return torch.einsum("thc,hcm->thm", query, state) / normaliser.unsqueeze(2)
+def relu_map(x, _directions):
+    return nnf.relu(x) + 1e-3
 
 
-def causal_linear_attention(query, key, value):
+def polynomial_map(x, _directions):
+    """(..., C) -> (..., C (C + 1) / 2): the upper triangle of x x^T, off the diagonal times sqrt(2)"""
+    rows, columns = torch.triu_indices(x.shape[-1], x.shape[-1])
+    return x[..., rows] * x[..., columns] * torch.where(rows == columns, 1.0, math.sqrt(2)).to(x.dtype)
+
+
+def fourier_map(x, directions):
+    angle = x * x.shape[-1] ** -0.25 @ directions.t()
+    return torch.cat([angle.cos(), angle.sin()], dim=-1) / math.sqrt(directions.shape[0])
+
+
+def positive_map(x, directions):
+    x = x * x.shape[-1] ** -0.25
+    exponent = x @ directions.t() - x.square().sum(-1, keepdim=True) / 2
+    return exponent.clamp(max=20).exp() / math.sqrt(directions.shape[0])
+
+
+FEATURE_MAPS = {"elu": elu_map, "relu": relu_map, "polynomial": polynomial_map, "fourier": fourier_map,
+                "positive": positive_map}
+LEAST_NORMALISER = {"fourier": 1.0}
+
+
+def normaliser(sums, feature_map):
+    """Of sums phi(q) . z."""
+    if feature_map in LEAST_NORMALISER:
+        sums = sums.clamp(min=LEAST_NORMALISER[feature_map])
+    return (sums + ATTENTION_EPSILON).unsqueeze(2)
+
+
+def linear_attention(query, key, value, feature_map="elu", directions=None):
+    """One utterance: query, key, value and the result are (T, H, C), directions (features, C)."""
+    query, key = (FEATURE_MAPS[feature_map](x, directions) for x in (query, key))
+    state = torch.einsum("thf,thm->hfm", key, value)                        # (H, F, C)
+    sums = torch.einsum("thf,hf->th", query, key.sum(0))
+    return torch.einsum("thf,hfm->thm", query, state) / normaliser(sums, feature_map)
+
+
+def causal_linear_attention(query, key, value, feature_map="elu", directions=None):
     """The same with sums up to each frame, as a masked matrix of weights."""
-    weights = torch.einsum("thc,shc->hts", feature_map(query), feature_map(key)).tril()
-    normaliser = weights.sum(2) + ATTENTION_EPSILON
-    return torch.einsum("hts,shm->thm", weights / normaliser.unsqueeze(2), value)
+    query, key = (FEATURE_MAPS[feature_map](x, directions) for x in (query, key))
+    weights = torch.einsum("thf,shf->hts", query, key).tril()
+    return torch.einsum("hts,shm->thm", weights / normaliser(weights.sum(2), feature_map), value)
 
 
 def softmax_attention(query, key, value, causal=False):
@@ -84,17 +117,25 @@ def softmax_attention(query, key, value, causal=False):
     return torch.einsum("hts,shm->thm", scores.softmax(2), value)
 
 
-def packed_attention(attention, query, key, value, offsets, heads):
+def packed_attention(attention, query, key, value, offsets, heads, **terms):
     """`attention` of a packed batch of (T, H * C) matrices; the sums stay inside each utterance."""
     lengths = offsets_to_lengths(offsets)
     parts = [x.unflatten(1, (heads, -1)).split(lengths) for x in (query, key, value)]
-    return torch.cat([attention(q, k, v) for q, k, v in zip(*parts)]).flatten(1)
+    return torch.cat([attention(q, k, v, **terms) for q, k, v in zip(*parts)]).flatten(1)
 
 
 packed_linear_attention = partial(packed_attention, linear_attention)
 packed_causal_linear_attention = partial(packed_attention, causal_linear_attention)
 packed_softmax_attention = partial(packed_attention, softmax_attention)
 packed_causal_softmax_attention = partial(packed_attention, partial(softmax_attention, causal=True))
+
+
+class Features(nn.Module):
+    """Random directions (features, C), drawn once and not trained."""
+
+    def __init__(self, features, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features, width), requires_grad=False)
 
 
 LSH_SELF = -1e5
@@ -158,9 +199,11 @@ def packed_lsh_attention(query, value, offsets, heads, lsh, causal):
 
 
 class LinearAttention(nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, feature_map="elu", features=0):
         super().__init__()
         self.heads = heads
+        self.feature_map = feature_map
+        self.features = Features(features, width // heads) if features else None
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
@@ -168,7 +211,9 @@ class LinearAttention(nn.Module):
 
     def forward(self, x, offsets):
         projected = self.query(x), self.key(x), self.value(x)
-        return self.output(packed_linear_attention(*projected, offsets, self.heads))
+        directions = self.features.weight if self.features else None
+        return self.output(packed_linear_attention(*projected, offsets, self.heads, feature_map=self.feature_map,
+                                                   directions=directions))
 
 
 # ---- convolution module ----------------------------------------------------------------------------------
@@ -231,7 +276,8 @@ class Layer(nn.Module):
         width, dropout = config["width"], config["dropout"]
         self.pre_norm = config["norm"] == "pre"
         self.dropout = nn.Dropout(dropout)
-        self.attention = LinearAttention(width, config["heads"])
+        self.attention = LinearAttention(width, config["heads"], config.get("feature_map", "elu"),
+                                         config.get("features", 0))
         self.norm1 = nn.LayerNorm(width, eps=NORM_EPSILON)
         self.convolution = Convolution(width, config["convolution"]) if config["convolution"] else None
         self.feed_forward = FeedForward(width, config["feed_forward"], config["activation"], dropout)

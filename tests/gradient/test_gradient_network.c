@@ -2,9 +2,9 @@
  * central differences, element by element (a random subset) and along one random direction per tensor (all elements).
  * Also: what a batch computes does not depend on how it is cut into shards, dropout included.
  *
- * relu and elu + 1 have no (second) derivative at 0, LSH attention jumps where a bucket changes. The op table is the
- * reference with some slots wrapped, so that a hash of the signs of all their inputs, and of the buckets, tells when a
- * step crosses such a place: then the step is shortened. */
+ * relu and elu + 1 have no (second) derivative at 0, linear attention none where a normaliser is the least, LSH
+ * attention jumps where a bucket changes. The op table is the reference with some slots wrapped, so that a hash of the
+ * signs of all that, and of the buckets, tells when a step crosses such a place: then the step is shortened. */
 #include "backend/backend.h"
 #include "gradient/gradient.h"
 #include "model/network.h"
@@ -24,41 +24,53 @@ struct network_case {
   double dropout;
   enum linnet_attention_kind attention;
   enum linnet_encoder_kind encoder;
+  enum linnet_feature_map map;
+  size_t features;
 };
 
 static const struct network_case cases[] = {
     {"post relu", LINNET_NORM_POST, LINNET_RELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"post gelu dropout", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.2, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"post relu conv dropout", LINNET_NORM_POST, LINNET_RELU, 5, 4, LINNET_POSITION_NONE, 0.1, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"post gelu conv", LINNET_NORM_POST, LINNET_GELU, 15, 1, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre relu dropout", LINNET_NORM_PRE, LINNET_RELU, 0, 3, LINNET_POSITION_SINUSOIDAL, 0.3, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre gelu", LINNET_NORM_PRE, LINNET_GELU, 0, 4, LINNET_POSITION_NONE, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre relu conv", LINNET_NORM_PRE, LINNET_RELU, 7, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre gelu conv dropout", LINNET_NORM_PRE, LINNET_GELU, 15, 3, LINNET_POSITION_SINUSOIDAL, 0.5,
-     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER},
+     LINNET_ATTENTION_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"post gelu softmax dropout", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER},
+     LINNET_ATTENTION_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre gelu causal softmax", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_NONE, 0,
-     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER},
+     LINNET_ATTENTION_CAUSAL_SOFTMAX, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre relu conv mixed", LINNET_NORM_PRE, LINNET_RELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.2, MIXED,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {.name = "blstm", .stack = 1, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {.name = "blstm dropout", .stack = 3, .dropout = 0.4, .activation = LINNET_RELU, .encoder = LINNET_ENCODER_BLSTM},
     {"post gelu lsh", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LSH,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre relu lsh dropout", LINNET_NORM_PRE, LINNET_RELU, 3, 1, LINNET_POSITION_NONE, 0.2, LINNET_ATTENTION_CAUSAL_LSH,
-     LINNET_ENCODER_TRANSFORMER},
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"post gelu causal", LINNET_NORM_POST, LINNET_GELU, 0, 2, LINNET_POSITION_SINUSOIDAL, 0.1,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
     {"pre relu conv causal", LINNET_NORM_PRE, LINNET_RELU, 5, 1, LINNET_POSITION_SINUSOIDAL, 0,
-     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER},
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_ELU, 0},
+    {"relu map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_RELU, 0},
+    {"polynomial map", LINNET_NORM_POST, LINNET_GELU, 3, 2, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POLYNOMIAL, 0},
+    {"fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7},
+    {"positive map", LINNET_NORM_POST, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0, LINNET_ATTENTION_LINEAR,
+     LINNET_ENCODER_TRANSFORMER, LINNET_MAP_POSITIVE, 9},
+    {"causal fourier map", LINNET_NORM_PRE, LINNET_GELU, 0, 1, LINNET_POSITION_SINUSOIDAL, 0.1,
+     LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_ENCODER_TRANSFORMER, LINNET_MAP_FOURIER, 7},
 };
 
 /* Output frames and labels of the sequences: one of a single frame, one that its labels do not fit into. */
@@ -82,8 +94,30 @@ static void hashing_gemm(const struct linnet_gemm *g, real *work) {
     hash_signs(g->n, g->c + i * g->ldc);
 }
 
-static void hash_keys(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k) {
-  for (size_t t = 0; t < p->offsets[p->sequences]; t++) {
+/* Normalisers of a sequence and head: which of them are the least. */
+static void hash_normalisers(const struct linnet_attention *a, size_t rows, bool causal, const real *q, const real *k) {
+  for (size_t t = 0; t < rows; t++) {
+    real sum = -a->least;
+    for (size_t j = 0; j < (causal ? t + 1 : rows); j++)
+      sum += gradient_dot(a->key_width, q + t * a->key_ld, k + j * a->key_ld);
+    hash_signs(1, &sum);
+  }
+}
+
+static void hashing_map(const struct linnet_feature_map_terms *m, size_t rows, const real *x, real *phi, real *work) {
+  for (size_t t = 0; m->map == LINNET_MAP_RELU && t < rows; t++)
+    hash_signs(m->heads * m->width, x + t * m->x_ld);
+  linnet_cpu_ops("reference")->feature_map_forward(m, rows, x, phi, work);
+}
+
+static void hash_keys(const struct linnet_attention *a, const struct linnet_pack *p, bool causal, const real *q,
+                      const real *k) {
+  for (size_t s = 0; a->least > 0 && s < p->sequences; s++)
+    for (size_t h = 0; h < a->heads; h++) {
+      size_t first = p->offsets[s] * a->key_ld + h * a->key_width;
+      hash_normalisers(a, p->offsets[s + 1] - p->offsets[s], causal, q + first, k + first);
+    }
+  for (size_t t = 0; a->map == LINNET_MAP_ELU && t < p->offsets[p->sequences]; t++) {
     hash_signs(a->heads * a->key_width, q + t * a->key_ld);
     hash_signs(a->heads * a->key_width, k + t * a->key_ld);
   }
@@ -91,13 +125,13 @@ static void hash_keys(const struct linnet_attention *a, const struct linnet_pack
 
 static void hashing_linear(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
                            const real *v, void *saved, real *out, void *work) {
-  hash_keys(a, p, q, k);
+  hash_keys(a, p, false, q, k);
   linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work);
 }
 
 static void hashing_causal(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
                            const real *v, void *saved, real *out, void *work) {
-  hash_keys(a, p, q, k);
+  hash_keys(a, p, true, q, k);
   linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(a, p, q, k, v, saved, out, work);
 }
 
@@ -166,6 +200,8 @@ static void configure(struct problem *p) {
   p->config.lsh_rounds = 2;
   p->config.lsh_buckets = 4;
   p->config.lsh_chunk = 4;
+  p->config.feature_map = p->c->map;
+  p->config.features = p->c->features;
 }
 
 /* Initial values, with the vectors (0 or 1 where they belong to norms) moved. */
@@ -194,6 +230,7 @@ static void problem_create(struct problem *p, const struct network_case *c) {
   struct test_random r = {SEED};
   *p = (struct problem){.c = c, .context = test_context(), .ops = *linnet_cpu_ops("reference")};
   p->ops.gemm = hashing_gemm;
+  p->ops.feature_map_forward = hashing_map;
   for (size_t i = 0; i < WRAPPERS; i++) {
     p->wrapped[i] = *p->ops.attention[wrappers[i].kind];
     p->wrapped[i].forward = wrappers[i].forward;
@@ -341,6 +378,10 @@ static void check_tensor(struct problem *p, const struct linnet_parameter *t, ui
   double rms = gradient_rms(t->count, gradient), slope, error;
   if (without_effect(p, t)) {
     CHECK(rms < 1e-14, "%s, %s: the gradient is %g, expected 0", p->c->name, t->name, rms);
+    return;
+  }
+  if (t->fixed) {
+    CHECK(rms == 0, "%s, %s is not trained, but has a gradient of %g", p->c->name, t->name, rms);
     return;
   }
   CHECK(rms > 1e-6, "%s, %s: the gradient is %g", p->c->name, t->name, rms);

@@ -3,6 +3,7 @@
 #include "backend/backend.h"
 #include "gradient/gradient.h"
 #include "ops/attention.h"
+#include "ops/feature_map.h"
 
 /* Steps of 1e-3 leave this much; narrow layer norms bend most. */
 #define BOUND 1e-7
@@ -296,6 +297,52 @@ static void lstm_backward(struct problem *p) {
   free(work);
 }
 
+/* --- feature maps: variant is the map, inner the heads, lengths[0] the random directions
+ * -------------------------------
+ */
+
+static const struct shape map_shapes[] = {
+    {1, 1, 1, {0}, LINNET_MAP_RELU},       {5, 6, 3, {0}, LINNET_MAP_RELU},     {1, 1, 2, {0}, LINNET_MAP_POLYNOMIAL},
+    {5, 6, 3, {0}, LINNET_MAP_POLYNOMIAL}, {1, 1, 1, {1}, LINNET_MAP_FOURIER},  {5, 6, 3, {9}, LINNET_MAP_FOURIER},
+    {1, 1, 1, {1}, LINNET_MAP_POSITIVE},   {5, 6, 3, {9}, LINNET_MAP_POSITIVE}, {0}};
+
+enum { SPARE = 2 }; /* columns between rows of x; between those of phi there are none */
+
+static struct linnet_feature_map_terms map_of(const struct problem *p) {
+  const struct shape *s = p->shape;
+  struct linnet_feature_map_terms m = {.map = (enum linnet_feature_map)s->variant,
+                                       .heads = s->inner,
+                                       .width = s->width,
+                                       .features = s->lengths[0],
+                                       .directions = p->saved[0],
+                                       .x_ld = s->inner * s->width + SPARE};
+  m.phi_ld = m.heads * linnet_feature_map_size(m.map, m.width, m.features);
+  return m;
+}
+
+static void map_setup(struct problem *p) {
+  const struct linnet_feature_map_terms m = map_of(p);
+  input(p, "x", p->shape->rows * m.x_ld, false, m.map == LINNET_MAP_RELU);
+  p->num_outputs = p->shape->rows * m.phi_ld;
+  p->saved[0] = gradient_random(&p->random, m.features * m.width);
+}
+
+static void map_forward(struct problem *p) {
+  const struct linnet_feature_map_terms m = map_of(p);
+  p->ops->feature_map_forward(&m, p->shape->rows, p->inputs[0].x, p->out, NULL);
+}
+
+static void map_backward(struct problem *p) {
+  const struct linnet_feature_map_terms m = map_of(p);
+  real *dx = p->inputs[0].gradient;
+  p->ops->feature_map_backward(&m, p->shape->rows, p->inputs[0].x, p->out, p->dout, dx, NULL);
+  for (size_t t = 1; t <= p->shape->rows; t++)
+    for (size_t c = 1; c <= SPARE; c++) {
+      CHECK(isnan(dx[t * m.x_ld - c]), "column between rows was written, row %zu", t);
+      dx[t * m.x_ld - c] = 0;
+    }
+}
+
 /* --- products: dA = dC op(B)^T and dB = op(A)^T dC, transposed where A and B are ------------------------------------
  */
 
@@ -429,6 +476,7 @@ static const struct op table[] = {
      ATTENTION,
      LINNET_ATTENTION_CAUSAL_LSH,
      {.lsh = {.rounds = 2, .buckets = 2, .chunk = 3, .seed = 1}}},
+    {"map", map_shapes, map_setup, map_forward, map_backward, 0, {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
     CAUSAL("state", LINNET_CAUSAL_STATE, 0),

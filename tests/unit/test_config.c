@@ -115,6 +115,7 @@ static void test_refusals(void) {
       {"{\"norm\": 1}", LINNET_ERROR_FORMAT, "norm"},
       {"{\"norm\": \"Post\"}", LINNET_ERROR_UNSUPPORTED, "known are: post, pre"},
       {"{\"activation\": \"silu\"}", LINNET_ERROR_UNSUPPORTED, "known are: relu, gelu"},
+      {"{\"feature_map\": \"tanh\"}", LINNET_ERROR_UNSUPPORTED, "known are: elu, relu, polynomial, fourier, positive"},
       {"{\"attention\": \"lsh-4\"}", LINNET_ERROR_UNSUPPORTED, "lsh-4"},
       {"{\"attention\": [\"linear\"]}", LINNET_ERROR_FORMAT, "layers"},
       {"{\"attention\": {}}", LINNET_ERROR_FORMAT, "attention"},
@@ -146,6 +147,30 @@ static void expect_invalid(struct linnet_config config, enum linnet_status wante
     expect_invalid(changed, status, word);                                                                             \
   } while (0)
 
+/* Feature maps whose size would explode: of a head, of all heads, of the tensors of all layers. */
+static void test_map_sizes(void) {
+  struct linnet_config map = paper_config();
+  map.feature_map = LINNET_MAP_POLYNOMIAL;
+  CHECK(linnet_config_validate(context, "FILE", &map) == LINNET_OK, "528 features of a head");
+  map.heads = 2; /* 96 * 97 / 2 = 4656 */
+  expect_invalid(map, LINNET_ERROR_LIMIT, "4656 features of a head");
+  map = paper_config();
+  map.feature_map = LINNET_MAP_FOURIER;
+  map.features = 2048;
+  CHECK(linnet_config_validate(context, "FILE", &map) == LINNET_OK, "6 * 4096 features");
+  map.features = 2049;
+  expect_invalid(map, LINNET_ERROR_LIMIT, "4098 features of a head");
+  map.feature_map = LINNET_MAP_POSITIVE;
+  map.features = 4096;
+  map.heads = 24;
+  expect_invalid(map, LINNET_ERROR_LIMIT, "24 heads");
+  map.width = 4096; /* 64 * (4 + 2 + 16) * 2^20 elements */
+  map.heads = 1;
+  map.layers = 64;
+  map.feed_forward = 64;
+  expect_invalid(map, LINNET_ERROR_LIMIT, "parameters");
+}
+
 static void test_validate(void) {
   EXPECT_INVALID(input_dim, 0, LINNET_ERROR_LIMIT, "input_dim");
   EXPECT_INVALID(input_dim, 513, LINNET_ERROR_LIMIT, "input_dim");
@@ -175,6 +200,12 @@ static void test_validate(void) {
   EXPECT_INVALID(lsh_buckets, 63, LINNET_ERROR_FORMAT, "even");
   EXPECT_INVALID(lsh_buckets, 2048, LINNET_ERROR_LIMIT, "lsh_buckets");
   EXPECT_INVALID(lsh_chunk, 0, LINNET_ERROR_LIMIT, "lsh_chunk");
+  EXPECT_INVALID(features, 4097, LINNET_ERROR_LIMIT, "features");
+  EXPECT_INVALID(features, 64, LINNET_ERROR_FORMAT, "features");
+  EXPECT_INVALID(feature_map, LINNET_MAP_POSITIVE, LINNET_ERROR_FORMAT, "features");
+  EXPECT_INVALID(feature_map, LINNET_MAP_FOURIER, LINNET_ERROR_FORMAT, "features");
+  EXPECT_INVALID(feature_map, LINNET_MAP_IDENTITY, LINNET_ERROR_ARGUMENT, "feature_map");
+  test_map_sizes();
   struct linnet_config odd = paper_config();
   odd.width = 195;
   odd.heads = 5;
@@ -225,6 +256,8 @@ static void test_count(void) {
     config.layers = i & 8 ? 64 : 1;
     config.attention[0] = i & 8 ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_LINEAR; /* queries are keys: one map less */
     config.width = 12;
+    config.feature_map = i & 2 ? LINNET_MAP_POSITIVE : LINNET_MAP_ELU;
+    config.features = i & 2 ? 5 : 0;
     struct linnet_parameters *parameters = NULL;
     size_t count = 0;
     REQUIRE(linnet_parameters_create(context, &config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));

@@ -34,6 +34,12 @@ static const struct scenario scenarios[] = {
     {"{\"norm\": \"pre\", \"attention\": \"causal-linear\"}", 1300},
     {"{\"attention\": \"causal-linear\", \"causal_chunk\": 24, \"stack\": 2}", 700},
     {"{\"attention\": [\"linear\", \"causal-linear\"], \"convolution\": 5}", 900},
+    {"{\"feature_map\": \"relu\"}", 500},
+    {"{\"feature_map\": \"polynomial\"}", 900},
+    {"{\"feature_map\": \"fourier\", \"features\": 70, \"norm\": \"pre\"}", 900},
+    {"{\"feature_map\": \"positive\", \"features\": 33, \"convolution\": 3}", 900},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"fourier\", \"features\": 40}", 900},
+    {"{\"attention\": [\"causal-linear\", \"linear\"], \"feature_map\": \"positive\", \"features\": 24}", 900},
 };
 
 static const size_t lengths[] = {1,  2,  3,   4,   5,   11,  12,  13,  24,  25,   47,  95,

@@ -8,6 +8,7 @@
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
+#include "ops/feature_map.h"
 #include "ops/gemm.h"
 #include "ops/layernorm.h"
 #include "ops/linear_attention.h"
@@ -268,7 +269,9 @@ static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size
   return p;
 }
 
-/* Attention of a random shape: queries, keys and values side by side, with or without columns between rows. */
+/* Attention of a random shape: queries, keys and values side by side, with or without columns between rows. Linear
+ * attention also with keys mapped before, of another width: away from 0, or vectors of length about 1 and a least
+ * normaliser, as Fourier features. */
 struct attention_case {
   enum linnet_attention_kind kind;
   struct linnet_attention a;
@@ -278,18 +281,21 @@ struct attention_case {
   const float *q, *k, *v;
 };
 
-static struct attention_case attention_case(struct test_random *r, enum linnet_attention_kind kind) {
+static struct attention_case attention_case(struct test_random *r, enum linnet_attention_kind kind, bool mapped) {
   struct attention_case c = {.kind = kind, .a = {.heads = 1 + test_below(r, 6), .width = 32}};
   struct linnet_attention *a = &c.a;
   if (test_below(r, 2))
     a->width = 1 + some_size(r, test_below(r, 10) ? 70 : 140);
-  const size_t maps = linnet_attention_traits[kind].shared_key ? 2 : 3;
-  bool mapped = kind == LINNET_ATTENTION_CAUSAL_LINEAR && test_below(r, 3) == 0; /* keys of another width, positive */
-  a->key_width = mapped ? 1 + some_size(r, 100) : a->width;
-  a->map = mapped ? LINNET_MAP_IDENTITY : LINNET_MAP_ELU;
-  a->key_ld = a->value_ld =
-      a->heads * ((maps - 1) * a->key_width + a->width) + (test_below(r, 2) ? test_below(r, 5) : 0);
+  a->key_width = a->width;
+  size_t maps = linnet_attention_traits[kind].shared_key ? 2 : 3;
+  if (mapped) {
+    a->map = LINNET_MAP_IDENTITY;
+    a->key_width = 1 + some_size(r, test_below(r, 10) ? 150 : 1100);
+    a->least = test_below(r, 2) ? 0 : 1;
+  }
+  size_t keys = a->heads * a->key_width;
   a->out_ld = a->heads * a->width;
+  a->key_ld = a->value_ld = a->out_ld + (maps - 1) * keys + (test_below(r, 2) ? test_below(r, 5) : 0);
   a->form = (enum linnet_causal_form)test_below(r, LINNET_CAUSAL_FORMS);
   a->chunk = some_size(r, 300); /* 0: the default */
   a->lsh = (struct linnet_lsh){.rounds = 1 + test_below(r, 4),
@@ -302,9 +308,10 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   c.rows = c.offsets[c.pack.sequences];
   c.qkv = buffer_scaled(r, c.rows * a->key_ld, test_below(r, 4) ? 1 : 5);
   c.dout = buffer_random(r, c.rows * a->out_ld);
-  for (size_t i = 0; mapped && i < c.qkv.n; i++)
-    c.qkv.x[i] = 0.1f + fabsf(c.qkv.x[i]);
-  c.q = c.qkv.x, c.k = c.q + a->heads * a->key_width, c.v = c.q + (maps - 1) * a->heads * a->key_width;
+  const float length = 1 / sqrtf((float)a->key_width);
+  for (size_t i = 0; i < c.qkv.n && a->map == LINNET_MAP_IDENTITY; i++)
+    c.qkv.x[i] = a->least > 0 ? c.qkv.x[i] * length : fabsf(c.qkv.x[i]) + 0.5f;
+  c.q = c.qkv.x, c.k = c.q + keys, c.v = c.q + (maps - 1) * keys;
   return c;
 }
 
@@ -314,18 +321,18 @@ static bool run_attention(const struct linnet_ops *ops, struct attention_case *c
   const struct linnet_attention_ops *attention = ops->attention[c->kind];
   struct buffer saved = buffer_poisoned(r, attention->saved_bytes(&c->a, c->rows, c->pack.sequences) / sizeof(float));
   struct buffer work = buffer_poisoned(r, attention->work_bytes(&c->a, c->rows) / sizeof(float));
-  const size_t keys = c->a.heads * c->a.key_width;
   c->pack.offsets = c->offsets;
   attention->forward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, work.x);
-  attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x, gradient->x + keys,
-                      gradient->x + (c->v - c->q), work.x);
+  attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x,
+                      gradient->x + (c->k - c->q), gradient->x + (c->v - c->q), work.x);
   bool good = guards_hold(&saved) && guards_hold(&work);
   RELEASE(saved, work);
   return good;
 }
 
-static double test_attention(const struct linnet_ops *ops, struct test_random *r, enum linnet_attention_kind kind) {
-  struct attention_case c = attention_case(r, kind);
+static double test_attention(const struct linnet_ops *ops, struct test_random *r, enum linnet_attention_kind kind,
+                             bool mapped) {
+  struct attention_case c = attention_case(r, kind, mapped);
   struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
   struct buffer gradient = buffer_poisoned(r, c.rows * c.a.key_ld), gradient2 = buffer_copy(r, &gradient);
   bool good = run_attention(ops, &c, r, &out2, &gradient2);
@@ -337,24 +344,32 @@ static double test_attention(const struct linnet_ops *ops, struct test_random *r
 }
 
 static double test_linear_attention(const struct linnet_ops *ops, struct test_random *r) {
-  return test_attention(ops, r, LINNET_ATTENTION_LINEAR);
+  return test_attention(ops, r, LINNET_ATTENTION_LINEAR, false);
+}
+
+static double test_mapped_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, LINNET_ATTENTION_LINEAR, true);
 }
 
 static double test_lsh_attention(const struct linnet_ops *ops, struct test_random *r) {
-  return test_attention(ops, r, test_below(r, 2) ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_CAUSAL_LSH);
+  return test_attention(ops, r, test_below(r, 2) ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_CAUSAL_LSH, false);
 }
 
 /* Each form with some chunk against the reference's state form. */
 static double test_causal_attention(const struct linnet_ops *ops, struct test_random *r) {
-  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR);
+  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR, false);
+}
+
+static double test_mapped_causal_attention(const struct linnet_ops *ops, struct test_random *r) {
+  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR, true);
 }
 
 static double test_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
-  return test_attention(ops, r, LINNET_ATTENTION_SOFTMAX);
+  return test_attention(ops, r, LINNET_ATTENTION_SOFTMAX, false);
 }
 
 static double test_causal_softmax_attention(const struct linnet_ops *ops, struct test_random *r) {
-  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX);
+  return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX, false);
 }
 
 /* Frame by frame through a step, one sequence; the state of n frames is the beginning of that of n + 1. */
@@ -369,10 +384,11 @@ static void run_steps(const struct linnet_attention_ops *attention, const struct
   }
 }
 
-static double test_steps(const struct linnet_ops *ops, struct test_random *r, enum linnet_attention_kind kind) {
+static double test_steps(const struct linnet_ops *ops, struct test_random *r, enum linnet_attention_kind kind,
+                         bool mapped) {
   const struct linnet_attention_ops *tested = ops->attention[kind];
   const struct linnet_attention_ops *reference = linnet_cpu_ops("reference")->attention[kind];
-  struct attention_case c = attention_case(r, kind);
+  struct attention_case c = attention_case(r, kind, mapped);
   struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
   size_t size = tested->state_size(&c.a, c.rows);
   struct buffer state = buffer_scaled(r, size, 0), state2 = buffer_copy(r, &state);
@@ -384,15 +400,15 @@ static double test_steps(const struct linnet_ops *ops, struct test_random *r, en
 }
 
 static double test_softmax_steps(const struct linnet_ops *ops, struct test_random *r) {
-  return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX);
+  return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_SOFTMAX, false);
 }
 
 static double test_linear_steps(const struct linnet_ops *ops, struct test_random *r) {
-  return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR);
+  return test_steps(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR, test_below(r, 2));
 }
 
 static double test_linear_state(const struct linnet_ops *ops, struct test_random *r) {
-  struct attention_case c = attention_case(r, LINNET_ATTENTION_LINEAR);
+  struct attention_case c = attention_case(r, LINNET_ATTENTION_LINEAR, test_below(r, 2));
   struct buffer state = buffer_random(r, linnet_linear_state_size(&c.a)), state2 = buffer_copy(r, &state);
   struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
   linnet_linear_accumulate_reference(&c.a, c.rows, c.k, c.v, state.x);
@@ -508,6 +524,35 @@ static double test_lstm_backward(const struct linnet_ops *ops, struct test_rando
   ops->lstm_backward(&c.lstm, cells.x, dh.x, gates.x, work.x);
   double error = worst(buffer_error(&gates, &c.gates), guards_hold(&work) ? 0 : INFINITY);
   RELEASE(c.weights, c.bias, c.gates, gates, cells, h, state, dh, work, packed);
+  return error;
+}
+
+/* --- Feature maps */
+
+static double test_feature_map(const struct linnet_ops *ops, struct test_random *r) {
+  static const enum linnet_feature_map maps[] = {LINNET_MAP_RELU, LINNET_MAP_POLYNOMIAL, LINNET_MAP_FOURIER,
+                                                 LINNET_MAP_POSITIVE};
+  struct linnet_feature_map_terms m = {.map = maps[test_below(r, 4)], .heads = 1 + test_below(r, 4)};
+  size_t rows = some_size(r, 300);
+  m.width = 1 + some_size(r, 90);
+  m.features = linnet_feature_map_random(m.map) ? 1 + some_size(r, 300) : 0;
+  size_t size = linnet_feature_map_size(m.map, m.width, m.features);
+  m.x_ld = longer(r, m.heads * m.width), m.phi_ld = longer(r, m.heads * size);
+  /* Long vectors: large angles, exponents that are capped. */
+  struct buffer x = buffer_scaled(r, rows * m.x_ld, test_below(r, 3) ? 2 : 30);
+  struct buffer w = buffer_scaled(r, m.features * m.width, 2), dphi = buffer_random(r, rows * m.phi_ld);
+  struct buffer phi = buffer_poisoned(r, dphi.n), phi2 = buffer_copy(r, &phi);
+  struct buffer dx = buffer_poisoned(r, x.n), dx2 = buffer_copy(r, &dx);
+  struct buffer work = buffer_poisoned(r, ops->feature_map_work);
+  m.directions = w.x;
+  linnet_feature_map_forward_reference(&m, rows, x.x, phi.x, NULL);
+  linnet_feature_map_backward_reference(&m, rows, x.x, phi.x, dphi.x, dx.x, NULL);
+  ops->feature_map_forward(&m, rows, x.x, phi2.x, work.x);
+  double error = buffer_error(&phi2, &phi);
+  ops->feature_map_backward(&m, rows, x.x, phi.x, dphi.x, dx2.x, work.x);
+  error = worst(error, buffer_error(&dx2, &dx));
+  error = worst(error, guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(x, w, dphi, phi, phi2, dx, dx2, work);
   return error;
 }
 
@@ -680,8 +725,10 @@ static const struct {
     {"sums", test_sums, 3e-6, 200},
     {"conv", test_conv, 5e-6, 200},
     {"linear_attention", test_linear_attention, 1e-5, 100},
+    {"mapped_attention", test_mapped_attention, 2e-4, 100}, /* signed features cancel in sums and normalisers */
     {"lsh_attention", test_lsh_attention, 1e-5, 100},
-    {"causal_attention", test_causal_attention, 1e-5, 200},
+    {"causal_attention", test_causal_attention, 1e-5, 150},
+    {"mapped_causal", test_mapped_causal_attention, 2e-4, 60},
     {"linear_steps", test_linear_steps, 1e-5, 50},
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},
@@ -689,6 +736,7 @@ static const struct {
     {"softmax_attention", test_softmax_attention, 1e-5, 100},
     {"causal_softmax", test_causal_softmax_attention, 1e-5, 100},
     {"softmax_steps", test_softmax_steps, 1e-5, 30},
+    {"feature_map", test_feature_map, 1e-4, 200}, /* errors of u = W y stand in exponents and angles */
 };
 
 static void test_slots(const struct linnet_ops *ops, uint64_t seed) {

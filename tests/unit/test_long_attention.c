@@ -1,127 +1,189 @@
-/* An hour of frames in one sequence through linear attention, causal or not: the sums over 360 000 frames stay finite,
- * and outputs and gradients equal those of sums in double. The values have a mean and follow the keys, as in speech:
- * the sums grow, and the gradient of a query is not the difference of two large numbers. */
+/* An hour of frames in one sequence through linear attention with every feature map, and causal: the sums over 360 000
+ * frames stay finite, and outputs and gradients equal those of sums in double. The values have a mean and follow the
+ * keys, as in speech: the sums grow, and the gradient of a query is not the difference of two large numbers. */
 #include <time.h>
 
 #include "ops/attention.h"
 #include "ops/causal_attention.h"
+#include "ops/feature_map.h"
 #include "ops/linear_attention.h"
 #include "tables.h"
 
-enum { FRAMES = 360000, WIDTH = 32, LD = 3 * WIDTH, STATE = WIDTH * (WIDTH + 1), STRIDE = 1201, SEED = 42 };
-enum { ROWS = (FRAMES + STRIDE - 1) / STRIDE };
+enum { FRAMES = 360000, STRIDE = 1201, ROWS = (FRAMES + STRIDE - 1) / STRIDE, SEED = 42 };
+enum { WIDTH = 32, SIZE = 32 }; /* largest: of a head's values, and of its mapped keys */
 
 /* Relative to the largest value of a tensor. */
 #define BOUND 1e-3
 
 static const struct scenario {
+  const char *name;
   enum linnet_attention_kind kind;
   enum linnet_causal_form form;
+  enum linnet_feature_map map;
+  size_t width, features;
+  float key_scale, key_mean; /* an even map needs a mean, too */
 } scenarios[] = {
-    {LINNET_ATTENTION_LINEAR, 0},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_STATE},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED},
+    {"elu", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_ELU, 32, 0, 3, 0},
+    {"relu", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_RELU, 16, 0, 3, 0},
+    {"polynomial", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_POLYNOMIAL, 6, 0, 3, 1.5},
+    {"fourier", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_FOURIER, 16, 16, 1, 0},
+    {"positive", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_POSITIVE, 16, 16, 1, 0},
+    {"causal, state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_STATE, LINNET_MAP_ELU, 32, 0, 3, 0},
+    {"causal, chunked", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_ELU, 32, 0, 3, 0},
 };
-static const struct scenario *scenario; /* the running one */
 
-static float *qkv, *dqkv, *out, *dout;
-static double expected_rows[ROWS][4][WIDTH]; /* output, dq, dk, dv of every STRIDEth row */
+/* Of the running scenario. */
+static const struct scenario *scenario;
+static size_t width, size; /* of values, and of mapped keys */
+static float *qkv, *dqkv;  /* (FRAMES, 3 width) */
+static float *out, *dout;  /* (FRAMES, width) */
+static float *phi, *dphi;  /* (FRAMES, 2 size): mapped queries and keys */
+static float directions[SIZE * WIDTH];
 
 struct sums {
-  double s[WIDTH][WIDTH], z[WIDTH];   /* of keys and values */
-  double ds[WIDTH][WIDTH], dz[WIDTH]; /* their gradient */
+  double s[SIZE][WIDTH], z[SIZE];   /* of keys and values */
+  double ds[SIZE][WIDTH], dz[SIZE]; /* their gradient */
 };
 static struct sums sums;
 
-static double phi(double x) {
-  return x > 0 ? x + 1 : exp(x);
+static bool mapped(void) {
+  return scenario->map != LINNET_MAP_ELU;
 }
-static double phi_slope(double x) {
-  return x > 0 ? 1 : exp(x);
+
+static struct linnet_attention attention(void) {
+  size_t ld = 3 * width;
+  return (struct linnet_attention){.heads = 1,
+                                   .key_width = size,
+                                   .width = width,
+                                   .key_ld = mapped() ? 2 * size : ld,
+                                   .value_ld = ld,
+                                   .out_ld = width,
+                                   .form = scenario->form,
+                                   .map = mapped() ? LINNET_MAP_IDENTITY : LINNET_MAP_ELU,
+                                   .least = scenario->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0};
 }
 
 static void draw(void) {
   struct test_random r = {SEED};
-  test_fill(&r, qkv, (size_t)FRAMES * LD);
-  test_fill(&r, dout, (size_t)FRAMES * WIDTH);
+  test_fill(&r, qkv, FRAMES * 3 * width);
+  test_fill(&r, dout, FRAMES * width);
+  for (size_t i = 0; i < scenario->features * width; i++)
+    directions[i] = (float)(test_uniform(&r) + test_uniform(&r) + test_uniform(&r)); /* variance 1 */
   for (size_t t = 0; t < FRAMES; t++)
-    for (size_t c = 0; c < WIDTH; c++) {
-      qkv[t * LD + WIDTH + c] *= 3;
-      qkv[t * LD + 2 * WIDTH + c] += 0.5f + qkv[t * LD + WIDTH + c];
-      dout[t * WIDTH + c] += 0.25f;
+    for (size_t c = 0; c < width; c++) {
+      float *row = qkv + t * 3 * width;
+      row[width + c] = scenario->key_scale * row[width + c] + scenario->key_mean;
+      row[2 * width + c] += 0.5f + row[width + c];
+      dout[t * width + c] += 0.25f;
     }
 }
 
 /* --- the same in double ------------------------------------------------------------------------------------------- */
 
-static double normaliser(const float *q) {
-  double d = LINNET_ATTENTION_EPSILON;
-  for (size_t c = 0; c < WIDTH; c++)
-    d += phi(q[c]) * sums.z[c];
-  return d;
+static double slope(double x) {
+  return mapped() || x > 0 ? 1 : exp(x);
 }
 
-static void expected_out(const float *q, double *o) {
-  double d = normaliser(q);
-  for (size_t m = 0; m < WIDTH; m++) {
-    o[m] = 0;
-    for (size_t c = 0; c < WIDTH; c++)
-      o[m] += phi(q[c]) * sums.s[c][m] / d;
+static double square(const float *x) {
+  double sum = 0;
+  for (size_t c = 0; c < width; c++)
+    sum += (double)x[c] * x[c];
+  return sum;
+}
+
+/* f (size) of x (width); formulas: ops/feature_map.h. */
+static void map(const float *x, double *f) {
+  const double scale = pow((double)width, -0.25), n = 1 / sqrt((double)scenario->features);
+  if (scenario->map == LINNET_MAP_POLYNOMIAL)
+    for (size_t i = 0; i < width; i++)
+      for (size_t j = i; j < width; j++)
+        *f++ = (i == j ? 1 : sqrt(2)) * x[i] * x[j];
+  for (size_t c = 0; scenario->map == LINNET_MAP_ELU && c < width; c++)
+    f[c] = x[c] > 0 ? x[c] + 1 : exp(x[c]);
+  for (size_t c = 0; scenario->map == LINNET_MAP_RELU && c < width; c++)
+    f[c] = (x[c] > 0 ? x[c] : 0) + LINNET_RELU_EPSILON;
+  for (size_t i = 0; i < scenario->features; i++) {
+    double u = 0;
+    for (size_t c = 0; c < width; c++)
+      u += scale * directions[i * width + c] * x[c];
+    if (scenario->map == LINNET_MAP_FOURIER)
+      f[i] = n * cos(u), f[scenario->features + i] = n * sin(u);
+    else
+      f[i] = n * exp(fmin(u - scale * scale * square(x) / 2, LINNET_MAX_EXPONENT));
   }
+}
+
+/* Of a mapped query; whether it is more than the least. */
+static double normaliser(const double *f, bool *above) {
+  double d = 0, least = attention().least;
+  for (size_t c = 0; c < size; c++)
+    d += f[c] * sums.z[c];
+  *above = d > least;
+  return fmax(d, least) + LINNET_ATTENTION_EPSILON;
+}
+
+static double expected_out(const double *f, double *o, bool *above) {
+  double d = normaliser(f, above);
+  for (size_t m = 0; m < width; m++) {
+    o[m] = 0;
+    for (size_t c = 0; c < size; c++)
+      o[m] += f[c] * sums.s[c][m] / d;
+  }
+  return d;
 }
 
 /* Adds a row `times` 1, or takes it out again by -1. */
 static void add_key(const float *k, const float *v, double times) {
-  for (size_t c = 0; c < WIDTH; c++) {
-    double f = times * phi(k[c]);
-    sums.z[c] += f;
-    for (size_t m = 0; m < WIDTH; m++)
-      sums.s[c][m] += f * v[m];
+  double f[SIZE];
+  map(k, f);
+  for (size_t c = 0; c < size; c++) {
+    sums.z[c] += times * f[c];
+    for (size_t m = 0; m < width; m++)
+      sums.s[c][m] += times * f[c] * v[m];
   }
 }
 
 static void add_query(const float *q, const float *g) {
-  double o[WIDTH], f[WIDTH], d = LINNET_ATTENTION_EPSILON, e = 0;
-  for (size_t m = 0; m < WIDTH; m++)
-    o[m] = 0;
-  for (size_t c = 0; c < WIDTH; c++) {
-    f[c] = phi(q[c]);
-    d += f[c] * sums.z[c];
-    for (size_t m = 0; m < WIDTH; m++)
-      o[m] += f[c] * sums.s[c][m];
-  }
-  for (size_t m = 0; m < WIDTH; m++)
-    e -= g[m] * o[m] / d / d;
-  for (size_t c = 0; c < WIDTH; c++) {
+  double o[WIDTH], f[SIZE], e = 0;
+  bool above;
+  map(q, f);
+  double d = expected_out(f, o, &above);
+  for (size_t m = 0; above && m < width; m++)
+    e -= g[m] * o[m] / d;
+  for (size_t c = 0; c < size; c++) {
     sums.dz[c] += f[c] * e;
-    for (size_t m = 0; m < WIDTH; m++)
+    for (size_t m = 0; m < width; m++)
       sums.ds[c][m] += f[c] / d * g[m];
   }
 }
 
-/* Gradients of one row. */
-static void expected_gradient(const float *row, const float *g, double *gq, double *gk, double *gv) {
-  const float *q = row, *k = row + WIDTH, *v = row + 2 * WIDTH;
-  double o[WIDTH], n = normaliser(q);
-  expected_out(q, o);
-  for (size_t c = 0; c < WIDTH; c++) {
-    double dq = 0, dk = sums.dz[c], dv = 0;
-    for (size_t m = 0; m < WIDTH; m++) {
-      dq += g[m] / n * (sums.s[c][m] - sums.z[c] * o[m]);
-      dk += sums.ds[c][m] * v[m];
-      dv += sums.ds[m][c] * phi(k[m]);
-    }
-    gq[c] = dq * phi_slope(q[c]);
-    gk[c] = dk * phi_slope(k[c]);
-    gv[c] = dv;
-  }
-}
+/* Of one row: the output, and the gradients of its query and key (mapped or not) and its value. */
+struct expected {
+  double out[WIDTH], q[SIZE], k[SIZE], v[WIDTH];
+};
+static struct expected expected_rows[ROWS]; /* of every STRIDEth row */
 
-static void expect_row(size_t row) {
-  const float *q = qkv + row * STRIDE * LD;
-  double(*e)[WIDTH] = expected_rows[row];
-  expected_out(q, e[0]);
-  expected_gradient(q, dout + row * STRIDE * WIDTH, e[1], e[2], e[3]);
+static void expect_row(const float *row, const float *g, struct expected *d) {
+  const float *v = row + 2 * width;
+  double q[SIZE], k[SIZE];
+  bool above;
+  map(row, q);
+  map(row + width, k);
+  double n = expected_out(q, d->out, &above);
+  for (size_t c = 0; c < size; c++) {
+    d->q[c] = 0, d->k[c] = sums.dz[c];
+    for (size_t m = 0; m < width; m++) {
+      d->q[c] += g[m] / n * (sums.s[c][m] - (above ? sums.z[c] * d->out[m] : 0));
+      d->k[c] += sums.ds[c][m] * v[m];
+    }
+    if (!mapped())
+      d->q[c] *= slope(row[c]), d->k[c] *= slope(row[width + c]);
+  }
+  for (size_t m = 0; m < width; m++) {
+    d->v[m] = 0;
+    for (size_t c = 0; c < size; c++)
+      d->v[m] += sums.ds[c][m] * k[c];
+  }
 }
 
 /* A row of causal attention sees the keys up to it and is seen by the queries from it on: from the last row to the
@@ -130,16 +192,16 @@ static void expect(void) {
   const bool causal = linnet_attention_traits[scenario->kind].causal;
   sums = (struct sums){0};
   for (size_t t = 0; t < FRAMES; t++)
-    add_key(qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, 1);
+    add_key(qkv + (3 * t + 1) * width, qkv + (3 * t + 2) * width, 1);
   for (size_t t = 0; t < FRAMES && !causal; t++)
-    add_query(qkv + t * LD, dout + t * WIDTH);
+    add_query(qkv + 3 * t * width, dout + t * width);
   for (size_t t = FRAMES; t-- > 0;) {
     if (causal)
-      add_query(qkv + t * LD, dout + t * WIDTH);
+      add_query(qkv + 3 * t * width, dout + t * width);
     if (t % STRIDE == 0)
-      expect_row(t / STRIDE);
+      expect_row(qkv + 3 * t * width, dout + t * width, &expected_rows[t / STRIDE]);
     if (causal)
-      add_key(qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, -1);
+      add_key(qkv + (3 * t + 1) * width, qkv + (3 * t + 2) * width, -1);
   }
 }
 
@@ -158,16 +220,31 @@ static void compare(struct comparison *c, const float *got, const double *expect
   }
 }
 
+/* Where queries and keys of attention lie, and their gradients. */
+static float *queries(float *plain, float *map_of_it) {
+  return mapped() ? map_of_it : plain;
+}
+static float *keys(float *plain, float *map_of_it) {
+  return mapped() ? map_of_it + size : plain + width;
+}
+
 static void check_rows(const struct linnet_ops *ops) {
   static const char *const names[] = {"output", "dq", "dk", "dv"};
   struct comparison comparisons[4] = {{0}};
+  const size_t ld = attention().key_ld;
   for (size_t row = 0; row < ROWS; row++) {
-    compare(&comparisons[0], out + row * STRIDE * WIDTH, expected_rows[row][0], WIDTH);
-    for (size_t i = 0; i < 3; i++)
-      compare(&comparisons[1 + i], dqkv + row * STRIDE * LD + i * WIDTH, expected_rows[row][1 + i], WIDTH);
+    const struct expected *e = &expected_rows[row];
+    const size_t t = row * STRIDE;
+    compare(&comparisons[0], out + t * width, e->out, width);
+    compare(&comparisons[1], queries(dqkv, dphi) + t * ld, e->q, size);
+    compare(&comparisons[2], keys(dqkv, dphi) + t * ld, e->k, size);
+    compare(&comparisons[3], dqkv + (3 * t + 2) * width, e->v, width);
   }
-  for (size_t i = 0; i < 4; i++)
-    test_bound(ops->name, names[i], comparisons[i].difference / comparisons[i].scale, BOUND);
+  for (size_t i = 0; i < 4; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s, %s", scenario->name, names[i]);
+    test_bound(ops->name, name, comparisons[i].difference / comparisons[i].scale, BOUND);
+  }
 }
 
 static bool all_finite(const float *x, size_t n) {
@@ -179,18 +256,31 @@ static bool all_finite(const float *x, size_t n) {
 
 /* The state of the whole from blocks of rows, as recognition computes it, reads the same. */
 static void check_blocks(const struct linnet_ops *ops, const float *state) {
-  static float blocks[STATE];
-  const struct linnet_attention attention = {
-      .heads = 1, .key_width = WIDTH, .width = WIDTH, .key_ld = LD, .value_ld = LD, .out_ld = WIDTH};
+  static float blocks[SIZE * (WIDTH + 1)];
+  const struct linnet_attention a = attention();
   double difference = 0, scale = 0;
   memset(blocks, 0, sizeof blocks);
   for (size_t t = 0; t < FRAMES; t += 500)
-    ops->linear_accumulate(&attention, 500, qkv + t * LD + WIDTH, qkv + t * LD + 2 * WIDTH, blocks);
-  for (size_t i = 0; i < STATE; i++) {
+    ops->linear_accumulate(&a, 500, keys(qkv, phi) + t * a.key_ld, qkv + (3 * t + 2) * width, blocks);
+  for (size_t i = 0; i < linnet_linear_state_size(&a); i++) {
     difference = fmax(difference, fabs((double)blocks[i] - state[i]));
     scale = fmax(scale, fabs(state[i]));
   }
   test_bound(ops->name, "state from blocks of 500 frames", difference / scale, BOUND);
+}
+
+static void map_all(const struct linnet_ops *ops) {
+  const struct linnet_feature_map_terms m = {.map = scenario->map,
+                                             .heads = 1,
+                                             .width = width,
+                                             .features = scenario->features,
+                                             .directions = directions,
+                                             .x_ld = 3 * width,
+                                             .phi_ld = 2 * size};
+  float *work = test_alloc(ops->feature_map_work, sizeof *work);
+  ops->feature_map_forward(&m, FRAMES, qkv, phi, work);
+  ops->feature_map_forward(&m, FRAMES, qkv + width, phi + size, work);
+  free(work);
 }
 
 static double now(void) {
@@ -201,47 +291,51 @@ static double now(void) {
 
 static void check_table(const struct linnet_ops *ops) {
   static const size_t offsets[] = {0, FRAMES};
-  static float state[STATE]; /* of kinds that keep none: 0 */
-  const struct linnet_attention attention = {.heads = 1,
-                                             .key_width = WIDTH,
-                                             .width = WIDTH,
-                                             .key_ld = LD,
-                                             .value_ld = LD,
-                                             .out_ld = WIDTH,
-                                             .form = scenario->form};
+  static float state[SIZE * (WIDTH + 1)]; /* of kinds that keep none: as it was */
+  const struct linnet_attention a = attention();
   const struct linnet_pack pack = {1, offsets};
-  const float *q = qkv, *k = q + WIDTH, *v = k + WIDTH;
   const struct linnet_attention_ops *kind = ops->attention[scenario->kind];
-  void *work = test_alloc(kind->work_bytes(&attention, FRAMES), 1);
+  void *work = test_alloc(kind->work_bytes(&a, FRAMES), 1);
+  if (mapped())
+    map_all(ops);
+  const float *q = queries(qkv, phi), *k = keys(qkv, phi), *v = qkv + 2 * width;
   double start = now();
-  kind->forward(&attention, &pack, q, k, v, state, out, work);
+  kind->forward(&a, &pack, q, k, v, state, out, work);
   double middle = now();
-  kind->backward(&attention, &pack, q, k, v, state, out, dout, dqkv, dqkv + WIDTH, dqkv + 2 * WIDTH, work);
-  printf("%-10s %d frames: forward %.2f s, backward %.2f s\n", ops->name, FRAMES, middle - start, now() - middle);
-  CHECK(all_finite(state, STATE) && all_finite(out, (size_t)FRAMES * WIDTH) && all_finite(dqkv, (size_t)FRAMES * LD),
-        "%s: a value is not finite", ops->name);
+  kind->backward(&a, &pack, q, k, v, state, out, dout, queries(dqkv, dphi), keys(dqkv, dphi), dqkv + 2 * width, work);
+  printf("%-10s %s, %d frames: forward %.2f s, backward %.2f s\n", ops->name, scenario->name, FRAMES, middle - start,
+         now() - middle);
+  CHECK(all_finite(state, linnet_linear_state_size(&a)) && all_finite(out, FRAMES * width) &&
+            (mapped() ? all_finite(dphi, FRAMES * 2 * size) : all_finite(dqkv, FRAMES * 3 * width)),
+        "%s, %s: a value is not finite", ops->name, scenario->name);
   check_rows(ops);
   if (scenario->kind == LINNET_ATTENTION_LINEAR)
     check_blocks(ops, state);
   free(work);
 }
 
+static void check_scenario(const struct scenario *running) {
+  scenario = running;
+  width = running->width;
+  size = linnet_feature_map_size(running->map, width, running->features);
+  REQUIRE(width <= WIDTH && size <= SIZE, "%zu, %zu", width, size);
+  draw();
+  expect();
+  test_each_table(check_table);
+}
+
 int main(void) {
-  qkv = test_alloc((size_t)FRAMES * LD, sizeof *qkv);
-  dqkv = test_alloc((size_t)FRAMES * LD, sizeof *dqkv);
+  qkv = test_alloc((size_t)FRAMES * 3 * WIDTH, sizeof *qkv);
+  dqkv = test_alloc((size_t)FRAMES * 3 * WIDTH, sizeof *dqkv);
   out = test_alloc((size_t)FRAMES * WIDTH, sizeof *out);
   dout = test_alloc((size_t)FRAMES * WIDTH, sizeof *dout);
+  phi = test_alloc((size_t)FRAMES * 2 * SIZE, sizeof *phi);
+  dphi = test_alloc((size_t)FRAMES * 2 * SIZE, sizeof *dphi);
   printf("seed %d\n", SEED);
-  draw();
-  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-    scenario = &scenarios[i];
-    printf("%s, form %d\n", linnet_attention_traits[scenario->kind].name, (int)scenario->form);
-    expect();
-    test_each_table(check_table);
-  }
-  free(qkv);
-  free(dqkv);
-  free(out);
-  free(dout);
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    check_scenario(&scenarios[i]);
+  float *blocks[] = {qkv, dqkv, out, dout, phi, dphi};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    free(blocks[i]);
   return test_result();
 }

@@ -246,6 +246,31 @@ static void test_against_pytorch(const char *golden) {
   linnet_free(context, data);
 }
 
+/* Random features: one tensor for each layer with a map, counted apart, drawn from the normal distribution. */
+static void test_fixed(void) {
+  struct linnet_config config = small_config();
+  struct linnet_parameters *plain = make(&config);
+  config.feature_map = LINNET_MAP_FOURIER;
+  config.features = 1000;
+  struct linnet_parameters *p = make(&config);
+  const struct linnet_parameter *w = linnet_parameters_find(p, "layers.1.attention.features.weight");
+  REQUIRE(w && w->fixed, "no random features");
+  CHECK(w->offset == p->layers[1].directions && w->rows == 1000 && w->cols == 6, "(%zu, %zu) at %zu", w->rows, w->cols,
+        w->offset);
+  CHECK(p->count == plain->count + 2 && p->trained == plain->trained, "%zu tensors, %zu trained", p->count, p->trained);
+  real *x = malloc(p->size * sizeof *x), moments[4] = {0};
+  linnet_parameters_initialise(p, 5, x);
+  for (size_t i = 0; i < w->count; i++)
+    for (int m = 0; m < 4; m++)
+      moments[m] += powf(x[w->offset + i], (float)m + 1) / (float)w->count;
+  CHECK(fabs(moments[0]) < 0.05 && fabs(moments[1] - 1) < 0.08 && fabs(moments[2]) < 0.2 && fabs(moments[3] - 3) < 0.4,
+        "moments %g, %g, %g, %g of 6000 normal numbers", moments[0], moments[1], moments[2], moments[3]);
+  CHECK(memcmp(x + p->layers[0].directions, x + w->offset, w->count * sizeof *x) != 0, "layers share their features");
+  free(x);
+  linnet_parameters_destroy(p);
+  linnet_parameters_destroy(plain);
+}
+
 int main(void) {
   context = test_context();
   test_layout();
@@ -254,10 +279,12 @@ int main(void) {
   test_variants();
   test_initial_values();
   test_draw();
+  test_fixed();
   test_against_pytorch("tests/golden/encoder_post.safetensors");
   test_against_pytorch("tests/golden/encoder_pre.safetensors");
   test_against_pytorch("tests/golden/encoder_conv_pre.safetensors");
   test_against_pytorch("tests/golden/encoder_conv_post.safetensors");
+  test_against_pytorch("tests/golden/encoder_fourier.safetensors");
   linnet_context_destroy(context);
   return test_result();
 }

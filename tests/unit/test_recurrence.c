@@ -21,6 +21,8 @@ static const struct scenario scenarios[] = {
     {"{\"attention\": \"causal-linear\"}", FRAMES, true},
     {"{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"activation\": \"gelu\"}", FRAMES, true},
     {"{\"attention\": \"causal-linear\", \"position\": \"none\", \"stack\": 4}", 9999, true},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"fourier\", \"features\": 20}", FRAMES, true},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"polynomial\", \"stack\": 2}", 9999, true},
     {"{\"attention\": \"causal-softmax\"}", FRAMES, false},
     {"{\"attention\": [\"causal-linear\", \"causal-softmax\"], \"stack\": 2, \"norm\": \"pre\"}", 3001, false},
 };

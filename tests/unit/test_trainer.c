@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "model/model.h"
 
 enum { UTTERANCES = 24, SYMBOLS = 5, DIM = 4, MAX_LABELS = 6, FRAMES_PER_LABEL = 7 };
 
@@ -89,11 +90,12 @@ static const char lsh[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"atte
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
 static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
+static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
 static const struct network {
   const char *config;
   unsigned epochs; /* in which it learns */
 } networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30},
-                {lsh, 30},         {causal, 30},  {blstm, 70}};
+                {lsh, 30},         {causal, 30},  {mapped, 30},         {blstm, 70}};
 enum { NETWORKS = sizeof networks / sizeof *networks };
 static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
 
@@ -101,6 +103,7 @@ struct run {
   const char *config;
   unsigned threads, epochs;
   uint64_t stop_after; /* steps of this process; 0: never */
+  uint64_t model_seed;
   struct corpus train, dev;
   double first_loss, last_loss;
   uint64_t steps;
@@ -136,6 +139,7 @@ static void train(struct run *run, const char *folder) {
   settings.batch_frames = 150;
   settings.epochs = run->epochs;
   settings.keep_models = 2;
+  settings.seed = run->model_seed;
   struct linnet_train_model model = {
       .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
@@ -149,7 +153,7 @@ static void train(struct run *run, const char *folder) {
 }
 
 static struct run make_run(const char *config, unsigned threads, unsigned epochs) {
-  struct run run = {.config = config, .threads = threads, .epochs = epochs};
+  struct run run = {.config = config, .threads = threads, .epochs = epochs, .model_seed = 1};
   make_corpus(&run.train, 1);
   make_corpus(&run.dev, 2);
   return run;
@@ -275,6 +279,55 @@ static void test_average(void) {
   remove_folder(folder);
 }
 
+/* The tensors of random features: those of the seed to the last bit. */
+static void check_fixed(struct linnet_context *context, const char *path, uint64_t seed) {
+  struct linnet_model *model = NULL;
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  const struct linnet_parameters *p = model->parameters;
+  float *initial = malloc(p->size * sizeof *initial);
+  unsigned fixed = 0;
+  linnet_parameters_initialise(p, seed, initial);
+  for (size_t i = 0; i < p->count; i++) {
+    const struct linnet_parameter *t = &p->list[i];
+    bool same = memcmp(initial + t->offset, model->weights + t->offset, t->count * sizeof *initial) == 0;
+    CHECK(same == t->fixed, "%s: %s: %s", path, t->name, same ? "was not trained" : "was changed");
+    fixed += t->fixed;
+  }
+  CHECK(fixed == 2, "%u fixed tensors", fixed);
+  free(initial);
+  linnet_model_destroy(model);
+}
+
+/* Training, clipping, checkpoints and averages leave random features alone; models with others have no average. */
+static void test_fixed(void) {
+  char folder[64], other[64], inputs[3][128], output[128];
+  struct run a = make_run(mapped, 2, 2), b = make_run(mapped, 1, 1);
+  b.model_seed = 2;
+  train(&a, make_folder(folder));
+  train(&b, make_folder(other));
+  CHECK(a.status == LINNET_OK && b.status == LINNET_OK, "%s%s", a.error, b.error);
+  for (unsigned i = 0; i < 2; i++)
+    snprintf(inputs[i], sizeof inputs[i], "%s/epoch-%03u.safetensors", folder, i + 1);
+  snprintf(inputs[2], sizeof inputs[2], "%s/model.safetensors", other);
+  snprintf(output, sizeof output, "%s/epoch-099.safetensors", folder);
+  struct linnet_context *context = test_context();
+  const char *const paths[] = {inputs[0], inputs[1], inputs[2]};
+  CHECK(linnet_model_average(context, paths, 2, 0, output) == LINNET_OK, "%s", linnet_context_error(context));
+  check_fixed(context, inputs[1], 1);
+  check_fixed(context, output, 1);
+  check_fixed(context, inputs[2], 2);
+  CHECK(linnet_model_average(context, paths, 3, 0, output) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "random features"),
+        "%s", linnet_context_error(context));
+  CHECK(linnet_model_average(context, paths, 2, 1, output) == LINNET_OK, "%s", linnet_context_error(context));
+  struct linnet_model *half = NULL;
+  CHECK(linnet_model_load(context, output, &half) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_model_destroy(half);
+  linnet_context_destroy(context);
+  remove_folder(folder);
+  remove_folder(other);
+}
+
 int main(void) {
   for (size_t i = 0; i < NETWORKS; i++) {
     test_learning_and_threads(&networks[i]);
@@ -284,5 +337,6 @@ int main(void) {
   test_not_finite();
   test_bad_labels();
   test_average();
+  test_fixed();
   return test_result();
 }
