@@ -1,8 +1,6 @@
 #include "beam_options.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct {
   int beam, nbest, top_symbols;
@@ -66,49 +64,6 @@ void beam_options_settings(struct linnet_beam_settings *settings) {
   settings->insertion_bonus = (float)options.insertion_bonus;
 }
 
-size_t beam_options_count(const struct linnet_beam *beam) {
-  size_t count = linnet_beam_count(beam);
-  return count < (size_t)options.nbest ? count : (size_t)options.nbest;
-}
-
-void beam_options_write_symbols(FILE *out, const struct linnet_hypothesis *h, beam_symbol_fn name, const void *user) {
-  for (size_t i = 0; i < h->count; i++)
-    fprintf(out, "%s%s", i > 0 ? " " : "", name(user, h->segments[i].symbol));
-}
-
-json_t *beam_options_segments(const struct linnet_hypothesis *h, beam_symbol_fn name, const void *user, double frame) {
-  json_t *array = json_array();
-  for (size_t i = 0; i < h->count; i++) {
-    const struct linnet_segment *segment = &h->segments[i];
-    json_array_append_new(array, json_pack("{s:s, s:f, s:f, s:f}", "symbol", name(user, segment->symbol), "start",
-                                           (double)segment->start * frame, "end", (double)segment->end * frame,
-                                           "confidence", (double)segment->confidence));
-  }
-  return array;
-}
-
-/* JSON has no infinities. */
-static json_t *number(double x) {
-  return isfinite(x) ? json_real(x) : json_null();
-}
-
-json_t *beam_options_hypotheses(struct linnet_beam *beam, const char *key, beam_symbol_fn name, const void *user,
-                                double frame) {
-  json_t *array = json_array();
-  struct linnet_hypothesis h;
-  size_t count = beam_options_count(beam);
-  for (size_t i = 0; i < count && linnet_beam_hypothesis(beam, i, &h) == LINNET_OK; i++)
-    json_array_append_new(array,
-                          json_pack("{s:o, s:o, s:o, s:o}", "score", number(h.score), "acoustic", number(h.acoustic),
-                                    "language", number(h.language), key, beam_options_segments(&h, name, user, frame)));
-  return array;
-}
-
-char *beam_options_json_line(const json_t *object) {
-  char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
-  char *line = text ? malloc(strlen(text) + 2) : NULL;
-  if (line)
-    strcat(strcpy(line, text), "\n");
-  free(text);
-  return line;
+size_t beam_options_count(void) {
+  return (size_t)options.nbest;
 }

@@ -1,8 +1,7 @@
-/* What the commands with a beam search share: its options, and how hypotheses are written. */
+/* What the commands with a beam search share: its options. */
 #ifndef LINNET_TOOL_BEAM_OPTIONS_H
 #define LINNET_TOOL_BEAM_OPTIONS_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include <linnet/beam.h>
@@ -21,23 +20,7 @@ bool beam_options_nbest(void);
 
 void beam_options_settings(struct linnet_beam_settings *settings);
 
-/* The number of hypotheses to write. */
-size_t beam_options_count(const struct linnet_beam *beam);
-
-/* The name of a symbol. */
-typedef const char *(*beam_symbol_fn)(const void *user, int symbol);
-
-/* "AH N D" */
-void beam_options_write_symbols(FILE *out, const struct linnet_hypothesis *h, beam_symbol_fn name, const void *user);
-
-/* [{"symbol", "start", "end", "confidence"}, ...], a frame lasting so many seconds. */
-json_t *beam_options_segments(const struct linnet_hypothesis *h, beam_symbol_fn name, const void *user, double frame);
-
-/* [{"score", "acoustic", "language", KEY: segments}, ...] */
-json_t *beam_options_hypotheses(struct linnet_beam *beam, const char *key, beam_symbol_fn name, const void *user,
-                                double frame);
-
-/* The object on a line; release it with free. NULL without memory, or for an object that is NULL. */
-char *beam_options_json_line(const json_t *object);
+/* The number of hypotheses to write, at most. */
+size_t beam_options_count(void);
 
 #endif

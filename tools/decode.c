@@ -6,6 +6,7 @@
 #include <linnet/lexicon.h>
 
 #include "beam_options.h"
+#include "hypotheses.h"
 #include "tool.h"
 
 static struct {
@@ -17,8 +18,9 @@ struct decoding {
   struct linnet_context *context;
   const struct linnet_symbols *symbols;
   struct linnet_beam *beam;
+  const struct linnet_output_format *format;
   FILE *output;
-  bool json;
+  bool json; /* tells the scores of a single hypothesis, too */
   size_t utterances, frames;
   double seconds; /* of searching */
 };
@@ -27,34 +29,19 @@ static const char *symbol_name(const void *user, int symbol) {
   return linnet_symbols_name(user, symbol);
 }
 
-/* Kaldi's text; of several hypotheses each has a line, with its rank behind the key: "utterance-1 AH N D". */
-static int write_text(const struct decoding *d, const char *key) {
-  struct linnet_hypothesis h;
-  for (size_t i = 0; i < beam_options_count(d->beam); i++) {
-    if (linnet_beam_hypothesis(d->beam, i, &h) != LINNET_OK)
-      return tool_fail_context(d->context);
-    fprintf(d->output, "%s", key);
-    if (beam_options_nbest())
-      fprintf(d->output, "-%zu", i + 1);
-    fputc(' ', d->output);
-    beam_options_write_symbols(d->output, &h, symbol_name, d->symbols);
-    fputc('\n', d->output);
+static int write_result(const struct decoding *d, const char *key, size_t frames) {
+  const struct segment_rule rule = {
+      .name = symbol_name, .user = d->symbols, .frame_seconds = options.frame_shift / 1000};
+  struct linnet_output output = {.id = key, .seconds = (double)frames * rule.frame_seconds};
+  struct hypotheses hypotheses;
+  enum linnet_status status = LINNET_ERROR_MEMORY;
+  if (hypotheses_of_beam(&hypotheses, &rule, d->beam, beam_options_count())) {
+    hypotheses_describe(&hypotheses, beam_options_nbest() || d->json, &output);
+    status = linnet_output_write(d->format, &output, tool_write_piece, d->output);
   }
-  return TOOL_OK;
-}
-
-/* {"utterance": ..., "frames": N, "hypotheses": [{"score", "acoustic", "language", "symbols": [...]}, ...]} */
-static int write_json(const struct decoding *d, const char *key, size_t frames) {
-  json_t *hypotheses = beam_options_hypotheses(d->beam, "symbols", symbol_name, d->symbols, options.frame_shift / 1000);
-  json_t *object =
-      json_pack("{s:s, s:I, s:o}", "utterance", key, "frames", (json_int_t)frames, "hypotheses", hypotheses);
-  char *line = beam_options_json_line(object);
-  json_decref(object);
-  if (!line)
-    return tool_fail("%s: cannot print the result: its key is not UTF-8, or out of memory", key);
-  fputs(line, d->output);
-  free(line);
-  return TOOL_OK;
+  hypotheses_release(&hypotheses);
+  return status == LINNET_OK ? TOOL_OK
+                             : tool_fail("%s: cannot write the result: %s", key, linnet_status_string(status));
 }
 
 static int decode_matrix(struct decoding *d, const char *key, const struct linnet_matrix *matrix) {
@@ -70,7 +57,7 @@ static int decode_matrix(struct decoding *d, const char *key, const struct linne
   d->seconds += tool_clock() - started;
   d->utterances++;
   d->frames += matrix->rows;
-  return d->json ? write_json(d, key, matrix->rows) : write_text(d, key);
+  return write_result(d, key, matrix->rows);
 }
 
 static int decode_archive(struct decoding *d, const char *path) {
@@ -131,13 +118,19 @@ static int decode_all(struct decoding *d, const char **inputs, size_t count) {
 }
 
 static bool read_options(struct decoding *d) {
+  d->format = linnet_output_format_find(options.format);
   d->json = strcmp(options.format, "json") == 0;
   if (!options.symbols) {
     tool_usage("--symbols FILE is missing: what do the columns stand for?");
     return false;
   }
-  if (!d->json && strcmp(options.format, "text") != 0) {
-    tool_usage("--format %s: not one of text, json", options.format);
+  if (!d->format || linnet_output_format_is_single(d->format)) {
+    tool_usage("--format %s: not one of text, json, ctm, stm", options.format);
+    return false;
+  }
+  if (beam_options_nbest() && !linnet_output_format_has_alternatives(d->format)) {
+    tool_usage("--format %s holds the best hypothesis alone: leave --nbest out, or choose text or json",
+               options.format);
     return false;
   }
   if (!(options.frame_shift > 0)) {
@@ -173,7 +166,7 @@ int tool_decode(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"symbols", 's', POPT_ARG_STRING, &options.symbols, 0,
        "names of the columns, one a line, or Kaldi's 'name index'; the blank is 0 (needed)", "FILE"},
-      {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default) or json: one object per line, with times",
+      {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default), json (a line each, with times), ctm, stm",
        "FORMAT"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0, "from one row to the next, for times (10)", "MS"},

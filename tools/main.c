@@ -11,6 +11,7 @@ static const struct subcommand {
   const char *summary;
 } subcommands[] = {
     {"transcribe", tool_transcribe, "turn audio files into phonemes"},
+    {"align", tool_align, "find the words and phones of a known text in audio"},
     {"decode", tool_decode, "turn posteriors of any system into symbols"},
     {"posteriors", tool_posteriors, "write log-posteriors of audio as Kaldi archives"},
     {"info", tool_info, "describe a model file"},

@@ -5,20 +5,20 @@
 #include <string.h>
 
 #include "default_model.h"
-#include "recognise.h"
+#include "inputs.h"
 
 /* A symbol never seen is as probable as this, so that nothing is divided by 0. */
 #define LEAST_PRIOR 1e-8
 
 static struct {
-  char *model, *data, *ark, *scp, *priors, *estimate;
+  char *model, *ark, *scp, *priors, *estimate;
   double prior_scale;
   int text;
 } options = {.prior_scale = 1};
 
 struct posteriors {
   const struct linnet_model *model;
-  struct recognise_input input;
+  struct inputs inputs;
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
   float *log_priors;                   /* (symbols), scaled: what is subtracted */
@@ -59,10 +59,10 @@ static int take(void *user, const float *log_posteriors, size_t first, size_t fr
 /* False if the writing failed; utterances that fail are named and left out. */
 static bool process(struct linnet_context *context, struct posteriors *p, size_t item, struct linnet_stream *stream,
                     size_t *failures) {
-  const char *name = recognise_name(&p->input, item);
+  const char *name = inputs_name(&p->inputs, item);
   p->frames = 0;
   linnet_stream_reset(stream);
-  if (recognise(context, &p->input, item, stream) != LINNET_OK) {
+  if (inputs_recognise(&p->inputs, context, item, stream) != LINNET_OK) {
     tool_fail_context(context);
     (*failures)++;
     return true;
@@ -90,13 +90,13 @@ static int write_priors(const struct posteriors *p) {
 
 static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
   if (p->all_frames == 0)
-    return tool_fail("none of %zu utterances could be used", p->input.count);
+    return tool_fail("none of %zu utterances could be used", p->inputs.count);
   if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
     return tool_fail_context(context);
   if (options.estimate && write_priors(p) != TOOL_OK)
     return TOOL_FAILURE;
-  fprintf(stderr, "%zu utterances, %zu frames\n", p->input.count - failures, p->all_frames);
-  return failures > 0 ? tool_fail("%zu of %zu utterances failed", failures, p->input.count) : TOOL_OK;
+  fprintf(stderr, "%zu utterances, %zu frames\n", p->inputs.count - failures, p->all_frames);
+  return failures > 0 ? tool_fail("%zu of %zu utterances failed", failures, p->inputs.count) : TOOL_OK;
 }
 
 static int process_all(struct linnet_context *context, struct posteriors *p) {
@@ -108,8 +108,8 @@ static int process_all(struct linnet_context *context, struct posteriors *p) {
     return tool_fail_context(context);
   linnet_stream_set_sink(stream, take, p);
   tool_catch_interrupt();
-  tool_progress_start(&progress, "posteriors", "utterances", (double)p->input.count);
-  for (size_t i = 0; i < p->input.count && good && !tool_interrupted(); i++) {
+  tool_progress_start(&progress, "posteriors", "utterances", (double)p->inputs.count);
+  for (size_t i = 0; i < p->inputs.count && good && !tool_interrupted(); i++) {
     good = process(context, p, i, stream, &failures);
     tool_progress_add(&progress, 1);
   }
@@ -160,8 +160,6 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
   p->sums = calloc(p->symbols, sizeof *p->sums);
   if (!p->log_priors || !p->sums)
     return tool_fail("out of memory for %zu symbols", p->symbols);
-  if (!recognise_audio(p->model, &p->input.audio))
-    return TOOL_USAGE;
   if (!read_priors(context, p))
     return TOOL_FAILURE;
   if (options.ark &&
@@ -173,26 +171,21 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
   struct linnet_model *model = NULL;
-  struct linnet_data_folder *folder = NULL;
-  struct posteriors p = {.input = {.paths = paths, .count = count}};
+  struct posteriors p = {.model = NULL};
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
     return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
-      (options.data && linnet_data_folder_open(context, options.data, &folder) != LINNET_OK)) {
-    code = tool_fail_context(context);
-  } else {
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (inputs_open(&p.inputs, context, model, paths, count, &code)) {
     p.model = model;
-    p.input.folder = folder;
-    if (folder)
-      p.input.count = linnet_data_folder_count(folder);
     code = run_job(context, &p);
+    inputs_close(&p.inputs);
   }
   linnet_ark_writer_destroy(p.writer);
   free(p.log_priors);
   free(p.sums);
   free(p.values);
-  linnet_data_folder_destroy(folder);
   linnet_model_destroy(model);
   return code;
 }
@@ -200,8 +193,6 @@ static int run(struct linnet_context *context, const char *model_path, const cha
 int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
-      {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder",
-       "DIR"},
       {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write", "FILE"},
       {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
@@ -210,13 +201,12 @@ int tool_posteriors(int argc, const char **argv) {
       {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (1)", "X"},
       {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be such priors",
        "FILE"},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognise_audio_options, 0, "Audio:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
-  const char **paths =
-      parsed ? tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, &count) : NULL;
+  const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
   struct linnet_context *context = paths ? tool_context() : NULL;
   char *model = context ? tool_find_model(options.model) : NULL;
   int code = model ? run(context, model, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;

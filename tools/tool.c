@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linnet/output.h>
+
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
 static char *option_kernels;
@@ -217,44 +219,12 @@ void tool_progress_finish(struct tool_progress *progress) {
 
 /* --- JSON ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at `s`, 0 if it is none (overlong forms, surrogates, beyond U+10FFFF, cut short). */
-static size_t utf8_length(const unsigned char *s) {
-  size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 4;
-  if (length == 4 && (s[0] < 0xF0 || s[0] > 0xF4))
-    return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80)
-      return 0;
-  bool bad = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF0 && s[1] < 0x90) ||
-             (s[0] == 0xF4 && s[1] > 0x8F);
-  return bad ? 0 : length;
-}
-
-/* An ASCII character within a string. */
-static void write_escaped(FILE *stream, unsigned char c) {
-  static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-  const char *at = strchr(plain, c);
-  if (at)
-    fprintf(stream, "\\%c", letters[at - plain]);
-  else if (c < 0x20 || c == 0x7F)
-    fprintf(stream, "\\u%04x", c);
-  else
-    putc(c, stream);
+int tool_write_piece(void *stream, const char *text, size_t bytes) {
+  return fwrite(text, 1, bytes, stream) != bytes;
 }
 
 void tool_write_json_string(FILE *stream, const char *text) {
-  putc('"', stream);
-  for (const unsigned char *s = (const unsigned char *)text; *s;) {
-    size_t length = utf8_length(s);
-    if (length == 1)
-      write_escaped(stream, *s);
-    else if (length > 1)
-      fwrite(s, 1, length, stream);
-    else
-      fputs("\\ufffd", stream);
-    s += length > 0 ? length : 1;
-  }
-  putc('"', stream);
+  linnet_output_json_string(text, tool_write_piece, stream);
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------ */

@@ -17,6 +17,7 @@ enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 /* One subcommand: argv[0] is "linnet NAME". Returns the exit code. */
 typedef int (*tool_fn)(int argc, const char **argv);
 
+int tool_align(int argc, const char **argv);
 int tool_average(int argc, const char **argv);
 int tool_decode(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
@@ -79,6 +80,9 @@ void tool_progress_finish(struct tool_progress *progress); /* clears the line */
 
 /* Writes a JSON string with its quotes, escaped, to a stdio stream. Bytes that are not UTF-8 become U+FFFD. */
 void tool_write_json_string(FILE *stream, const char *text);
+
+/* A linnet_write_fn (output.h) to a FILE. */
+int tool_write_piece(void *stream, const char *text, size_t bytes);
 
 /* A file written beside `path` that takes its name only on commit. "-" is standard output. Open and commit print why
  * they failed and return false; abandon removes what was written and is harmless after a commit or a failed open. */

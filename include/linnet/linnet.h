@@ -3,6 +3,7 @@
 #ifndef LINNET_LINNET_H
 #define LINNET_LINNET_H
 
+#include <linnet/align.h>
 #include <linnet/audio.h>
 #include <linnet/beam.h>
 #include <linnet/context.h>
@@ -10,6 +11,7 @@
 #include <linnet/encoder.h>
 #include <linnet/features.h>
 #include <linnet/model.h>
+#include <linnet/output.h>
 #include <linnet/recurrence.h>
 #include <linnet/status.h>
 #include <linnet/stream.h>

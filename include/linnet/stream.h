@@ -42,8 +42,9 @@ LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream,
 /* Says that the utterance is complete and decodes what is left of it. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
 
-/* Also hands the log-posteriors of each utterance to `sink`, for a decoder of the caller's or to keep them; see
- * encoder.h. NULL ends that. */
+/* Also hands the log-posteriors (frames, num_symbols) of each utterance to `sink` in order, as they are computed, for a
+ * decoder of the caller's or to keep them; see encoder.h. Its returning non-zero makes the call that computes them fail
+ * with LINNET_ERROR_CANCELLED. NULL ends that. */
 LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
 
 /* The segments decoded so far (greedy), in output frames; valid until the next call on the stream. */

@@ -66,7 +66,7 @@ same 'text' expected hyp
 printf 'u1-1 A B\nu1-2 A A\nu2-1 \n' > expected
 same 'n-best' expected hyp
 "$linnet" decode --symbols symbols --format json --frame-shift 30 post.txt > hyp 2> /dev/null
-grep -qF '{"symbol":"B","start":0.09,"end":0.12,"confidence":0.606531}' hyp || fail "JSON: $(cat hyp)"
+grep -qF '{"symbol":"B","start":0.090,"end":0.120,"confidence":0.6065}' hyp || fail "JSON: $(cat hyp)"
 "$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
 
@@ -75,6 +75,12 @@ printf 'u1 [\n0 0 0\n0 0 ]\n' > ragged.txt
 check 2 '--beam 0' decode --beam 0 --symbols symbols post.txt
 check 2 '--nbest 0' decode --nbest 0 --symbols symbols post.txt
 check 2 '--symbols FILE is missing' decode post.txt
+"$linnet" decode --symbols symbols --format ctm --frame-shift 30 post.txt > hyp 2> /dev/null
+printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
+same 'CTM' expected hyp
+check 2 '--format srt' decode --symbols symbols --format srt post.txt
+check 2 '--format ctm holds the best hypothesis alone' decode --symbols symbols --format ctm --nbest 2 post.txt
+check 2 '--format ctm holds the best hypothesis alone' transcribe --format ctm --nbest 2 post.txt
 check 2 '--format xml' decode --symbols symbols --format xml post.txt
 check 1 'rows of 3 posteriors, but few has 2 symbols' decode --symbols few post.txt
 check 1 'ragged.txt' decode --symbols symbols ragged.txt

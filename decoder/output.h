@@ -1,0 +1,41 @@
+/* What the formats share: text into the caller's sink, numbers, and the choice of a tier. */
+#ifndef LINNET_OUTPUT_INTERNAL_H
+#define LINNET_OUTPUT_INTERNAL_H
+
+#include <linnet/output.h>
+
+#include "base/base.h"
+
+struct linnet_sink {
+  linnet_write_fn write;
+  void *user;
+  bool failed; /* what follows is dropped */
+};
+
+void linnet_put_bytes(struct linnet_sink *sink, const char *text, size_t bytes);
+
+/* A string; a non-negative integer with at least `digits`; a number with `decimals` places. */
+void linnet_put(struct linnet_sink *sink, const char *text);
+void linnet_put_integer(struct linnet_sink *sink, uint64_t value, int digits);
+void linnet_put_number(struct linnet_sink *sink, double value, int decimals);
+
+/* A string without white space: what separates fields becomes "_"; the empty string, too. */
+void linnet_put_field(struct linnet_sink *sink, const char *text);
+
+/* A string with its quotes as JSON writes it. Bytes that are not UTF-8 become U+FFFD. */
+void linnet_put_json_string(struct linnet_sink *sink, const char *text);
+
+/* The words, or the phones of a recording without words. */
+const struct linnet_span *linnet_main_tier(const struct linnet_output *output, size_t *count);
+
+/* One function per format: see output_*.c. */
+void linnet_output_text(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_ctm(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_stm(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_textgrid(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_srt(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_vtt(const struct linnet_output *output, struct linnet_sink *sink);
+void linnet_output_vtt_begin(struct linnet_sink *sink);
+
+#endif

@@ -1,0 +1,165 @@
+/* Formats of lines: text, JSON, CTM, STM. */
+#include <math.h>
+
+#include "decoder/output.h"
+
+/* The name of a line, "ID " or "FILE<tab>"; `rank` 0: there is one hypothesis alone. */
+static void put_name(struct linnet_sink *sink, const struct linnet_output *output, size_t rank) {
+  if (output->bare && rank == 0)
+    return;
+  if (output->file)
+    linnet_put(sink, output->file);
+  else
+    linnet_put_field(sink, output->id);
+  if (rank > 0) {
+    linnet_put(sink, "-");
+    linnet_put_integer(sink, rank, 1);
+  }
+  linnet_put(sink, output->file ? "\t" : " ");
+}
+
+static void put_line(struct linnet_sink *sink, const struct linnet_span *spans, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    linnet_put(sink, i > 0 ? " " : "");
+    linnet_put_field(sink, spans[i].text);
+  }
+  linnet_put(sink, "\n");
+}
+
+/* ID TOKEN TOKEN ... */
+void linnet_output_text(const struct linnet_output *output, struct linnet_sink *sink) {
+  size_t count;
+  const struct linnet_span *spans = linnet_main_tier(output, &count);
+  for (size_t i = 0; i < output->alternative_count; i++) {
+    put_name(sink, output, i + 1);
+    put_line(sink, output->alternatives[i].phones, output->alternatives[i].phone_count);
+  }
+  if (output->alternative_count > 0)
+    return;
+  put_name(sink, output, 0);
+  put_line(sink, spans, count);
+}
+
+/* A number with its sign; what is less than half of the last place has none. */
+static void put_signed(struct linnet_sink *sink, double value) {
+  linnet_put(sink, value < -5e-5 ? "-" : "");
+  linnet_put_number(sink, fabs(value), 4);
+}
+
+/* At most 0; -infinity, which JSON has not, as a large number. */
+static void put_gop(struct linnet_sink *sink, const struct linnet_span *span) {
+  if (!span->has_gop)
+    return;
+  linnet_put(sink, ",\"gop\":");
+  put_signed(sink, fmax((double)span->gop, -1e6));
+}
+
+/* "label":[{"item": ..., "start": ..., "end": ..., "confidence": ...}, ...] */
+static void put_spans(struct linnet_sink *sink, const char *label, const char *item, double offset,
+                      const struct linnet_span *spans, size_t count) {
+  linnet_put(sink, "\"");
+  linnet_put(sink, label);
+  linnet_put(sink, "\":[");
+  for (size_t i = 0; i < count; i++) {
+    linnet_put(sink, i > 0 ? ",{\"" : "{\"");
+    linnet_put(sink, item);
+    linnet_put(sink, "\":");
+    linnet_put_json_string(sink, spans[i].text);
+    linnet_put(sink, ",\"start\":");
+    linnet_put_number(sink, offset + spans[i].start, 3);
+    linnet_put(sink, ",\"end\":");
+    linnet_put_number(sink, offset + spans[i].end, 3);
+    linnet_put(sink, ",\"confidence\":");
+    linnet_put_number(sink, (double)spans[i].confidence, 4);
+    put_gop(sink, &spans[i]);
+    linnet_put(sink, "}");
+  }
+  linnet_put(sink, "]");
+}
+
+/* JSON has no infinities. */
+static void put_score(struct linnet_sink *sink, const char *label, double value) {
+  linnet_put(sink, label);
+  if (isfinite(value))
+    put_signed(sink, value);
+  else
+    linnet_put(sink, "null");
+}
+
+static void put_alternatives(struct linnet_sink *sink, const struct linnet_output *output) {
+  linnet_put(sink, ",\"hypotheses\":[");
+  for (size_t i = 0; i < output->alternative_count; i++) {
+    const struct linnet_alternative *a = &output->alternatives[i];
+    put_score(sink, i > 0 ? ",{\"score\":" : "{\"score\":", a->score);
+    put_score(sink, ",\"acoustic\":", a->acoustic);
+    put_score(sink, ",\"language\":", a->language);
+    linnet_put(sink, ",");
+    put_spans(sink, "phones", "symbol", output->offset, a->phones, a->phone_count);
+    linnet_put(sink, "}");
+  }
+  linnet_put(sink, "]");
+}
+
+/* {"utterance" (or "file"): ..., "seconds": ..., "words": [{"word", "start", "end", "confidence"}, ...], "phones":
+ * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "phones"}, ...]} */
+void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink) {
+  linnet_put(sink, output->file ? "{\"file\":" : "{\"utterance\":");
+  linnet_put_json_string(sink, output->file ? output->file : output->id);
+  linnet_put(sink, ",\"seconds\":");
+  linnet_put_number(sink, output->seconds, 3);
+  linnet_put(sink, ",");
+  if (output->word_count > 0) {
+    put_spans(sink, "words", "word", output->offset, output->words, output->word_count);
+    linnet_put(sink, ",");
+  }
+  put_spans(sink, "phones", "symbol", output->offset, output->phones, output->phone_count);
+  if (output->alternative_count > 0)
+    put_alternatives(sink, output);
+  linnet_put(sink, "}\n");
+}
+
+static void put_channel(struct linnet_sink *sink, const struct linnet_output *output) {
+  linnet_put_field(sink, output->id);
+  linnet_put(sink, " ");
+  linnet_put_integer(sink, output->channel > 0 ? (uint64_t)output->channel : 1, 1);
+  linnet_put(sink, " ");
+}
+
+static double milliseconds(double seconds) {
+  return nearbyint(seconds * 1000) / 1000;
+}
+
+/* ID CHANNEL START DURATION TOKEN CONFIDENCE. Durations are differences of rounded times, so nothing overlaps. */
+void linnet_output_ctm(const struct linnet_output *output, struct linnet_sink *sink) {
+  size_t count;
+  const struct linnet_span *spans = linnet_main_tier(output, &count);
+  for (size_t i = 0; i < count; i++) {
+    double start = milliseconds(output->offset + spans[i].start), end = milliseconds(output->offset + spans[i].end);
+    put_channel(sink, output);
+    linnet_put_number(sink, start, 3);
+    linnet_put(sink, " ");
+    linnet_put_number(sink, end - start, 3);
+    linnet_put(sink, " ");
+    linnet_put_field(sink, spans[i].text);
+    linnet_put(sink, " ");
+    linnet_put_number(sink, (double)spans[i].confidence, 4);
+    linnet_put(sink, "\n");
+  }
+}
+
+/* ID CHANNEL SPEAKER START END TOKEN TOKEN ... */
+void linnet_output_stm(const struct linnet_output *output, struct linnet_sink *sink) {
+  size_t count;
+  const struct linnet_span *spans = linnet_main_tier(output, &count);
+  put_channel(sink, output);
+  linnet_put_field(sink, output->speaker ? output->speaker : output->id);
+  linnet_put(sink, " ");
+  linnet_put_number(sink, output->offset, 3);
+  linnet_put(sink, " ");
+  linnet_put_number(sink, output->offset + output->seconds, 3);
+  for (size_t i = 0; i < count; i++) {
+    linnet_put(sink, " ");
+    linnet_put_field(sink, spans[i].text);
+  }
+  linnet_put(sink, "\n");
+}

@@ -1,0 +1,162 @@
+/* Output formats, byte for byte: tests/golden/outputs holds what independent readers accepted (check_outputs.py). */
+#include <locale.h>
+
+#include <linnet/output.h>
+
+#include "test.h"
+
+struct text {
+  char bytes[1 << 16];
+  size_t count, limit;
+};
+
+static int append(void *user, const char *bytes, size_t count) {
+  struct text *text = user;
+  if (count > text->limit - text->count)
+    return 1;
+  memcpy(text->bytes + text->count, bytes, count);
+  text->count += count;
+  return 0;
+}
+
+/* Quotes, tags, a newline, white space, UTF-8, bytes that are none, times that need rounding, a long line, pauses. */
+static const struct linnet_span words[] = {{"the", 0.03, 0.09, 0.98765f, 0, 0},
+                                           {"\"quoted\"", 0.09, 0.30000004, 1, 1, -0.25f},
+                                           {"a<b>&c", 0.3333333, 0.6666667, 0.5f, 1, 0},
+                                           {"gr\xC3\xBC\xC3\x9F", 0.7, 0.9, 0, 1, -INFINITY},
+                                           {"two words", 0.9, 1.2, 0.25f, 0, 0},
+                                           {"after", 2.5, 2.8, 0.75f, 0, 0},
+                                           {"-->", 2.8, 2.9, 0.75f, 0, 0},
+                                           {"pneumonoultramicroscopicsilicovolcanoconiosis", 3, 4.5, 0.9f, 0, 0},
+                                           {"new\nline", 4.6, 4.9, 0.1f, 0, 0},
+                                           {"back\\slash", 4.9, 4.9, 0.1f, 0, 0}};
+static const struct linnet_span phones[] = {{"DH", 0.03, 0.06, 0.5f, 0, 0}, {"AH", 0.06, 0.09, 0.6f, 0, 0}};
+
+enum { WORDS = sizeof words / sizeof *words };
+
+static const struct linnet_output full = {
+    .id = "u1", .seconds = 5.25, .words = words, .word_count = WORDS, .phones = phones, .phone_count = 2};
+
+static const struct linnet_alternative alternatives[] = {
+    {-1.23456, -2.5, -INFINITY, phones, 2}, {-30, -28, -4e-5, phones + 1, 1}, {-2e8, 0.5, 0, NULL, 0}};
+
+static const struct linnet_output several = {.id = "u 1",
+                                             .bare = 1,
+                                             .seconds = 1,
+                                             .offset = 10,
+                                             .phones = phones,
+                                             .phone_count = 2,
+                                             .alternatives = alternatives,
+                                             .alternative_count = 3};
+
+static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
+                        struct text *text) {
+  text->count = 0;
+  text->limit = sizeof text->bytes;
+  CHECK(linnet_output_begin(format, append, text) == LINNET_OK, "begin");
+  CHECK(linnet_output_write(format, output, append, text) == LINNET_OK, "write");
+}
+
+static void compare_file(const char *name, const char *extension, const struct text *text) {
+  static char expected[1 << 16];
+  char path[256];
+  snprintf(path, sizeof path, "tests/golden/outputs/%s.%s", name, extension);
+  if (getenv("LINNET_WRITE_GOLDEN")) {
+    FILE *file = fopen(test_source(path), "wb");
+    REQUIRE(file && fwrite(text->bytes, 1, text->count, file) == text->count && fclose(file) == 0, "%s", path);
+  }
+  FILE *file = fopen(test_source(path), "rb");
+  REQUIRE(file, "%s is missing", path);
+  size_t count = fread(expected, 1, sizeof expected, file);
+  fclose(file);
+  CHECK(count == text->count && memcmp(expected, text->bytes, count) == 0, "%s differs:\n%.*s", path, (int)text->count,
+        text->bytes);
+}
+
+static void test_golden(void) {
+  static struct text text;
+  const struct linnet_output only_phones = {
+      .id = "a b", .file = "dir/a b.wav", .seconds = 1, .phones = phones, .phone_count = 2};
+  const struct linnet_output nothing = {.id = "silence"};
+  const struct linnet_output later = {.id = "part",
+                                      .speaker = "s1",
+                                      .channel = 2,
+                                      .offset = 3599.9996,
+                                      .seconds = 5.25,
+                                      .words = words,
+                                      .word_count = WORDS};
+  const struct linnet_output_format *format;
+  for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
+    const char *extension = linnet_output_format_extension(format);
+    CHECK(linnet_output_format_find(linnet_output_format_name(format)) == format, "%s is not found", extension);
+    write_whole(format, &full, &text);
+    compare_file("full", extension, &text);
+    write_whole(format, &only_phones, &text);
+    compare_file("phones", extension, &text);
+    write_whole(format, &nothing, &text);
+    compare_file("nothing", extension, &text);
+    write_whole(format, &later, &text);
+    compare_file("later", extension, &text);
+    write_whole(format, &several, &text);
+    if (linnet_output_format_has_alternatives(format))
+      compare_file("several", extension, &text);
+  }
+  CHECK(!linnet_output_format_find("docx"), "found what is not there");
+}
+
+/* A decimal comma stays out of the files. */
+static void test_locale(void) {
+  static struct text text;
+  const char *chosen = setlocale(LC_ALL, "de_DE.UTF-8");
+  write_whole(linnet_output_format_find("ctm"), &full, &text);
+  compare_file("full", "ctm", &text);
+  setlocale(LC_ALL, "C");
+  printf("locale: %s\n", chosen ? "de_DE.UTF-8" : "no other than C is installed");
+}
+
+/* A sink that fails at any byte is reported. */
+static void test_full_disk(void) {
+  static struct text text;
+  const struct linnet_output_format *format;
+  for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
+    write_whole(format, &full, &text);
+    size_t whole = text.count;
+    for (size_t limit = 0; limit < whole; limit += 7) {
+      text.count = 0;
+      text.limit = limit;
+      enum linnet_status status = linnet_output_begin(format, append, &text);
+      if (status == LINNET_OK)
+        status = linnet_output_write(format, &full, append, &text);
+      CHECK(status == LINNET_ERROR_IO, "%s: status %d with room for %zu bytes", linnet_output_format_name(format),
+            (int)status, limit);
+    }
+  }
+}
+
+static void test_arguments(void) {
+  static struct text text;
+  const struct linnet_output_format *format = linnet_output_format_find("ctm");
+  static const struct linnet_span bad[][2] = {
+      {{"a", 1, 2, 0, 0, 0}, {"b", 1.5, 3, 0, 0, 0}}, {{"a", 1, 0.5, 0, 0, 0}, {"b", 2, 3, 0, 0, 0}},
+      {{"a", NAN, 2, 0, 0, 0}, {"b", 2, 3, 0, 0, 0}}, {{"a", 1, 2, 0, 0, 0}, {"b", 2, INFINITY, 0, 0, 0}},
+      {{NULL, 1, 2, 0, 0, 0}, {"b", 2, 3, 0, 0, 0}},  {{"a", -1, 2, 0, 0, 0}, {"b", 2, 3, 0, 0, 0}}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    const struct linnet_output output = {.id = "u", .seconds = 5, .words = bad[i], .word_count = 2};
+    CHECK(linnet_output_write(format, &output, append, &text) == LINNET_ERROR_ARGUMENT, "spans %zu", i);
+  }
+  const struct linnet_output nameless = {.seconds = 1}, endless = {.id = "u", .seconds = NAN};
+  CHECK(linnet_output_write(format, &nameless, append, &text) == LINNET_ERROR_ARGUMENT, "no id");
+  CHECK(linnet_output_write(format, &endless, append, &text) == LINNET_ERROR_ARGUMENT, "NaN seconds");
+  const struct linnet_alternative worse = {.phones = bad[0], .phone_count = 2};
+  const struct linnet_output mixed = {.id = "u", .alternatives = &worse, .alternative_count = 1};
+  CHECK(linnet_output_write(format, &mixed, append, &text) == LINNET_ERROR_ARGUMENT, "an alternative's spans");
+  CHECK(linnet_output_write(NULL, &full, append, &text) == LINNET_ERROR_ARGUMENT, "no format");
+}
+
+int main(void) {
+  test_golden();
+  test_locale();
+  test_full_disk();
+  test_arguments();
+  return test_result();
+}

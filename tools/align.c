@@ -1,0 +1,322 @@
+/* linnet align: where the words and phones of a known text lie in audio files or in the utterances of a data folder. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "align_text.h"
+#include "default_model.h"
+#include "parallel.h"
+#include "results.h"
+
+static struct {
+  char *model, *text, *text_file, *phones, *lexicon, *unit;
+  int jumps, skip_unknown;
+} options;
+
+struct job {
+  const struct linnet_model *model;
+  const char *text; /* of the only file, NULL: that of the data folder's utterance */
+  struct align_vocabulary vocabulary;
+  struct inputs inputs;
+  struct results results;
+};
+
+/* One input under way. */
+struct item {
+  struct job *job;
+  const char *name;
+  struct linnet_stream *stream;
+  float *posteriors; /* (frames, symbols) */
+  size_t frames, capacity;
+  struct align_text text;
+  struct linnet_alignment *alignment;
+};
+
+/* --- posteriors and alignment ------------------------------------------------------------------------------------- */
+
+static int keep_posteriors(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct item *item = user;
+  size_t symbols = (size_t)linnet_model_num_symbols(item->job->model), needed = first + frames;
+  if (needed > item->capacity) {
+    size_t capacity = needed > 2 * item->capacity ? needed : 2 * item->capacity;
+    float *grown = realloc(item->posteriors, capacity * symbols * sizeof *grown);
+    if (!grown)
+      return 1;
+    item->posteriors = grown;
+    item->capacity = capacity;
+  }
+  memcpy(item->posteriors + first * symbols, log_posteriors, frames * symbols * sizeof *log_posteriors);
+  item->frames = needed;
+  return 0;
+}
+
+static enum linnet_status compute_posteriors(struct item *item, struct linnet_context *context, size_t index) {
+  enum linnet_status status = linnet_stream_create(context, item->job->model, &item->stream);
+  if (status != LINNET_OK)
+    return status;
+  linnet_stream_set_sink(item->stream, keep_posteriors, item);
+  return inputs_recognise(&item->job->inputs, context, index, item->stream);
+}
+
+/* The text of an input: words where there is a lexicon. */
+static bool read_text(struct item *item, size_t index) {
+  const struct job *job = item->job;
+  bool words = job->vocabulary.lexicon != NULL;
+  const char *text = job->text;
+  if (!text)
+    text = words ? linnet_data_folder_text(job->inputs.folder, index)
+                 : linnet_data_folder_phones(job->inputs.folder, index);
+  if (!text) {
+    tool_fail("%s: no text: it is not in the data folder's file '%s'", item->name, words ? "text" : "phones");
+    return false;
+  }
+  return words ? align_text_words(&item->text, &job->vocabulary, item->name, text)
+               : align_text_phones(&item->text, &job->vocabulary, item->name, text);
+}
+
+static bool align(struct item *item, struct linnet_context *context, size_t index) {
+  struct linnet_align_settings settings;
+  linnet_align_settings_default(&settings);
+  settings.jumps = options.jumps;
+  if (!read_text(item, index))
+    return false;
+  if (compute_posteriors(item, context, index) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  if (linnet_alignment_create(context, item->posteriors, item->frames, linnet_model_num_symbols(item->job->model),
+                              item->text.words, item->text.count, &settings, &item->alignment) == LINNET_OK)
+    return true;
+  tool_fail("%s: %s", item->name, linnet_context_error(context));
+  return false;
+}
+
+/* --- what is told ------------------------------------------------------------------------------------------------- */
+
+static void tell_jumps(const struct item *item) {
+  size_t count;
+  const struct linnet_align_jump *jumps = linnet_alignment_jumps(item->alignment, &count);
+  double frame = linnet_stream_frame_seconds(item->stream);
+  for (size_t i = 0; i < count; i++) {
+    double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
+    size_t first = jumps[i].word, last = jumps[i].word + jumps[i].count - 1;
+    if (jumps[i].kind == LINNET_JUMP_INSERTED)
+      tool_warn("%s: %.2f to %.2f s: not in the text", item->name, start, end);
+    else
+      tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
+                jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats",
+                first + 1, last + 1, item->text.tokens[first], item->text.tokens[last]);
+  }
+}
+
+static void tell_doubts(const struct item *item) {
+  size_t count, doubtful = 0, first = 0;
+  const struct linnet_aligned_word *words = linnet_alignment_words(item->alignment, &count);
+  for (size_t i = count; i-- > 0;)
+    if (words[i].doubtful) {
+      doubtful++;
+      first = i;
+    }
+  if (doubtful > 0)
+    tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
+              item->text.tokens[words[first].word],
+              (double)words[first].start * linnet_stream_frame_seconds(item->stream),
+              options.jumps ? "" : "; --jumps lets text and audio differ");
+}
+
+/* --- the result as spans ------------------------------------------------------------------------------------------ */
+
+/* Frames in seconds; the last frame may reach beyond the audio. */
+static struct linnet_span span_of(const struct item *item, const char *text, size_t start, size_t end) {
+  double frame = linnet_stream_frame_seconds(item->stream), seconds = linnet_stream_seconds(item->stream);
+  struct linnet_span span = {.text = text, .start = (double)start * frame, .end = (double)end * frame, .has_gop = 1};
+  span.end = span.end > seconds && span.start < seconds ? seconds : span.end;
+  return span;
+}
+
+static struct linnet_span *phone_spans(const struct item *item, size_t *count) {
+  const struct linnet_aligned_phone *phones = linnet_alignment_phones(item->alignment, count);
+  struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
+  for (size_t i = 0; spans && i < *count; i++) {
+    spans[i] = span_of(item, linnet_model_symbol(item->job->model, phones[i].symbol), phones[i].start, phones[i].end);
+    spans[i].confidence = phones[i].confidence;
+    spans[i].gop = phones[i].gop;
+  }
+  return spans;
+}
+
+static struct linnet_span *word_spans(const struct item *item, size_t *count) {
+  const struct linnet_aligned_word *words = linnet_alignment_words(item->alignment, count);
+  struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
+  for (size_t i = 0; spans && i < *count; i++) {
+    spans[i] = span_of(item, item->text.tokens[words[i].word], words[i].start, words[i].end);
+    spans[i].confidence = words[i].confidence;
+    spans[i].gop = words[i].gop;
+  }
+  return spans;
+}
+
+static void put_result(const struct item *item, size_t index) {
+  struct linnet_output output;
+  inputs_describe(&item->job->inputs, index, item->stream, &output);
+  struct linnet_span *phones = phone_spans(item, &output.phone_count), *words = word_spans(item, &output.word_count);
+  output.phones = phones;
+  output.words = words;
+  if (!item->job->vocabulary.lexicon || strcmp(options.unit, "phone") == 0)
+    output.word_count = 0;
+  if (!phones || !words)
+    tool_fail("%s: out of memory for the result", item->name);
+  results_put(&item->job->results, index, phones && words ? &output : NULL);
+  free(phones);
+  free(words);
+}
+
+/* --- all inputs --------------------------------------------------------------------------------------------------- */
+
+static int align_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
+  struct job *job = user;
+  struct item item = {.job = job, .name = inputs_name(&job->inputs, index)};
+  (void)worker;
+  if (tool_interrupted())
+    return TOOL_INTERRUPTED;
+  if (align(&item, context, index)) {
+    tell_jumps(&item);
+    tell_doubts(&item);
+    put_result(&item, index);
+  } else {
+    results_put(&job->results, index, NULL);
+  }
+  linnet_alignment_destroy(item.alignment);
+  linnet_stream_destroy(item.stream);
+  align_text_release(&item.text);
+  free(item.posteriors);
+  return 0;
+}
+
+static int align_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
+  int code;
+  if (!inputs_open(&job->inputs, context, job->model, paths, count, &code))
+    return code;
+  if (results_open(&job->results, &job->inputs, "aligning", &code))
+    code = results_close(&job->results, tool_parallel(context, job->inputs.count, align_item, job));
+  inputs_close(&job->inputs);
+  return code;
+}
+
+/* All of a text file, to be freed; "-" is standard input. */
+static char *read_text_file(const char *path) {
+  static const size_t max_bytes = (size_t)1 << 28;
+  size_t size = 0, capacity = 1 << 16;
+  if (strcmp(path, "-") == 0) {
+    char *text = tool_read_stdin(max_bytes, &size);
+    char *ended = text ? realloc(text, size + 1) : NULL;
+    if (ended)
+      ended[size] = '\0';
+    return ended;
+  }
+  FILE *file = fopen(path, "rb");
+  char *text = file ? malloc(capacity) : NULL;
+  while (text && size < max_bytes) {
+    size_t got = fread(text + size, 1, capacity - size - 1, file);
+    size += got;
+    if (got == 0)
+      break;
+    char *grown = realloc(text, capacity *= 2);
+    if (!grown)
+      free(text);
+    text = grown;
+  }
+  if (text)
+    text[size] = '\0';
+  bool good = text && !ferror(file) && size < max_bytes;
+  if (file)
+    fclose(file);
+  if (good)
+    return text;
+  tool_fail("%s: cannot read the text", path);
+  free(text);
+  return NULL;
+}
+
+/* The lexicon for words; NULL for phones. */
+static bool choose_lexicon(const char **path) {
+  const char *named = options.lexicon ? options.lexicon : getenv("LINNET_LEXICON");
+  bool words = options.text || options.text_file;
+  *path = options.phones ? NULL : named;
+  if (!words || named)
+    return true;
+  tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
+            "(https://github.com/cmusphinx/cmudict), or give --phones");
+  return false;
+}
+
+static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+  struct linnet_model *model = NULL;
+  const char *lexicon;
+  char *file = options.text_file ? read_text_file(options.text_file) : NULL;
+  if (!choose_lexicon(&lexicon) || (options.text_file && !file)) {
+    free(file);
+    return TOOL_FAILURE;
+  }
+  int code = TOOL_FAILURE;
+  struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
+  job.vocabulary.skip_unknown = options.skip_unknown;
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (align_vocabulary_open(&job.vocabulary, context, model, lexicon)) {
+    job.model = model;
+    code = align_all(context, &job, paths, count);
+  }
+  align_vocabulary_close(&job.vocabulary);
+  linnet_model_destroy(model);
+  free(file);
+  return code;
+}
+
+/* One text for one file; a data folder has texts of its own. */
+static bool check_texts(const char **paths, size_t count) {
+  int texts = !!options.text + !!options.text_file + !!options.phones;
+  bool folder = count == 0;
+  if (strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0) {
+    tool_usage("--unit %s: must be phone or word", options.unit);
+    return false;
+  }
+  if (paths && (folder ? texts > 0 : texts != 1 || count > 1)) {
+    tool_usage(folder ? "a data folder has its own texts: --text, --text-file and --phones are for a file"
+                      : "one file, and one of --text, --text-file, --phones; many files are aligned as a data folder");
+    return false;
+  }
+  return paths != NULL;
+}
+
+int tool_align(int argc, const char **argv) {
+  options.unit = "word";
+  const struct poptOption table[] = {
+      {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are said", "WORDS"},
+      {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0, "the same in a file", "FILE"},
+      {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "the phones that are said", "PHONES"},
+      {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
+       "pronunciations as of CMUdict or Kaldi (default: $LINNET_LEXICON; without one a data folder's phones are used)",
+       "FILE"},
+      {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what is written: word (default, where there are words), phone",
+       "UNIT"},
+      {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0, "leave out words that are not in the lexicon", NULL},
+      {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
+       "the audio may leave words out, repeat some, or hold more than the text; tell where", NULL},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] --text WORDS FILE, or --data DIR   ('-' is standard input)", NULL, NULL);
+  size_t count = 0;
+  const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
+  bool good = check_texts(paths, count);
+  struct linnet_context *context = good ? tool_context() : NULL;
+  char *model = context ? tool_find_model(options.model) : NULL;
+  int code = model ? run(context, model, paths, count) : good ? TOOL_FAILURE : TOOL_USAGE;
+  free(model);
+  linnet_context_destroy(context);
+  poptFreeContext(parsed);
+  return code;
+}

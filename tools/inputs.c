@@ -1,0 +1,155 @@
+#include "inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 16 }; /* samples read at once */
+
+static struct {
+  char *data, *raw_format;
+  int channel, raw_channels;
+  double raw_rate;
+} options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000};
+
+struct poptOption inputs_options[] = {
+    {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder", "DIR"},
+    {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
+    {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
+     "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
+    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (default 16000)", "HZ"},
+    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (default 1)", "N"},
+    POPT_TABLEEND};
+
+const char **inputs_arguments(poptContext parsed, size_t *count) {
+  return tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, count);
+}
+
+static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {
+  linnet_audio_settings_default(audio);
+  audio->sample_rate = sample_rate;
+  audio->channel = options.channel;
+  audio->raw_rate = options.raw_rate;
+  audio->raw_channels = options.raw_channels;
+  audio->raw_format = linnet_sample_format_find(options.raw_format);
+  if (!options.raw_format || audio->raw_format != LINNET_SAMPLE_NONE)
+    return true;
+  tool_fail("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
+  return false;
+}
+
+/* "folder/name.wav" is "name"; standard input is "stdin". */
+static char *id_of(const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  const char *dot = strrchr(name, '.');
+  if (strcmp(path, "-") == 0)
+    name = "stdin";
+  return strndup(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+static bool name_files(struct inputs *inputs) {
+  inputs->ids = calloc(inputs->count, sizeof *inputs->ids);
+  for (size_t i = 0; inputs->ids && i < inputs->count; i++)
+    if (!(inputs->ids[i] = id_of(inputs->paths[i])))
+      return false;
+  return inputs->ids != NULL;
+}
+
+bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,
+                 const char **paths, size_t count, int *code) {
+  *inputs = (struct inputs){.paths = options.data ? NULL : paths, .count = count};
+  *code = TOOL_USAGE;
+  if (!read_audio_options(&inputs->audio, linnet_model_features(model)->fbank.sample_rate))
+    return false;
+  *code = TOOL_FAILURE;
+  if (!options.data) {
+    if (name_files(inputs))
+      return true;
+    tool_fail("out of memory for %zu files", count);
+  } else if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
+    tool_fail_context(context);
+  } else {
+    inputs->count = linnet_data_folder_count(inputs->folder);
+    return true;
+  }
+  inputs_close(inputs);
+  return false;
+}
+
+void inputs_close(struct inputs *inputs) {
+  for (size_t i = 0; inputs->ids && i < inputs->count; i++)
+    free(inputs->ids[i]);
+  free(inputs->ids);
+  linnet_data_folder_destroy(inputs->folder);
+  *inputs = (struct inputs){.paths = NULL};
+}
+
+const char *inputs_name(const struct inputs *inputs, size_t item) {
+  return inputs->folder ? linnet_data_folder_id(inputs->folder, item) : inputs->paths[item];
+}
+
+const char *inputs_id(const struct inputs *inputs, size_t item) {
+  return inputs->folder ? linnet_data_folder_id(inputs->folder, item) : inputs->ids[item];
+}
+
+/* --- audio to a stream -------------------------------------------------------------------------------------------- */
+
+static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream *stream, float *samples) {
+  for (;;) {
+    size_t count = 0;
+    enum linnet_status status = linnet_audio_read(audio, samples, CHUNK, &count);
+    if (count > 0 && (status == LINNET_OK || status == LINNET_END)) {
+      enum linnet_status accepted = linnet_stream_accept(stream, samples, count);
+      if (accepted != LINNET_OK)
+        return accepted;
+    }
+    if (status != LINNET_OK)
+      return status == LINNET_END ? LINNET_OK : status;
+  }
+}
+
+static enum linnet_status feed_file(struct linnet_context *context, const struct inputs *inputs, const char *path,
+                                    struct linnet_stream *stream) {
+  struct linnet_audio *audio = NULL;
+  float *samples = malloc(CHUNK * sizeof *samples);
+  enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
+  if (status == LINNET_OK)
+    status = linnet_audio_open(context, path, &inputs->audio, &audio);
+  if (status == LINNET_OK)
+    status = feed(audio, stream, samples);
+  linnet_audio_destroy(audio);
+  free(samples);
+  return status;
+}
+
+static enum linnet_status feed_utterance(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
+                                         struct linnet_stream *stream) {
+  float *samples = NULL;
+  size_t count = 0;
+  enum linnet_status status =
+      linnet_data_folder_audio(inputs->folder, context, utterance, &inputs->audio, &samples, &count);
+  if (status == LINNET_OK)
+    status = linnet_stream_accept(stream, samples, count);
+  linnet_audio_release(context, samples);
+  return status;
+}
+
+enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
+                                    struct linnet_stream *stream) {
+  enum linnet_status status = inputs->folder ? feed_utterance(context, inputs, item, stream)
+                                             : feed_file(context, inputs, inputs->paths[item], stream);
+  return status == LINNET_OK ? linnet_stream_finish(stream) : status;
+}
+
+static const char *speaker_of(const struct linnet_data_folder *folder, size_t utterance) {
+  return linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, utterance));
+}
+
+void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_stream *stream,
+                     struct linnet_output *output) {
+  *output = (struct linnet_output){.seconds = linnet_stream_seconds(stream),
+                                   .channel = options.channel >= 0 ? options.channel + 1 : 1};
+  output->id = inputs_id(inputs, item);
+  output->file = inputs->folder ? NULL : inputs->paths[item];
+  output->speaker = inputs->folder ? speaker_of(inputs->folder, item) : NULL;
+  output->bare = !inputs->folder && inputs->count == 1;
+}

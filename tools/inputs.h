@@ -1,0 +1,46 @@
+/* What the commands that recognise read: audio files, or the utterances of a Kaldi data folder. */
+#ifndef LINNET_TOOL_INPUTS_H
+#define LINNET_TOOL_INPUTS_H
+
+#include <stdbool.h>
+
+#include <linnet/kaldi.h>
+#include <linnet/linnet.h>
+
+#include "tool.h"
+
+/* --data, --channel, --raw, --raw-rate, --raw-channels; include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0,
+ * "Input:", NULL}. */
+extern struct poptOption inputs_options[];
+
+struct inputs {
+  const char **paths;                /* (count), the command line's, or NULL: */
+  struct linnet_data_folder *folder; /* its utterances */
+  size_t count;
+  char **ids; /* (count) for files: the name without folder and extension */
+  struct linnet_audio_settings audio;
+};
+
+/* The positional arguments that are files: at least one, none with --data. NULL after printing what is wrong. */
+const char **inputs_arguments(poptContext parsed, size_t *count);
+
+/* Opens what the options say, at the sample rate of the model; false after printing why not, with the exit code. */
+bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,
+                 const char **paths, size_t count, int *code);
+void inputs_close(struct inputs *inputs);
+
+/* The utterance's id, or the path. */
+const char *inputs_name(const struct inputs *inputs, size_t item);
+
+/* The utterance's id, or the name of the file without folder and extension. */
+const char *inputs_id(const struct inputs *inputs, size_t item);
+
+/* Gives the audio of one input to a stream and finishes it. */
+enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
+                                    struct linnet_stream *stream);
+
+/* Fills in all but the spans. */
+void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_stream *stream,
+                     struct linnet_output *output);
+
+#endif
