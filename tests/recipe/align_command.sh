@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# `linnet align` with the model that ships, on speech that flite makes: all formats, files and data folders, texts with
+# words too many and too few, what is refused. sclite scores the CTM (left out where it is not installed).
+#
+#   align_command.sh LINNET
+set -euo pipefail
+export LC_ALL=C
+
+if [[ $# -ne 1 || $1 == --help ]]; then
+  sed -n '2,5s/^# \{0,1\}//p' "$0"
+  exit 2
+fi
+linnet=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset LINNET_MODEL LINNET_LEXICON
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# check WANTED_STATUS WANTED_TEXT COMMAND...: the text must be in what the command prints on either stream.
+check() {
+  local wanted=$1 text=$2 status=0
+  shift 2
+  "$@" > out 2>&1 < /dev/null || status=$?
+  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
+    fail "$*: status $status, expected $wanted and '$text' in:"
+    cat out
+  fi
+}
+
+# --- the command line; no speech needed ---------------------------------------------------------------------------
+
+check 0 'Usage: linnet align' "$linnet" align --help
+check 2 'an argument is missing' "$linnet" align --text a
+check 2 'one of --text, --text-file, --phones' "$linnet" align no-such-file.wav
+check 2 'one of --text, --text-file, --phones' "$linnet" align --text a --phones AH no-such-file.wav
+check 2 'aligned as a data folder' "$linnet" align --text a one.wav two.wav
+check 2 'has its own texts' "$linnet" align --text a --data .
+check 2 'must be phone or word' "$linnet" align --unit letter --text a one.wav
+check 1 'name a lexicon with --lexicon' "$linnet" align --text a no-such-file.wav
+check 1 'cannot read the text' "$linnet" align --text-file no-such-file no-such-file.wav
+check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
+check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
+check 2 '--format docx: not one of' "$linnet" align --phones 'AH' --format docx no-such-file.wav
+
+# --- speech ---------------------------------------------------------------------------------------------------------
+
+command -v flite > /dev/null || {
+  echo "SKIPPED: flite is not installed; $failures failures in the command line"
+  [[ $failures -eq 0 ]] && exit 77
+  exit 1
+}
+cat > lexicon << 'END_OF_LEXICON'
+THE DH AH0
+THE(2) DH IY0
+SUN S AH1 N
+IS IH1 Z
+SHINING SH AY1 N IH0 NG
+OVER OW1 V ER0
+WATER W AO1 T ER0
+MOUNTAIN M AW1 N T AH0 N
+BRIGHT B R AY1 T
+BIRDS B ER1 D Z
+SING S IH1 NG
+IN IH0 N
+TREES T R IY1 Z
+END_OF_LEXICON
+sun='The sun is shining over the water.'
+birds='Bright birds sing in the trees.'
+flite -voice slt -t "$sun" -o sun.wav
+flite -voice slt -t "$birds" -o birds.wav
+flite -voice slt -t "$sun $birds $sun" -o long.wav
+align=("$linnet" align --lexicon lexicon)
+
+# Words in the order of the text, times in order and within the audio, most of it covered.
+"${align[@]}" --text "$sun" --format ctm sun.wav > sun.ctm
+[[ $(awk '{print $5}' sun.ctm | paste -sd ' ') == "$sun" ]] || fail "other words: $(cat sun.ctm)"
+awk '$3 < last || $4 <= 0 || $6 < 0 || $6 > 1 {bad = 1} {last = $3 + $4; sum += $4}
+  END {exit bad || last > 1.95 || sum < 0.8}' sun.ctm || fail "times: $(cat sun.ctm)"
+
+# Every way to give the same text gives the same result.
+echo "$sun" > text.txt
+phones='DH AH0 S AH1 N IH1 Z SH AY1 N IH0 NG OW1 V ER0 DH AH0 W AO1 T ER0'
+"${align[@]}" --text-file text.txt --format ctm --output file.ctm sun.wav
+cmp sun.ctm file.ctm || fail 'a text from a file gives another result'
+LINNET_LEXICON=lexicon "$linnet" align --text-file - --format ctm sun.wav < text.txt | cmp - sun.ctm ||
+  fail 'a text from standard input gives another result'
+"${align[@]}" --text "$sun" --unit phone --format ctm sun.wav > words-phones.ctm
+"$linnet" align --phones "$phones" --format ctm sun.wav | cmp - words-phones.ctm || fail 'phones give another result'
+
+check 0 'intervals: size = ' "${align[@]}" --text "$sun" --format textgrid sun.wav
+check 0 '00:00:00.180 --> ' "${align[@]}" --text "$sun" --format vtt sun.wav
+check 0 '"gop":' "${align[@]}" --text "$sun" --format json sun.wav
+check 0 '"symbol":"DH"' "$linnet" transcribe --format json sun.wav
+check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
+
+# --- what does not fit ------------------------------------------------------------------------------------------------
+
+check 1 "2 words are not in lexicon: 'moon', 'stars'" "${align[@]}" --text 'the moon is over the stars' sun.wav
+check 0 "left out, not in lexicon: 'moon'" "${align[@]}" --skip-unknown --text "the moon sun is shining" sun.wav
+check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
+check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
+check 0 "leaves out words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
+check 0 'not in the text' "${align[@]}" --jumps --text "$sun $sun" long.wav
+check 0 "the audio repeats words 1 to 13, 'The' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" long.wav
+
+# --- data folders -----------------------------------------------------------------------------------------------------
+
+mkdir data
+printf 'u1 %s\nu2 %s\n' "$PWD/sun.wav" "$PWD/birds.wav" > data/wav.scp
+printf 'u1 %s\nu2 %s\n' "$sun" "$birds" > data/text
+printf 'u1 s1\nu2 s2\n' > data/utt2spk
+check 2 'name a folder for 2 of them with --output' "${align[@]}" --data data --format textgrid
+"${align[@]}" --data data --format textgrid --output grids 2> /dev/null
+[[ $(echo grids/*) == 'grids/u1.TextGrid grids/u2.TextGrid' ]] || fail "other files: $(echo grids/*)"
+"${align[@]}" --data data --format ctm --threads 1 2> /dev/null > one.ctm
+"${align[@]}" --data data --format ctm --threads 4 2> /dev/null > four.ctm
+cmp one.ctm four.ctm || fail 'the result depends on the number of threads'
+sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gives another result'
+printf 'u1 %s\n' "$phones" > data/phones
+check 1 "u2: no text: it is not in the data folder's file 'phones'" "$linnet" align --data data
+
+# sclite reads the CTM against the STM of the same text: no errors.
+sclite=()
+command -v sclite > /dev/null && sclite=(sclite)
+command -v sctk > /dev/null && sclite=(sctk sclite)
+if [[ ${#sclite[@]} -gt 0 ]]; then
+  "${align[@]}" --data data --format stm 2> /dev/null > ref.stm
+  "${sclite[@]}" -r ref.stm stm -h one.ctm ctm -o rsum stdout > sclite.out
+  grep -qE '\| Sum +\| +2 +13 \| +13 +0 +0 +0 +0 +0 \|' sclite.out || fail "sclite: $(cat sclite.out)"
+else
+  echo 'sclite is not installed: the CTM was not scored'
+fi
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
