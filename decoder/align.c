@@ -35,7 +35,7 @@ struct maker {
 
 void linnet_align_settings_default(struct linnet_align_settings *settings) {
   *settings = (struct linnet_align_settings){
-      .size = sizeof *settings, .band = 0, .jumps = 0, .jump_cost = 20, .frame_cost = 1, .doubt = -5};
+      .size = sizeof *settings, .band = 0, .jumps = 0, .jump_cost = 60, .frame_cost = 2, .doubt = -4};
 }
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
   int jumps, skip_unknown;
+  float jump_cost, frame_cost;
 } options;
 
 struct job {
@@ -77,6 +78,8 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   struct linnet_align_settings settings;
   linnet_align_settings_default(&settings);
   settings.jumps = options.jumps;
+  settings.jump_cost = options.jump_cost;
+  settings.frame_cost = options.frame_cost;
   if (!read_text(item, index))
     return false;
   if (compute_posteriors(item, context, index) != LINNET_OK) {
@@ -289,7 +292,11 @@ static bool check_texts(const char **paths, size_t count) {
 }
 
 int tool_align(int argc, const char **argv) {
+  struct linnet_align_settings defaults;
+  linnet_align_settings_default(&defaults);
   options.unit = "word";
+  options.jump_cost = defaults.jump_cost;
+  options.frame_cost = defaults.frame_cost;
   const struct poptOption table[] = {
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are said", "WORDS"},
       {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0, "the same in a file", "FILE"},
@@ -302,6 +309,9 @@ int tool_align(int argc, const char **argv) {
       {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0, "leave out words that are not in the lexicon", NULL},
       {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
        "the audio may leave words out, repeat some, or hold more than the text; tell where", NULL},
+      {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0, "of leaving the text and entering it (default 60)", "X"},
+      {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0, "of a frame of sound outside the text (default 2)",
+       "X"},
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
