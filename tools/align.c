@@ -15,6 +15,7 @@ static struct {
 
 struct job {
   const struct linnet_model *model;
+  struct linnet_calibration calibration;
   const char *text; /* of the only file, NULL: that of the data folder's utterance */
   struct align_vocabulary vocabulary;
   struct inputs inputs;
@@ -141,7 +142,7 @@ static struct linnet_span *phone_spans(const struct item *item, size_t *count) {
   struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
   for (size_t i = 0; spans && i < *count; i++) {
     spans[i] = span_of(item, linnet_model_symbol(item->job->model, phones[i].symbol), phones[i].start, phones[i].end);
-    spans[i].confidence = phones[i].confidence;
+    spans[i].confidence = linnet_calibrate(&item->job->calibration, phones[i].confidence);
     spans[i].gop = phones[i].gop;
   }
   return spans;
@@ -152,7 +153,7 @@ static struct linnet_span *word_spans(const struct item *item, size_t *count) {
   struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
   for (size_t i = 0; spans && i < *count; i++) {
     spans[i] = span_of(item, item->text.tokens[words[i].word], words[i].start, words[i].end);
-    spans[i].confidence = words[i].confidence;
+    spans[i].confidence = linnet_calibrate(&item->job->calibration, words[i].confidence);
     spans[i].gop = words[i].gop;
   }
   return spans;
@@ -263,7 +264,9 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   int code = TOOL_FAILURE;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   job.vocabulary.skip_unknown = options.skip_unknown;
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
+      linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
+                               &job.calibration) != LINNET_OK) {
     tool_fail_context(context);
   } else if (align_vocabulary_open(&job.vocabulary, context, model, lexicon)) {
     job.model = model;

@@ -8,16 +8,23 @@ static bool reserve(struct hypotheses *hypotheses, size_t count, size_t spans) {
   return hypotheses->spans && hypotheses->alternatives;
 }
 
+static struct linnet_span span_of(const struct segment_rule *rule, const struct linnet_segment *segment) {
+  struct linnet_span span = {.text = rule->name(rule->user, segment->symbol),
+                             .start = (double)segment->start * rule->frame_seconds,
+                             .end = (double)segment->end * rule->frame_seconds,
+                             .confidence = segment->confidence};
+  if (rule->calibration)
+    span.confidence = linnet_calibrate(rule->calibration, span.confidence);
+  return span;
+}
+
 /* The next hypothesis behind those that are there, at `spans`; returns the end of its spans. */
 static struct linnet_span *append(struct hypotheses *hypotheses, const struct segment_rule *rule,
                                   const struct linnet_hypothesis *h, struct linnet_span *spans) {
   hypotheses->alternatives[hypotheses->count++] = (struct linnet_alternative){
       .score = h->score, .acoustic = h->acoustic, .language = h->language, .phones = spans, .phone_count = h->count};
   for (size_t i = 0; i < h->count; i++)
-    spans[i] = (struct linnet_span){.text = rule->name(rule->user, h->segments[i].symbol),
-                                    .start = (double)h->segments[i].start * rule->frame_seconds,
-                                    .end = (double)h->segments[i].end * rule->frame_seconds,
-                                    .confidence = h->segments[i].confidence};
+    spans[i] = span_of(rule, &h->segments[i]);
   return spans + h->count;
 }
 

@@ -14,6 +14,7 @@ struct segment_rule {
   symbol_name_fn name;
   const void *user;
   double frame_seconds;
+  const struct linnet_calibration *calibration; /* of confidences; NULL: they stay as they are */
 };
 
 struct hypotheses {

@@ -19,6 +19,7 @@ static const struct subcommand {
     {"train", tool_train, "train a model"},
     {"average", tool_average, "average the weights of several models"},
     {"ngram", tool_ngram, "estimate, convert and measure n-gram language models"},
+    {"calibrate", tool_calibrate, "make a model's confidences the probability of being right"},
     {"score", tool_score, "error rates of hypotheses against references"},
 };
 

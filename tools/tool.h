@@ -19,6 +19,7 @@ typedef int (*tool_fn)(int argc, const char **argv);
 
 int tool_align(int argc, const char **argv);
 int tool_average(int argc, const char **argv);
+int tool_calibrate(int argc, const char **argv);
 int tool_decode(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
 int tool_info(int argc, const char **argv);

@@ -11,6 +11,7 @@ static char *model_option;
 
 struct job {
   const struct linnet_model *model;
+  struct linnet_calibration calibration;
   struct linnet_beam_settings settings; /* of the beam search, if there is one */
   struct inputs inputs;
   struct results results;
@@ -28,8 +29,10 @@ static const char *symbol_name(const void *user, int symbol) {
 }
 
 static bool collect(const struct item *item, struct hypotheses *hypotheses) {
-  const struct segment_rule rule = {
-      .name = symbol_name, .user = item->job->model, .frame_seconds = linnet_stream_frame_seconds(item->stream)};
+  const struct segment_rule rule = {.name = symbol_name,
+                                    .user = item->job->model,
+                                    .frame_seconds = linnet_stream_frame_seconds(item->stream),
+                                    .calibration = &item->job->calibration};
   size_t count;
   const struct linnet_segment *segments = linnet_stream_segments(item->stream, &count);
   return item->beam ? hypotheses_of_beam(hypotheses, &rule, item->beam, beam_options_count())
@@ -103,7 +106,9 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   struct job job = {.model = NULL};
   int code = TOOL_FAILURE;
   beam_options_settings(&job.settings);
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
+      linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
+                               &job.calibration) != LINNET_OK) {
     tool_fail_context(context);
   } else {
     job.model = model;

@@ -6,6 +6,7 @@
 #include <linnet/align.h>
 #include <linnet/audio.h>
 #include <linnet/beam.h>
+#include <linnet/calibration.h>
 #include <linnet/context.h>
 #include <linnet/decoder.h>
 #include <linnet/encoder.h>

@@ -146,6 +146,10 @@ LINNET_API void linnet_trainer_destroy(struct linnet_trainer *trainer);
 LINNET_API enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths,
                                                    size_t count, int half, const char *output);
 
+/* Writes a model with a metadata entry added or replaced. `half` stores float16. */
+LINNET_API enum linnet_status linnet_model_annotate(struct linnet_context *context, const char *path, const char *key,
+                                                    const char *value, int half, const char *output);
+
 #ifdef __cplusplus
 }
 #endif
