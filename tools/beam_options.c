@@ -1,11 +1,15 @@
 #include "beam_options.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#define NOT_GIVEN (-(double)INFINITY)
 
 static struct {
   int beam, nbest, top_symbols;
-  double symbol_threshold, score_threshold, insertion_bonus;
-} options = {.beam = -1, .nbest = 1, .symbol_threshold = INFINITY, .score_threshold = INFINITY};
+  double symbol_threshold, score_threshold, insertion_bonus, lm_weight;
+  char *lm;
+} options = {.beam = -1, .nbest = 1, .symbol_threshold = INFINITY, .score_threshold = INFINITY, .lm_weight = NOT_GIVEN};
 
 struct poptOption beam_options_table[] = {
     {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "prefixes kept (50)", "N"},
@@ -17,9 +21,29 @@ struct poptOption beam_options_table[] = {
     {"score-threshold", 0, POPT_ARG_DOUBLE, &options.score_threshold, 0,
      "prefixes so far below the best are dropped (inf)", "X"},
     {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0, "added to the score for each symbol (0)", "X"},
+    {"lm", 0, POPT_ARG_STRING, &options.lm, 0,
+     "n-gram model over the symbols, as of 'linnet ngram': ARPA, ARPA.gz, binary (none)", "FILE"},
+    {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0, "its logarithms are multiplied by this (1)", "X"},
     POPT_TABLEEND};
 
-bool beam_options_check(void) {
+static bool check_model(bool optional) {
+  bool given = options.lm_weight != NOT_GIVEN;
+  if (given && !options.lm) {
+    tool_usage("--lm-weight %g: of which language model? Name it with --lm FILE", options.lm_weight);
+    return false;
+  }
+  if (given && !(options.lm_weight >= 0 && options.lm_weight <= 100)) {
+    tool_usage("--lm-weight %g: must be 0 to 100", options.lm_weight);
+    return false;
+  }
+  if (options.lm && optional && !beam_options_given()) {
+    tool_usage("--lm %s: greedy decoding takes no language model: add --beam N, such as --beam 50", options.lm);
+    return false;
+  }
+  return true;
+}
+
+bool beam_options_check(bool optional) {
   if (options.beam != -1 && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
     tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX);
     return false;
@@ -40,7 +64,7 @@ bool beam_options_check(void) {
     tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
     return false;
   }
-  return true;
+  return check_model(optional);
 }
 
 bool beam_options_given(void) {
@@ -52,7 +76,7 @@ bool beam_options_nbest(void) {
 }
 
 /* As many prefixes as hypotheses are wanted, at least. */
-void beam_options_settings(struct linnet_beam_settings *settings) {
+static void read_settings(struct linnet_beam_settings *settings) {
   linnet_beam_settings_default(settings);
   if (options.beam != -1)
     settings->beam = (size_t)options.beam;
@@ -62,8 +86,64 @@ void beam_options_settings(struct linnet_beam_settings *settings) {
   settings->symbol_threshold = (float)options.symbol_threshold;
   settings->score_threshold = (float)options.score_threshold;
   settings->insertion_bonus = (float)options.insertion_bonus;
+  if (options.lm_weight != NOT_GIVEN)
+    settings->model_weight = (float)options.lm_weight;
 }
 
 size_t beam_options_count(void) {
   return (size_t)options.nbest;
+}
+
+/* --- the language model ------------------------------------------------------------------------------------------- */
+
+/* Of symbols that the model does not have: false after saying so if it has none, else a warning. */
+static bool judge_missing(const struct linnet_ngram *ngram, const char *const *names, size_t count, size_t missing) {
+  size_t first = 1;
+  if (missing == 0)
+    return true;
+  if (missing == count - 1) {
+    tool_fail("--lm %s: its words are not the symbols, such as '%s': estimate it over sequences of symbols with "
+              "'linnet ngram'",
+              options.lm, names[1]);
+    return false;
+  }
+  while (first + 1 < count && linnet_ngram_find(ngram, names[first]) != LINNET_NGRAM_NO_WORD)
+    first++;
+  tool_warn("--lm %s: lacks %zu of %zu symbols, such as '%s': %s", options.lm, missing, count - 1, names[first],
+            linnet_ngram_find(ngram, "<unk>") == LINNET_NGRAM_NO_WORD ? "they cannot be recognised"
+                                                                      : "they count as <unk>");
+  return true;
+}
+
+static bool bind(struct beam_setup *setup, struct linnet_context *context, const char *const *names, size_t count) {
+  size_t missing = 0;
+  if (linnet_ngram_load(context, options.lm, &setup->ngram) != LINNET_OK ||
+      linnet_ngram_bind(setup->ngram, names, count, &missing, &setup->binding) != LINNET_OK) {
+    tool_fail("--lm: %s; 'linnet ngram' makes models of text", linnet_context_error(context));
+    return false;
+  }
+  setup->model = linnet_ngram_language_model(setup->binding);
+  setup->settings.model = &setup->model;
+  return judge_missing(setup->ngram, names, count, missing);
+}
+
+bool beam_setup_open(struct beam_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
+                     int count) {
+  *setup = (struct beam_setup){.ngram = NULL};
+  read_settings(&setup->settings);
+  if (!options.lm)
+    return true;
+  const char **names = calloc((size_t)count, sizeof *names);
+  for (int i = 0; names && i < count; i++)
+    names[i] = name(user, i);
+  if (!names)
+    tool_fail("out of memory for the names of %d symbols", count);
+  bool good = names && bind(setup, context, names, (size_t)count);
+  free(names);
+  return good;
+}
+
+void beam_setup_close(struct beam_setup *setup) {
+  linnet_ngram_binding_destroy(setup->binding);
+  linnet_ngram_destroy(setup->ngram);
 }

@@ -137,25 +137,27 @@ static bool read_options(struct decoding *d) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }
-  return beam_options_check();
+  return beam_options_check(false);
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
   struct decoding d = {.context = context};
   struct linnet_symbols *symbols = NULL;
-  struct linnet_beam_settings settings;
+  struct beam_setup search = {.ngram = NULL};
   int code = TOOL_FAILURE;
   if (!read_options(&d))
     return TOOL_USAGE;
-  beam_options_settings(&settings);
-  if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK ||
-      linnet_beam_create(context, linnet_symbols_count(symbols), &settings, &d.beam) != LINNET_OK) {
-    code = tool_fail_context(context);
-  } else {
+  if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (beam_setup_open(&search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
     d.symbols = symbols;
-    code = decode_all(&d, inputs, count);
+    if (linnet_beam_create(context, linnet_symbols_count(symbols), &search.settings, &d.beam) == LINNET_OK)
+      code = decode_all(&d, inputs, count);
+    else
+      tool_fail_context(context);
   }
   linnet_beam_destroy(d.beam);
+  beam_setup_close(&search);
   linnet_symbols_destroy(symbols);
   return code;
 }

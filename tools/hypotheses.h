@@ -6,12 +6,11 @@
 
 #include <linnet/linnet.h>
 
-/* The name of a symbol. */
-typedef const char *(*symbol_name_fn)(const void *user, int symbol);
+#include "tool.h"
 
 /* How segments become spans. */
 struct segment_rule {
-  symbol_name_fn name;
+  tool_symbol_fn name;
   const void *user;
   double frame_seconds;
   const struct linnet_calibration *calibration; /* of confidences; NULL: they stay as they are */

@@ -14,6 +14,9 @@
 /* Exit codes of the command. */
 enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 
+/* The name of a symbol, of a model or of a table; NULL out of range. */
+typedef const char *(*tool_symbol_fn)(const void *user, int symbol);
+
 /* One subcommand: argv[0] is "linnet NAME". Returns the exit code. */
 typedef int (*tool_fn)(int argc, const char **argv);
 

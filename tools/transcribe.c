@@ -12,7 +12,7 @@ static char *model_option;
 struct job {
   const struct linnet_model *model;
   struct linnet_calibration calibration;
-  struct linnet_beam_settings settings; /* of the beam search, if there is one */
+  struct beam_setup search; /* if there is one */
   struct inputs inputs;
   struct results results;
 };
@@ -63,7 +63,7 @@ static enum linnet_status recognise(struct item *item, struct linnet_context *co
   const struct job *job = item->job;
   enum linnet_status status = linnet_stream_create(context, job->model, &item->stream);
   if (status == LINNET_OK && beam_options_given())
-    status = linnet_beam_create(context, linnet_model_num_symbols(job->model), &job->settings, &item->beam);
+    status = linnet_beam_create(context, linnet_model_num_symbols(job->model), &job->search.settings, &item->beam);
   if (item->beam)
     linnet_stream_set_sink(item->stream, search_frames, item->beam);
   if (status == LINNET_OK)
@@ -98,22 +98,22 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
 }
 
 static bool check_options(void) {
-  return beam_options_check() && (!beam_options_nbest() || results_take_alternatives());
+  return beam_options_check(true) && (!beam_options_nbest() || results_take_alternatives());
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
   struct linnet_model *model = NULL;
   struct job job = {.model = NULL};
   int code = TOOL_FAILURE;
-  beam_options_settings(&job.settings);
   if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
       linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
                                &job.calibration) != LINNET_OK) {
     tool_fail_context(context);
-  } else {
+  } else if (beam_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
     job.model = model;
     code = transcribe_all(context, &job, paths, count);
   }
+  beam_setup_close(&job.search);
   linnet_model_destroy(model);
   return code;
 }

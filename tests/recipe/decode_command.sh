@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# `linnet posteriors`, `linnet decode` and `linnet transcribe --beam`: what they write, and that they agree.
+# `linnet posteriors`, `linnet decode` and `linnet transcribe --beam`, with and without a language model: what they
+# write, and that they agree.
 #
 #   decode_command.sh LINNET
 set -euo pipefail
 export LC_ALL=C
 
 if [[ $# -ne 1 || $1 == --help ]]; then
-  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  sed -n '2,5s/^# \{0,1\}//p' "$0"
   exit 2
 fi
 linnet=$(realpath "$1")
@@ -88,6 +89,40 @@ check 1 'nowhere' decode --symbols symbols scp:nowhere
 check 1 'nowhere' decode --symbols nowhere post.txt
 check 2 '--beam -7' transcribe --beam -7 post.txt
 
+# --- a language model that has seen A A, but never A B
+for _ in {1..20}; do echo 'A A'; done > lines
+echo B >> lines
+"$linnet" ngram --order 3 --discount-fallback --text lines --arpa lm.arpa --binary lm.bin 2> /dev/null
+gzip -k lm.arpa
+for lm in lm.arpa lm.arpa.gz lm.bin; do
+  "$linnet" decode --symbols symbols --lm "$lm" post.txt > hyp 2> /dev/null || true
+  printf 'u1 A A\nu2 \n' > expected
+  same "--lm $lm" expected hyp
+done
+"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 0.01 post.txt > hyp 2> /dev/null
+printf 'u1 A B\nu2 \n' > expected
+same 'a language model of little weight' expected hyp
+# The score that is told is what `linnet ngram` says of the sentence, and counts as often as --lm-weight says.
+echo 'A A' > line
+"$linnet" ngram --model lm.bin --perplexity line > perplexity
+"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json post.txt 2> /dev/null | head -n 1 |
+  sed 's/.*"score":\([^,]*\),"acoustic":\([^,]*\),"language":\([^,]*\),.*/\1 \2 \3/' > scores
+awk 'NR == FNR {if ($1 == "log10") log10 = $3; next}
+  {a = $3 - log10 * log(10); b = $1 - $2 - 2.5 * $3; exit !(log10 < 0 && a * a < 1e-7 && b * b < 1e-7)}' \
+  perplexity scores || fail "scores: $(cat perplexity scores)"
+
+sed 's/A/C/g; s/B/D/' lines > others
+"$linnet" ngram --order 3 --discount-fallback --text others --arpa others.arpa 2> /dev/null
+check 1 "others.arpa: its words are not the symbols, such as 'A'" decode --symbols symbols --lm others.arpa post.txt
+sed 's/B/D/' lines > some
+"$linnet" ngram --order 3 --discount-fallback --text some --arpa some.arpa 2> /dev/null
+check 0 "some.arpa: lacks 1 of 2 symbols, such as 'B'" decode --symbols symbols --lm some.arpa post.txt
+check 1 "nowhere: No such file or directory; 'linnet ngram' makes" decode --symbols symbols --lm nowhere post.txt
+check 1 'post.txt:6: ' decode --symbols symbols --lm post.txt post.txt
+check 2 'Name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
+check 2 '--lm-weight -2: must be' decode --symbols symbols --lm lm.bin --lm-weight -2 post.txt
+check 2 'add --beam N' transcribe --lm lm.bin post.txt
+
 # --- a model over audio: the two ways to its posteriors agree
 mkdir data
 make_wav data/a.wav 1 40000
@@ -101,6 +136,15 @@ grep -ao '"symbols":"[^]]*' header | grep -o '\\"[^,]*\\"' | tr -d '\\"' > symbo
 "$linnet" transcribe --model "$model" --data data --beam 50 > hyp.transcribe 2> /dev/null
 same 'script file' hyp hyp.scp
 same 'transcribe' hyp hyp.transcribe
+# A language model over phones, of the symbols' names in a row: it changes the result, the same on both ways.
+tail -n +2 symbols | paste -sd ' ' > lines
+"$linnet" ngram --order 2 --discount-fallback --text lines --arpa phones.arpa 2> /dev/null
+"$linnet" decode --symbols symbols --lm phones.arpa --lm-weight 0.8 --insertion-bonus 2 ark:post.ark > hyp.lm \
+  2> /dev/null
+"$linnet" transcribe --model "$model" --data data --beam 50 --lm phones.arpa --lm-weight 0.8 --insertion-bonus 2 \
+  > hyp.transcribe 2> /dev/null
+same 'transcribe with a language model' hyp.lm hyp.transcribe
+cmp -s hyp hyp.lm && fail 'a language model over phones changes nothing'
 "$linnet" posteriors --model "$model" --data data --priors priors --text --out scaled.txt 2> /dev/null
 "$linnet" posteriors --model "$model" --data data --text --out plain.txt 2> /dev/null
 # Each row changes by the logarithms of the priors.
