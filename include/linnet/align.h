@@ -50,13 +50,14 @@ struct linnet_align_settings {
   /* Let the text and the audio differ: the path may leave the text between two words, pass any number of frames as
    * unknown sound, and enter it again before any word within the band, later (words were left out) or earlier (words
    * were repeated). Leaving and entering cost `jump_cost` / 2 each; a frame outside costs the best of the blank and,
-   * with `frame_cost` on top, any other symbol. Natural logarithms. Default: off, 60, 2: by
-   * these, 20 minutes of ljspeech with a sentence too many and one missing gave both and one more jump. */
+   * with `frame_cost` on top, any other symbol. Natural logarithms. Default: off, 60, 2: by these, 20 minutes of
+   * ljspeech with a sentence too many and one missing gave both and one more jump (chosen on ljspeech; not held out).
+   */
   int jumps;
   float jump_cost, frame_cost;
 
-  /* A word is doubtful if the mean GOP of its phones is below this; default -4, by which 1.6 % of the words
-   * of right texts and 83 % of wrong ones are doubtful (ljspeech, the model that ships). */
+  /* A word is doubtful if the mean GOP of its phones is below this; default -4, by which 1.6 % of the words of right
+   * texts and 83 % of wrong ones are doubtful (the model that ships; chosen on ljspeech; not held out). */
   float doubt;
 };
 

@@ -93,9 +93,8 @@ check 2 '--beam -7' transcribe --beam -7 post.txt
 for _ in {1..20}; do echo 'A A'; done > lines
 echo B >> lines
 "$linnet" ngram --order 3 --discount-fallback --text lines --arpa lm.arpa --binary lm.bin 2> /dev/null
-gzip -k lm.arpa
-for lm in lm.arpa lm.arpa.gz lm.bin; do
-  "$linnet" decode --symbols symbols --lm "$lm" post.txt > hyp 2> /dev/null || true
+for lm in lm.arpa lm.bin; do
+  "$linnet" decode --symbols symbols --lm "$lm" post.txt > hyp 2> /dev/null
   printf 'u1 A A\nu2 \n' > expected
   same "--lm $lm" expected hyp
 done
