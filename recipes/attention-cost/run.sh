@@ -25,18 +25,8 @@ fitted to log-log points. About ten minutes. Builds the program first, unless $L
 END
 }
 
-quick='' exp=exp/attention-cost stage=1 stop_stage=2 arguments="$*"
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--quick) quick=1 && shift ;;
-	--exp | --stage | --stop-stage)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		name=${1#--} && printf -v "${name//-/_}" %s "$2" && shift 2
-		;;
-	-h | --help) usage && exit 0 ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
+exp=exp/attention-cost stage=1 stop_stage=2
+take_options "exp stage stop-stage" "$@"
 
 kinds=(linear causal-linear softmax causal-softmax lsh-1 lsh-4)
 forms=(state parallel-state attention chunked)
@@ -44,8 +34,6 @@ steps=(causal-linear causal-softmax)
 limits=() step_limits=(--longest 1048576)
 [ -z "$quick" ] || limits=(--shortest 32 --longest 256 --seconds 0.001)
 [ -z "$quick" ] || step_limits=("${limits[@]}")
-
-runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
 
 # measure NAME OPTION...
 measure() {

@@ -13,6 +13,38 @@ die() {
 # need_file PATH HINT
 need_file() { [ -e "$1" ] || die "$1 is missing: $2"; }
 
+# take_options "NAME..." ARGUMENTS...: "--some-name VALUE" into the variable some_name for each NAME, "--quick" into quick;
+# --help prints usage. Sets `arguments` to all of them, for results.
+take_options() {
+	local names=" $1 " name
+	shift
+	# shellcheck disable=SC2034
+	arguments="$*" quick=''
+	while [ $# -gt 0 ]; do
+		name=${1#--}
+		case "$1" in
+		-h | --help) usage && exit 0 ;;
+		--quick)
+			# shellcheck disable=SC2034
+			quick=1 && shift
+			;;
+		--*)
+			[ "${names#* "$name" }" != "$names" ] || {
+				usage >&2
+				exit 2
+			}
+			[ $# -ge 2 ] || die "$1 wants a value"
+			printf -v "${name//-/_}" %s "$2" && shift 2
+			;;
+		*) usage >&2 && exit 2 ;;
+		esac
+	done
+}
+
+# Whether stage N is among those asked for by $stage and $stop_stage.
+# shellcheck disable=SC2154
+runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
+
 # Builds a target and prints where its program is: build_program TARGET PROGRAM
 build_program() {
 	"$linnet_root/recipes/common/packages.sh" build recipe >&2

@@ -30,23 +30,11 @@ a quarter of an hour per kind on two cores. Builds the program first, unless $LI
 END
 }
 
-quick='' kinds='linear softmax lsh-4' updates='' exp=exp/copy seed=1 jobs=$(nproc) stage=1 stop_stage=2 arguments="$*"
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--quick) quick=1 && shift ;;
-	--kinds | --updates | --exp | --seed | --jobs | --stage | --stop-stage)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		name=${1#--} && printf -v "${name//-/_}" %s "$2" && shift 2
-		;;
-	-h | --help) usage && exit 0 ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
+kinds='linear softmax lsh-4' updates='' exp=exp/copy seed=1 jobs=$(nproc) stage=1 stop_stage=2
+take_options "kinds updates exp seed jobs stage stop-stage" "$@"
 options=(--seed "$seed" --threads "$jobs" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
 [ -z "$quick" ] || options+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 60)
 read -r -d '' -a kinds <<<"$kinds" || true
-
-runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
 
 train() {
 	local attention=causal-$1

@@ -29,23 +29,11 @@ unless $LINNET_EXPERIMENTS is a folder with it.
 END
 }
 
-quick='' kinds='none softmax linear' epochs='' exp=exp/shapes seed=1 jobs=$(nproc) stage=1 stop_stage=2 arguments="$*"
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--quick) quick=1 && shift ;;
-	--kinds | --epochs | --exp | --seed | --jobs | --stage | --stop-stage)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		name=${1#--} && printf -v "${name//-/_}" %s "$2" && shift 2
-		;;
-	-h | --help) usage && exit 0 ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
+kinds='none softmax linear' epochs='' exp=exp/shapes seed=1 jobs=$(nproc) stage=1 stop_stage=2
+take_options "kinds epochs exp seed jobs stage stop-stage" "$@"
 options=(--seed "$seed" --threads "$jobs" --epochs "${epochs:-$([ -n "$quick" ] && echo 2 || echo 40)}")
 [ -z "$quick" ] || options+=(--sequences 500)
 read -r -d '' -a kinds <<<"$kinds" || true
-
-runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
 
 train() {
 	into "$exp/$1.result" "$experiment" "${options[@]}" --attention "$1" --log "$exp/$1.log" \

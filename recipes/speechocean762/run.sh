@@ -80,8 +80,6 @@ if [ ! -e "$conf" ]; then
 fi
 data=$exp/data out=$exp/$encoder
 
-runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
-
 # decode MODEL SET NAME: hypotheses in $out/NAME.hyp
 decode() {
 	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --output "$out/$3.hyp" 2>"$out/$3.decode" || {

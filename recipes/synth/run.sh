@@ -29,24 +29,12 @@ quarter of an hour. Installs Debian packages that are missing and builds linnet 
 END
 }
 
-quick='' exp='' hours='' seed=1 jobs=$(nproc) stage=1 stop_stage=4 arguments="$*"
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--quick) quick=1 && shift ;;
-	--exp | --hours | --seed | --jobs | --stage | --stop-stage)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		name=${1#--} && printf -v "${name//-/_}" %s "$2" && shift 2
-		;;
-	-h | --help) usage && exit 0 ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
+exp='' hours='' seed=1 jobs=$(nproc) stage=1 stop_stage=4
+take_options "exp hours seed jobs stage stop-stage" "$@"
 conf=$here/conf/$([ -n "$quick" ] && echo quick || echo full).json
 exp=${exp:-exp/synth${quick:+-quick}}
 hours=${hours:-$([ -n "$quick" ] && echo 0.083 || echo 2)}
 data=$exp/data
-
-runs() { [ "$stage" -le "$1" ] && [ "$1" -le "$stop_stage" ]; }
 
 score_set() {
 	"$linnet" transcribe --threads "$jobs" --model "$exp/model.safetensors" --data "$data/$1" --output "$exp/$1.hyp"

@@ -3,35 +3,10 @@
 # write, and that they agree.
 #
 #   decode_command.sh LINNET
-set -euo pipefail
-export LC_ALL=C
-
-if [[ $# -ne 1 || $1 == --help ]]; then
-  sed -n '2,5s/^# \{0,1\}//p' "$0"
-  exit 2
-fi
-linnet=$(realpath "$1")
-model=$(cd "$(dirname "$0")" && pwd)/../../models/english-phonemes.safetensors
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# check WANTED_STATUS WANTED_TEXT ARGUMENTS...: the text must be in what `linnet` prints on either stream.
-check() {
-  local wanted=$1 text=$2 status=0
-  shift 2
-  "$linnet" "$@" > out 2>&1 < /dev/null || status=$?
-  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
-    fail "$*: status $status, expected $wanted and '$text' in:"
-    cat out
-  fi
-}
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+prefix=("$linnet")
+model=$here/../../models/english-phonemes.safetensors
 
 # same WHAT FILE FILE
 same() {

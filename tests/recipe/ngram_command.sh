@@ -2,35 +2,13 @@
 # The command line of `linnet ngram`: what it prints, writes and returns.
 #
 #   ngram_command.sh LINNET
-set -euo pipefail
-export LC_ALL=C
-
-if [[ $# -ne 1 || $1 == --help ]]; then
-  sed -n '2,4s/^# \{0,1\}//p' "$0"
-  exit 2
-fi
-linnet=$(realpath "$1")
-golden=$(realpath "$(dirname "$0")/../golden")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-failures=0
-
-# check WANTED_STATUS WANTED_TEXT COMMAND...: the text must be in what the command prints on either stream.
-check() {
-  local wanted=$1 text=$2 status=0
-  shift 2
-  "$@" > out 2>&1 < /dev/null || status=$?
-  if [[ $status -ne $wanted ]] || ! grep -qF -- "$text" out; then
-    echo "FAILED: $*: status $status, expected $wanted and '$text' in:"
-    cat out
-    failures=$((failures + 1))
-  fi
-}
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+golden=$here/../golden
 
 # same FILE FILE: byte for byte.
 same() {
-  cmp "$1" "$2" || { echo "FAILED: $1 and $2 differ"; failures=$((failures + 1)); }
+  cmp "$1" "$2" || fail "$1 and $2 differ"
 }
 
 text=$golden/ngram_text.txt

@@ -3,27 +3,11 @@
 # training that is not, whatever the number of threads; transcription reads paths, pipes and raw samples alike.
 #
 #   synth_quick.sh LINNET
-set -euo pipefail
-export LC_ALL=C
-
-if [[ $# -ne 1 || $1 == --help ]]; then
-  sed -n '2,5s/^# \{0,1\}//p' "$0"
-  exit 2
-fi
-linnet=$(realpath "$1")
-here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
 for tool in flite espeak-ng sox gnuplot; do
   command -v "$tool" > /dev/null || { echo "SKIPPED: $tool is not installed" && exit 77; }
 done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
 
 # --- the recipe
 
