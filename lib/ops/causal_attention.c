@@ -125,13 +125,11 @@ static void slope(enum linnet_feature_map map, size_t rows, size_t width, const 
   }
 }
 
-static void normalise(size_t rows, size_t ld, const real *fq, const real *fk, real least, real *z, real *scale) {
-  for (size_t t = 0; t < rows; t++, fq += ld, fk += ld) {
+static void normalise(size_t rows, size_t ld, const real *fq, const real *z, real least, real *scale) {
+  for (size_t t = 0; t < rows; t++, fq += ld, z += ld) {
     real sum = 0;
-    for (size_t c = 0; c < ld; c++) {
-      z[c] += fk[c];
+    for (size_t c = 0; c < ld; c++)
       sum += fq[c] * z[c];
-    }
     scale[t] = linnet_causal_scale(sum, least);
   }
 }
@@ -155,11 +153,14 @@ static void project(size_t rows, size_t width, const real *n, size_t ld, const r
 }
 
 static void prefix(size_t rows, size_t ld, const real *f, const real *in, const real *by, real *z, real *y) {
-  for (size_t t = 0; t < rows; t++, f += ld, y += ld)
-    for (size_t c = 0; c < ld; c++) {
-      z[c] += in ? f[c] * in[t] : f[c];
-      y[c] = by ? z[c] * by[t] : z[c];
+  for (size_t c = 0; c < ld; c++) {
+    real before = z[c], sum = 0; /* the block by itself: z may be large */
+    for (size_t t = 0; t < rows; t++) {
+      sum += in ? f[t * ld + c] * in[t] : f[t * ld + c];
+      z[c] = before + sum;
+      y[t * ld + c] = by ? z[c] * by[t] : z[c];
     }
+  }
 }
 
 const struct linnet_causal_kernels linnet_causal_kernels_reference = {
@@ -329,7 +330,8 @@ static void begin_normaliser(const struct sequence *s, size_t first, size_t rows
   real *const *operands = s->s.operands;
   load(s, QUERIES, first, rows, operands[QUERIES]);
   load(s, KEYS, first, rows, operands[KEYS]);
-  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], operands[KEYS], s->a->least, head_z(s), s->s.scale);
+  s->kernels->prefix(rows, s->key_ld, operands[KEYS], NULL, NULL, head_z(s), s->s.y[0]);
+  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], s->s.y[0], s->a->least, s->s.scale);
 }
 
 static void begin_output(const struct sequence *s, size_t first, size_t rows) {

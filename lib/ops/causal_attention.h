@@ -57,14 +57,14 @@ struct linnet_causal_kernels {
 
   /* Rows of operands. What lies in the caller's tensors has a leading dimension of either sign.
    * phi: y = phi(x).              slope: dx = dy * phi'(x), from phi(x)
-   * normalise: z += fk_t, scale_t = linnet_causal_scale(fq_t . z, least)
+   * normalise: scale_t = linnet_causal_scale(fq_t . z_t, least)
    * scale: y_t = x_t * scale_t    project: e_t = -(n_t . out_t)
    * prefix: z += f_t * in_t, y_t = z * by_t; in, by NULL: 1 */
   void (*phi)(enum linnet_feature_map map, size_t rows, size_t width, const real *x, ptrdiff_t ldx, real *y,
               ptrdiff_t ldy);
   void (*slope)(enum linnet_feature_map map, size_t rows, size_t width, const real *phi, const real *dy, size_t ld,
                 real *dx, ptrdiff_t ldx);
-  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *fk, real least, real *z, real *scale);
+  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *z, real least, real *scale);
   void (*scale)(size_t rows, size_t width, const real *x, ptrdiff_t ldx, const real *scale, real *y, ptrdiff_t ldy);
   void (*project)(size_t rows, size_t width, const real *n, size_t ld, const real *out, ptrdiff_t ld_out, real *e);
   void (*prefix)(size_t rows, size_t ld, const real *f, const real *in, const real *by, real *z, real *y);

@@ -141,15 +141,11 @@ static void causal_slope(enum linnet_feature_map map, size_t rows, size_t width,
     }
 }
 
-static void causal_normalise(size_t rows, size_t ld, const float *fq, const float *fk, float least, float *z,
-                             float *scale) {
-  for (size_t t = 0; t < rows; t++, fq += ld, fk += ld) {
+static void causal_normalise(size_t rows, size_t ld, const float *fq, const float *z, float least, float *scale) {
+  for (size_t t = 0; t < rows; t++, fq += ld, z += ld) {
     vf dot = vf_set(0);
-    for (size_t c = 0; c < ld; c += VW) {
-      vf sum = vf_load(z + c) + vf_load(fk + c);
-      vf_store(z + c, sum);
-      dot += vf_load(fq + c) * sum;
-    }
+    for (size_t c = 0; c < ld; c += VW)
+      dot += vf_load(fq + c) * vf_load(z + c);
     scale[t] = linnet_causal_scale(vf_sum(dot), least);
   }
 }
@@ -175,12 +171,12 @@ static void causal_project(size_t rows, size_t width, const float *n, size_t ld,
 static void causal_prefix(size_t rows, size_t ld, const float *f, const float *in, const float *by, float *z,
                           float *y) {
   for (size_t c = 0; c < ld; c += VW) {
-    vf sum = vf_load(z + c);
+    vf before = vf_load(z + c), sum = vf_set(0); /* the block by itself: z may be large */
     for (size_t t = 0; t < rows; t++) {
       sum += vf_load(f + t * ld + c) * (in ? in[t] : 1);
-      vf_store(y + t * ld + c, sum * (by ? by[t] : 1));
+      vf_store(y + t * ld + c, (before + sum) * (by ? by[t] : 1));
     }
-    vf_store(z + c, sum);
+    vf_store(z + c, before + sum);
   }
 }
 

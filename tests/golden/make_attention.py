@@ -1,5 +1,5 @@
 """Writes attention_<kind>.safetensors: one packed forward and backward of each kind of attention by itself; linear
-attention once more for each feature map, with its random directions (features, C) or none, causal with one.
+attention once more for each feature map, with its random directions (features, C) or none.
 
 q, k, v, output and the gradients dq, dk, dv, dout are (T, H * C); lengths says which rows are which utterance.
 Where queries are keys there is no k, and dq is the gradient of both. LSH attention has its terms in the metadata.
@@ -57,8 +57,8 @@ def main():
     for kind, attention in KINDS.items():
         write(kind, attention, "qkv", {})
     for feature_map in MAPS:
-        write("linear", model.packed_linear_attention, "qkv", {}, feature_map)
-    write("causal-linear", model.packed_causal_linear_attention, "qkv", {}, "fourier")
+        for kind in "linear", "causal-linear":
+            write(kind, KINDS[kind], "qkv", {}, feature_map)
     for kind, attention in SHARED_KEY_KINDS.items():
         write(kind, attention, "qv", LSH)
 

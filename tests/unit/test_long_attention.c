@@ -1,6 +1,6 @@
-/* An hour of frames in one sequence through linear attention with every feature map, and causal: the sums over 360 000
- * frames stay finite, and outputs and gradients equal those of sums in double. The values have a mean and follow the
- * keys, as in speech: the sums grow, and the gradient of a query is not the difference of two large numbers. */
+/* An hour of frames in one sequence through linear attention, causal or not, with every feature map: the sums over 360
+ * 000 frames stay finite, and outputs and gradients equal those of sums in double. The values have a mean and follow
+ * the keys, as in speech: the sums grow, and the gradient of a query is not the difference of two large numbers. */
 #include <time.h>
 
 #include "ops/attention.h"
@@ -30,6 +30,10 @@ static const struct scenario {
     {"positive", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_POSITIVE, 16, 16, 1, 0},
     {"causal, state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_STATE, LINNET_MAP_ELU, 32, 0, 3, 0},
     {"causal, chunked", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_ELU, 32, 0, 3, 0},
+    {"causal relu", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_RELU, 16, 0, 3, 0},
+    {"causal polynomial", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_POLYNOMIAL, 6, 0, 3, 1.5},
+    {"causal fourier", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_FOURIER, 16, 16, 1, 0},
+    {"causal positive", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_POSITIVE, 16, 16, 1, 0},
 };
 
 /* Of the running scenario. */
