@@ -718,7 +718,7 @@ static const struct {
     {"ctc", test_ctc, 1e-5, 400},
     {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
     {"log_softmax", test_log_softmax, 1e-6, 200},
-    {"glu", test_glu, 1e-6, 200},
+    {"glu", test_glu, 5e-6, 200},
     {"activation", test_activation, 1e-6, 400},
     {"dropout", test_dropout, 1e-7, 400},
     {"update", test_update, 1e-6, 200},
