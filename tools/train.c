@@ -23,7 +23,7 @@ struct list {
 
 static struct {
   char *config, *exp, *labels, *lexicon, *symbols, *initial, *licence, *provenance, *name;
-  int batches;
+  int batches, measure_chunk;
   struct list train, dev, set;
 } options;
 
@@ -172,6 +172,17 @@ static int run_all(struct run *run) {
   return train(run);
 }
 
+/* Prints what --measure-chunk finds. */
+static int measure_chunk(struct run *run) {
+  size_t chunk = 0;
+  if (!train_config_load(run->context, options.config, options.set.items, options.set.count, &run->config))
+    return TOOL_FAILURE;
+  if (linnet_train_measure_chunk(run->context, run->config.model, &chunk) != LINNET_OK)
+    return tool_fail_context(run->context);
+  printf("causal_chunk %zu\n", chunk);
+  return TOOL_OK;
+}
+
 static const struct poptOption table[] = {
     {"train", 0, POPT_ARG_STRING, NULL, OPTION_TRAIN, "data folder to train on: wav.scp, utt2spk, phones; repeatable",
      "DIR"},
@@ -182,6 +193,8 @@ static const struct poptOption table[] = {
      "JSON: model, features, training, augment (default: the paper's model)", "FILE"},
     {"set", 's', POPT_ARG_STRING, NULL, OPTION_SET,
      "a key of the configuration, such as model.layers=6; alone, of its \"training\"; repeatable", "KEY=VALUE"},
+    {"measure-chunk", 0, POPT_ARG_NONE, &options.measure_chunk, 0,
+     "print the model.causal_chunk that is fastest for the configuration on this machine, and end", NULL},
     {"labels", 'l', POPT_ARG_STRING, &options.labels, 0,
      "file in each data folder with lines \"utterance token ...\" (default phones; text with --lexicon)", "NAME"},
     {"lexicon", 0, POPT_ARG_STRING, &options.lexicon, 0,
@@ -204,10 +217,10 @@ int tool_train(int argc, const char **argv) {
     return TOOL_USAGE;
   }
   poptFreeContext(parsed);
-  if (options.train.count == 0 || options.dev.count == 0 || !options.exp)
+  if (!options.measure_chunk && (options.train.count == 0 || options.dev.count == 0 || !options.exp))
     return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
   struct run run = {.context = tool_context()};
-  int code = run.context ? run_all(&run) : TOOL_FAILURE;
+  int code = !run.context ? TOOL_FAILURE : options.measure_chunk ? measure_chunk(&run) : run_all(&run);
   if (run.context)
     release(&run);
   linnet_context_destroy(run.context);

@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <linnet/train.h>
+
 #include "model/attention.h"
 
 enum { FRAMES = 512, ROUNDS = 5 };
@@ -83,4 +85,16 @@ enum linnet_status linnet_causal_chunk(struct linnet_context *context, const str
   linnet_free(context, t.rows);
   linnet_free(context, t.work);
   return status;
+}
+
+enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, const char *config, size_t *chunk) {
+  struct linnet_config parsed;
+  if (!context || !config || !chunk)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_train_measure_chunk: NULL argument");
+  linnet_config_default(&parsed);
+  LINNET_TRY(linnet_config_parse(context, config, "configuration", &parsed));
+  if (parsed.outputs == 0)
+    parsed.outputs = 2; /* the symbols do not matter here */
+  LINNET_TRY(linnet_config_validate(context, "configuration", &parsed));
+  return linnet_causal_chunk(context, &parsed, chunk);
 }

@@ -1,6 +1,4 @@
-/* The fastest "causal_chunk" of a network on this machine, found by a short measurement. It is never called by itself:
- * results depend on the chunk in their last bits, and a training or a model keeps the one that its configuration
- * names. */
+/* The fastest "causal_chunk" of a network on this machine, found by a short measurement. */
 #ifndef LINNET_CAUSAL_CHUNK_H
 #define LINNET_CAUSAL_CHUNK_H
 

@@ -328,6 +328,17 @@ static void test_fixed(void) {
   remove_folder(other);
 }
 
+/* The measurement for causal layers gives a chunk that a configuration may name. */
+static void test_measure_chunk(void) {
+  struct linnet_context *context = test_context();
+  size_t chunk = SIZE_MAX;
+  CHECK(linnet_train_measure_chunk(context, causal, &chunk) == LINNET_OK && chunk <= 128, "chunk %zu: %s", chunk,
+        linnet_context_error(context));
+  CHECK(linnet_train_measure_chunk(context, "{\"heads\": 5}", &chunk) == LINNET_ERROR_FORMAT, "5 heads of 192");
+  CHECK(linnet_train_measure_chunk(context, NULL, &chunk) == LINNET_ERROR_ARGUMENT, "NULL");
+  linnet_context_destroy(context);
+}
+
 int main(void) {
   for (size_t i = 0; i < NETWORKS; i++) {
     test_learning_and_threads(&networks[i]);
@@ -338,5 +349,6 @@ int main(void) {
   test_bad_labels();
   test_average();
   test_fixed();
+  test_measure_chunk();
   return test_result();
 }
