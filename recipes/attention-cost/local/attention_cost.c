@@ -146,14 +146,14 @@ static double measure(struct problem *p, void (*body)(struct problem *)) {
   double samples[SAMPLES], start = experiment_seconds();
   body(p);
   double once = experiment_seconds() - start;
+  if (once > 20 * options.seconds) /* long enough as it is */
+    return once;
   size_t calls = once < options.seconds ? (size_t)(options.seconds / (once + 1e-9)) + 1 : 1;
   for (size_t s = 0; s < SAMPLES; s++) {
     start = experiment_seconds();
     for (size_t i = 0; i < calls; i++)
       body(p);
     samples[s] = (experiment_seconds() - start) / (double)calls;
-    if (once > 20 * options.seconds) /* long enough as it is */
-      return samples[0];
   }
   qsort(samples, SAMPLES, sizeof *samples, ascending);
   return samples[SAMPLES / 2];
