@@ -74,7 +74,7 @@ plot_matrices() {
 	echo "set multiplot layout 1,${#matrices[@]}; set size square; set palette gray negative; unset key"
 	echo 'set xrange [-0.5:99.5]; set yrange [99.5:-0.5]; set xlabel "attended position"; set ylabel "position"'
 	for kind in "${matrices[@]}"; do
-		echo "set title \"$(title "$kind")\"; plot \"$exp/$kind.matrix\" matrix with image"
+		echo "set title \"$(title "$kind")\"; plot \"$exp/$kind.matrix\" matrix with image title \"$kind\""
 	done
 	echo 'unset multiplot'
 }
