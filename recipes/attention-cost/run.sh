@@ -13,7 +13,7 @@ Usage: run.sh [--quick] [--exp DIR] [--stage N] [--stop-stage N]
 Measures attention by itself, 6 heads of 32 on one thread, with the batch inversely proportional to the length
 (Katharopoulos et al. 2020, Fig. 1): time and memory of forward and backward per sequence of 2^9 to 2^16 frames for every
 kind; the four forms of causal linear attention; and one step of the recurrences after up to 2^20 frames. Slopes are
-fitted to log-log points. About half an hour. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
+fitted to log-log points. About a quarter of an hour. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
   1  measurements: EXP/*.cost; those that are there are not made again
   2  EXP/kinds.svg, EXP/memory.svg, EXP/forms.svg, EXP/steps.svg (and .png), EXP/RESULTS.md

@@ -109,7 +109,7 @@ struct shard {
 
 struct net {
   struct layer layers[LAYERS];
-  size_t size, trained;
+  size_t size; /* parameters */
   const struct linnet_attention_ops *attention;
   struct linnet_attention terms;
   struct experiment experiment;
@@ -211,7 +211,7 @@ static void layer_forward(const struct net *n, size_t shard, size_t l, const rea
 /* s->gradient is that of the layer's output and becomes that of its input. */
 static void layer_backward(const struct net *n, size_t shard, size_t l, const real *weights, real *gradient_add) {
   const struct linnet_ops *ops = n->experiment.ops;
-  struct shard *s = (struct shard *)&n->shards[shard];
+  const struct shard *s = &n->shards[shard];
   const struct layer *layer = &n->layers[l];
   const struct linnet_pack pack = pack_of(s);
   size_t rows = s->offsets[s->sequences];
@@ -280,7 +280,6 @@ static void describe(struct net *n) {
     layer->bias = n->size;
     n->size += layer->attention ? 0 : layer->out;
   }
-  n->trained = n->size;
 }
 
 /* PyTorch's initial values: uniform in +-1/sqrt(inputs of a unit). */
@@ -424,7 +423,7 @@ static void run(struct net *n, const struct signal *signals, const struct signal
               experiment_seconds() - start);
   }
   experiment_finish(log, options.log);
-  printf("%s\t%zu\t%.4f\t%.2f\n", options.attention, n->trained, test, experiment_seconds() - start);
+  printf("%s\t%zu\t%.4f\t%.2f\n", options.attention, n->size, test, experiment_seconds() - start);
 }
 
 int main(int argc, const char **argv) {
