@@ -12,6 +12,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   if(LINNET_CC_AVX512)
     list(APPEND LINNET_KERNEL_SETS avx512)
     set(LINNET_KERNEL_FLAGS_avx512 -mavx512f -mavx512vl -mavx512bw -mavx512dq -mavx2 -mfma -mprefer-vector-width=512)
+    check_c_compiler_flag("-mavx512f -mavx512bf16" LINNET_CC_AVX512_BF16)
+    if(LINNET_CC_AVX512_BF16) # no instruction of it but where the sources ask for one: the same objects serve both tables
+      list(APPEND LINNET_KERNEL_FLAGS_avx512 -mavx512bf16)
+    endif()
   endif()
 endif()
 

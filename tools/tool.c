@@ -15,13 +15,15 @@
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
-static char *option_kernels;
+static char *option_kernels, *option_precision;
 static atomic_bool line_shown; /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_common_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "Worker threads (default: one per processor)", "N"},
-    {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, reference, generic, cblas, avx2, avx512",
+    {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
      "NAME"},
+    {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
+     "Of matrix products: float32 (default), or bfloat16: faster on processors that have it", "NAME"},
     {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "Tell what is being done", NULL},
     POPT_TABLEEND};
 
@@ -133,12 +135,26 @@ static void print_log(void *user, enum linnet_log_level level, const char *messa
     say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
 }
 
+/* --precision, float32 if it was not given; false after printing what is wrong. */
+static bool find_precision(enum linnet_precision *precision) {
+  static const char *const names[] = {[LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(option_precision ? option_precision : names[0], names[i]) == 0) {
+      *precision = (enum linnet_precision)i;
+      return true;
+    }
+  tool_fail("--precision %s: must be float32 or bfloat16", option_precision);
+  return false;
+}
+
 struct linnet_context *tool_context(void) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
   settings.threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
   settings.log = print_log;
+  if (!find_precision(&settings.precision))
+    return NULL;
   struct linnet_context *context = NULL;
   enum linnet_status status = linnet_context_create(&settings, &context);
   if (status == LINNET_ERROR_UNSUPPORTED)

@@ -146,13 +146,14 @@ static bool lock_folder(const char *folder) {
 }
 
 static int train(struct run *run) {
-  struct train_log log;
   struct linnet_corpus corpus = train_corpus_callbacks(run->train);
   unsigned done = linnet_trainer_epoch(run->trainer);
-  double frame_seconds = run->config.feature_config.fbank.frame_shift / 1000;
+  struct train_log log = {.corpus = &corpus,
+                          .kernels = linnet_context_kernels(run->context),
+                          .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)
     fprintf(stderr, "continuing after epoch %u\n", done);
-  if (!train_log_open(&log, options.exp, done, options.batches, &corpus, frame_seconds))
+  if (!train_log_open(&log, options.exp, done, options.batches))
     return TOOL_FAILURE;
   struct linnet_train_events events = train_log_events(&log);
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);

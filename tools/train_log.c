@@ -44,9 +44,9 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
   fprintf(file,
           "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, \"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, "
-          "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"best\": %s}\n",
+          "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", \"best\": %s}\n",
           e->epoch, (unsigned long long)e->step, e->train_loss, e->dev_loss, e->dev_error, e->learning_rate,
-          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(),
+          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(), log->kernels,
           e->best ? "true" : "false");
   return fclose(file) == 0;
 }
@@ -85,10 +85,8 @@ static void on_batch(void *user, unsigned epoch, const size_t *utterances, size_
   fputc('\n', log->batches);
 }
 
-bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches,
-                    const struct linnet_corpus *corpus, double frame_seconds) {
+bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches) {
   char path[sizeof log->path + 16];
-  *log = (struct train_log){.corpus = corpus, .frame_seconds = frame_seconds};
   snprintf(log->path, sizeof log->path, "%s/log.jsonl", folder);
   snprintf(path, sizeof path, "%s/batches.txt", folder);
   if (!keep_epochs(log->path, epoch))

@@ -7,18 +7,19 @@
 #include "tool.h"
 
 struct train_log {
+  const struct linnet_corpus *corpus;
+  const char *kernels; /* that run, for the record */
+  double frame_seconds;
+  /* Set by train_log_open: */
   char path[4096];
   FILE *batches; /* "epoch utterance utterance ...", or NULL */
-  const struct linnet_corpus *corpus;
   struct tool_progress progress;
   unsigned epoch; /* the progress line is of this epoch */
-  double frame_seconds;
 };
 
 /* Opens FOLDER/log.jsonl, of which only epochs up to `epoch` are kept (a run that was killed repeats the later ones),
  * and, where `batches`, FOLDER/batches.txt. False after printing why not. */
-bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches,
-                    const struct linnet_corpus *corpus, double frame_seconds);
+bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches);
 struct linnet_train_events train_log_events(struct train_log *log);
 void train_log_close(struct train_log *log);
 

@@ -27,10 +27,17 @@ typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const cha
  * every thread. Failing returns NULL and leaves `pointer` valid. */
 typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 
+/* What the operands of matrix products may be rounded to where the processor then multiplies them faster. Weights,
+ * activations, sums and everything but products are float32 in either case. BFLOAT16 keeps 8 bits of each operand (a
+ * relative error of at most 2^-9) and takes effect on processors with AVX512-BF16; on others it is FLOAT32. */
+enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1 };
+
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
   unsigned threads;    /* worker threads, the caller's included; 0: one per online processor (default) */
-  const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512" */
+  const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
+                          "avx512-bf16"; "auto" is the fastest that runs here with the precision below */
+  enum linnet_precision precision; /* default LINNET_FLOAT32 */
   linnet_reallocate_fn reallocate; /* NULL: realloc and free */
   void *reallocate_user;
   linnet_log_fn log; /* NULL: silent */
@@ -52,9 +59,10 @@ LINNET_API void linnet_context_destroy(struct linnet_context *context);
 /* The sentence left by the last failing call on this handle, "" if none. Valid until the next call on the handle. */
 LINNET_API const char *linnet_context_error(const struct linnet_context *context);
 
-/* The number of threads, and the name of the CPU kernels that run ("avx512", ...). */
+/* The number of threads, the name of the CPU kernels that run ("avx512", ...) and the precision of their products. */
 LINNET_API unsigned linnet_context_threads(const struct linnet_context *context);
 LINNET_API const char *linnet_context_kernels(const struct linnet_context *context);
+LINNET_API enum linnet_precision linnet_context_precision(const struct linnet_context *context);
 
 #ifdef __cplusplus
 }

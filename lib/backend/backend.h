@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <linnet/context.h>
+
 #include "base/real.h"
 
 /* A packed batch, or a part of one. */
@@ -180,7 +182,8 @@ struct linnet_ctc {
 };
 
 struct linnet_ops {
-  const char *name; /* "reference", "generic", "avx2", "avx512" */
+  const char *name;                /* "reference", "generic", "avx2", "avx512", ... */
+  enum linnet_precision precision; /* of the operands of gemm and of the LSTM's products; all else is float32 */
 
   /* --- ops/gemm.h */
   void (*gemm)(const struct linnet_gemm *g, real *work);
@@ -264,8 +267,10 @@ size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels);
 /* The sequences of a batch as spans, longest first; equally long ones in their order. */
 void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_span *spans);
 
-/* The CPU table by name: "auto" picks the best that this processor runs. NULL: unknown name, or not runnable here.
- * Tables are constant and live for ever. */
+/* The CPU table by name. NULL: unknown name, or not runnable here. Tables are constant and live for ever. */
 const struct linnet_ops *linnet_cpu_ops(const char *name);
+
+/* The fastest table that this processor runs, none less precise than that. */
+const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision);
 
 #endif

@@ -76,11 +76,21 @@ static bool has_avx512(void) {
 }
 #endif
 
+#ifdef LINNET_HAVE_KERNELS_AVX512_BF16
+extern const struct linnet_ops linnet_ops_avx512_bf16;
+static bool has_avx512_bf16(void) {
+  return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+#endif
+
 /* Best first. __builtin_cpu_supports asks CPUID and, for the vector registers, XGETBV. */
 static const struct {
   const struct linnet_ops *ops;
   bool (*runnable)(void);
 } sets[] = {
+#ifdef LINNET_HAVE_KERNELS_AVX512_BF16
+    {&linnet_ops_avx512_bf16, has_avx512_bf16},
+#endif
 #ifdef LINNET_HAVE_KERNELS_AVX512
     {&linnet_ops_avx512, has_avx512},
 #endif
@@ -96,6 +106,10 @@ static const struct {
     {&reference, NULL},
 };
 
+static bool runs(size_t set) {
+  return !sets[set].runnable || sets[set].runnable();
+}
+
 static const struct linnet_ops *prepared(const struct linnet_ops *ops) {
 #ifdef LINNET_HAVE_CBLAS
   if (ops == &linnet_ops_cblas)
@@ -105,9 +119,15 @@ static const struct linnet_ops *prepared(const struct linnet_ops *ops) {
 }
 
 const struct linnet_ops *linnet_cpu_ops(const char *name) {
-  bool best = strcmp(name, "auto") == 0;
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-    if ((best || strcmp(name, sets[i].ops->name) == 0) && (!sets[i].runnable || sets[i].runnable()))
-      return prepared(sets[i].ops);
+    if (strcmp(name, sets[i].ops->name) == 0)
+      return runs(i) ? prepared(sets[i].ops) : NULL;
   return NULL;
+}
+
+const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision) {
+  size_t i = 0;
+  while (sets[i].ops->precision > precision || !runs(i))
+    i++;
+  return prepared(sets[i].ops);
 }

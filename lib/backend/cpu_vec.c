@@ -23,6 +23,9 @@
 
 #include "ops/activation_vec.h"
 #include "ops/gemm_vec.h"
+#ifdef VEC_BF16
+#include "ops/gemm_bf16_vec.h"
+#endif
 
 #include "ops/ctc_vec.h"
 #include "ops/dropout_vec.h"
@@ -45,7 +48,7 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-/* All slots but those of products. */
+/* All slots but those of products and of the LSTM, which is made of them. */
 #define COMMON_SLOTS                                                                                                   \
   .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
   .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \
@@ -57,20 +60,30 @@
                 [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec,                                             \
                 [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \
                 [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &causal_softmax_attention_vec},                                    \
-  .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec, .lstm_pack_size = lstm_pack_size_vec,  \
-  .lstm_pack = lstm_pack_vec, .lstm_forward = lstm_forward_vec, .lstm_backward = lstm_backward_vec,                    \
+  .linear_accumulate = linear_accumulate_vec, .linear_apply = linear_apply_vec,                                        \
   .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
   .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec, .update = update_vec,          \
   .sum_of_squares = sum_of_squares_vec, .add = add_vec, .column_sum = column_sum_vec
 
+#define LSTM_SLOTS_OF(suffix)                                                                                          \
+  .lstm_pack_size = lstm_pack_size_##suffix, .lstm_pack = lstm_pack_##suffix, .lstm_forward = lstm_forward_##suffix,   \
+  .lstm_backward = lstm_backward_##suffix
+
+#define PRODUCT_SLOTS_OF(suffix)                                                                                       \
+  .gemm_work = GEMM_WORK, .pack_b_size = pack_b_size_##suffix, .pack_b = pack_b_##suffix, LSTM_SLOTS_OF(suffix)
+
 extern const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET);
 
-const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {.name = TEXT(LINNET_KERNEL_SET),
-                                                         .gemm = gemm_vec,
-                                                         .gemm_work = GEMM_WORK,
-                                                         .pack_b_size = pack_b_size_vec,
-                                                         .pack_b = pack_b_vec,
-                                                         COMMON_SLOTS};
+const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {
+    .name = TEXT(LINNET_KERNEL_SET), .gemm = gemm_vec, PRODUCT_SLOTS_OF(vec), COMMON_SLOTS};
+
+#ifdef VEC_BF16
+extern const struct linnet_ops linnet_ops_avx512_bf16;
+
+/* These kernels with products of bfloat16 operands. */
+const struct linnet_ops linnet_ops_avx512_bf16 = {
+    .name = "avx512-bf16", .precision = LINNET_BFLOAT16, .gemm = gemm_bf16, PRODUCT_SLOTS_OF(bf16), COMMON_SLOTS};
+#endif
 
 #ifdef LINNET_KERNEL_CBLAS
 #include "ops/gemm_cblas.h"
@@ -78,5 +91,6 @@ const struct linnet_ops TABLE_NAME(LINNET_KERNEL_SET) = {.name = TEXT(LINNET_KER
 extern const struct linnet_ops linnet_ops_cblas;
 
 /* These kernels with the products of a BLAS library. */
-const struct linnet_ops linnet_ops_cblas = {.name = "cblas", .gemm = linnet_gemm_cblas, COMMON_SLOTS};
+const struct linnet_ops linnet_ops_cblas = {
+    .name = "cblas", .gemm = linnet_gemm_cblas, LSTM_SLOTS_OF(vec), COMMON_SLOTS};
 #endif

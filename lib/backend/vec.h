@@ -179,6 +179,31 @@ VEC_INLINE vi vi_max(vi a, vi b) {
 #endif
 }
 
+/* --- Pairs of bfloat16 numbers in 32-bit lanes, the first in the low half; rounded to nearest, ties to even. */
+
+#if defined(__AVX512BF16__)
+#define VEC_BF16
+
+/* Of the first min(n, 2 * VW) numbers at x, zeros after them. */
+VEC_INLINE vf vf_pairs_along(const float *x, size_t n) {
+  vf second = n > VW ? vf_load_part(x + VW, n - VW) : vf_set(0);
+  return (vf)_mm512_cvtne2ps_pbh((__m512)second, (__m512)vf_load_part(x, n));
+}
+
+/* Lane by lane. */
+VEC_INLINE vf vf_pairs_across(vf first, vf second) {
+  static const int16_t lanes[2 * VW] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+  return (vf)_mm512_permutexvar_epi16(_mm512_loadu_si512(lanes), halves);
+}
+
+/* sum + x.first * y.first + x.second * y.second */
+VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
+  return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)y);
+}
+#endif
+
 /* --- Across lanes, in a fixed order: halves are folded. */
 
 typedef float vf4 __attribute__((vector_size(16)));

@@ -49,7 +49,8 @@ void linnet_context_settings_default(struct linnet_context_settings *settings) {
 
 static enum linnet_status core_create(const struct linnet_context_settings *settings, struct core **result) {
   linnet_reallocate_fn reallocate = settings->reallocate ? settings->reallocate : default_reallocate;
-  const struct linnet_ops *ops = linnet_cpu_ops(settings->kernels ? settings->kernels : "auto");
+  bool best = !settings->kernels || strcmp(settings->kernels, "auto") == 0;
+  const struct linnet_ops *ops = best ? linnet_cpu_best_ops(settings->precision) : linnet_cpu_ops(settings->kernels);
   if (!ops)
     return LINNET_ERROR_UNSUPPORTED;
   struct core *core = reallocate(settings->reallocate_user, NULL, sizeof *core);
@@ -92,7 +93,7 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   linnet_context_settings_default(&defaults);
   if (!settings)
     settings = &defaults;
-  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS)
+  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_BFLOAT16)
     return LINNET_ERROR_ARGUMENT;
   struct core *core = NULL;
   LINNET_TRY(core_create(settings, &core));
@@ -135,6 +136,10 @@ unsigned linnet_context_threads(const struct linnet_context *context) {
 
 const char *linnet_context_kernels(const struct linnet_context *context) {
   return context->core->ops->name;
+}
+
+enum linnet_precision linnet_context_precision(const struct linnet_context *context) {
+  return context->core->ops->precision;
 }
 
 const struct linnet_ops *linnet_context_ops(const struct linnet_context *context) {

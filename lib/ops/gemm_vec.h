@@ -1,11 +1,13 @@
 /* The matrix product, packed and blocked (Goto and van de Geijn 2008; BLIS).
  *
- * op(B) is copied into panels of GEMM_COLUMNS columns, in blocks of at most GEMM_DEPTH of its rows:
+ * What the kernels multiply are words of 32 bits: a float, or a pair of bfloat16 numbers that follow each other along k
+ * (gemm_bf16_vec.h). op(B) is copied into panels of GEMM_COLUMNS columns, in blocks of at most GEMM_DEPTH words along
+ * k:
  *
- *   packed = for each block of depth d: for each panel: (d, GEMM_COLUMNS), columns beyond n zero
+ *   packed = for each block of depth d: for each panel: (d, GEMM_COLUMNS) words, columns beyond n zero
  *
  * A tile of GEMM_ROWS x GEMM_COLUMNS of C lives in registers while it runs down a block; op(A) is read where it lies
- * (strides: a_row from row to row, a_depth along k), or from strips of GEMM_ROWS rows when A is transposed.
+ * (strides: a_row from row to row, a_depth along k), or from strips of rows where it is transposed or in pairs.
  *
  * An element of C is a chain of multiply-adds along k per block, blocks added in order. Neither the tile's height nor
  * the way C is divided changes it: rows are the same bits whatever m, packed or not. */
@@ -21,7 +23,7 @@ enum { GEMM_ROWS = 4 };
 #endif
 enum {
   GEMM_COLUMNS = 2 * VW,
-  GEMM_DEPTH = 256,  /* rows of B in a block: a panel of them stays in L1 while GEMM_HEIGHT rows of A pass */
+  GEMM_DEPTH = 256,  /* words along k in a block: a panel of them stays in L1 while GEMM_HEIGHT rows of A pass */
   GEMM_HEIGHT = 96,  /* multiple of GEMM_ROWS */
   GEMM_WIDTH = 768,  /* columns of B packed at a time, multiple of GEMM_COLUMNS */
   GEMM_STRIPS = 192, /* rows of A packed at a time, multiple of GEMM_HEIGHT */
@@ -99,28 +101,19 @@ static inline size_t gemm_padded(size_t n) {
   return (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS;
 }
 
-static size_t pack_b_size_vec(size_t k, size_t n) {
-  return k * gemm_padded(n);
-}
-
-static void pack_b_vec(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
-  size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
-  for (size_t p = 0; p < k; p += block)
-    gemm_pack_panels(transpose_b, gemm_min(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb, packed + p * padded);
-}
-
 /* --- One tile */
 
-/* op(A) as tiles read it, where it lies or in strips: element (i, p) of the tile that starts at row r (multiple of
+/* op(A) as tiles read it, where it lies or in strips: word (i, p) of the tile that starts at row r (multiple of
  * GEMM_ROWS) is at a[r / GEMM_ROWS * strip + i * row + p * depth]. */
 struct gemm_left {
   const float *a;
   size_t row, depth, strip;
+  bool pairs; /* words are pairs of bfloat16 numbers, and those of the panels */
 };
 
 /* A matrix with `row` elements from row to row and `depth` along k. */
 static inline struct gemm_left gemm_left(const float *a, size_t row, size_t depth) {
-  return (struct gemm_left){a, row, depth, GEMM_ROWS * row};
+  return (struct gemm_left){.a = a, .row = row, .depth = depth, .strip = GEMM_ROWS * row};
 }
 
 static inline const float *gemm_row(const struct gemm_left *left, size_t i) {
@@ -171,9 +164,19 @@ VEC_INLINE void gemm_store_row(const vf *sum, const vf *bias, vf floor, const si
   }
 }
 
-/* C (rows, columns) at `c` from `depth` steps along a and the panel b. rows, vectors and partial are constants where
- * this is inlined, so that `sum` is registers. */
-VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool partial, size_t depth,
+/* sum + x * y; of pairs, both products. */
+VEC_INLINE vf gemm_multiply_add(const bool pairs, vf x, vf y, vf sum) {
+#ifdef VEC_BF16
+  if (pairs)
+    return vf_dot_pairs(x, y, sum);
+#endif
+  (void)pairs;
+  return sum + x * y;
+}
+
+/* C (rows, columns) at `c` from `depth` steps along a and the panel b. The first four are constants where this is
+ * inlined, so that `sum` is registers. */
+VEC_INLINE void gemm_tile(const bool pairs, const size_t rows, const size_t vectors, const bool partial, size_t depth,
                           const struct gemm_left *left, const float *a, const float *b, size_t columns, float *c,
                           size_t ldc, const struct gemm_store *store) {
   vf sum[GEMM_ROWS][2], bias[2];
@@ -203,7 +206,7 @@ VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool pa
       vf x = vf_set(base[i / 3][i % 3 * a_row]);
       VEC_UNROLL
       for (size_t j = 0; j < vectors; j++)
-        sum[i][j] += x * column[j];
+        sum[i][j] = gemm_multiply_add(pairs, x, column[j], sum[i][j]);
     }
     VEC_UNROLL
     for (size_t i = 0; i < rows; i += 3)
@@ -221,16 +224,35 @@ VEC_INLINE void gemm_tile(const size_t rows, const size_t vectors, const bool pa
   }
 }
 
-#define GEMM_TILE(height)                                                                                              \
-  static void gemm_tile_##height(size_t depth, const struct gemm_left *left, const float *a, const float *b,           \
-                                 size_t columns, float *c, size_t ldc, const struct gemm_store *store) {               \
+#define GEMM_TILE_OF(name, pairs, height)                                                                              \
+  static void name(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,         \
+                   float *c, size_t ldc, const struct gemm_store *store) {                                             \
     if (columns == GEMM_COLUMNS)                                                                                       \
-      gemm_tile(height, 2, false, depth, left, a, b, columns, c, ldc, store);                                          \
+      gemm_tile(pairs, height, 2, false, depth, left, a, b, columns, c, ldc, store);                                   \
     else if (columns > VW)                                                                                             \
-      gemm_tile(height, 2, true, depth, left, a, b, columns, c, ldc, store);                                           \
+      gemm_tile(pairs, height, 2, true, depth, left, a, b, columns, c, ldc, store);                                    \
     else                                                                                                               \
-      gemm_tile(height, 1, true, depth, left, a, b, columns, c, ldc, store);                                           \
+      gemm_tile(pairs, height, 1, true, depth, left, a, b, columns, c, ldc, store);                                    \
   }
+#ifdef VEC_BF16
+#define GEMM_TILE(height)                                                                                              \
+  GEMM_TILE_OF(gemm_tile_##height, false, height)                                                                      \
+  GEMM_TILE_OF(gemm_tile_pairs_##height, true, height)
+#define GEMM_TILE_ROW(height)                                                                                          \
+  {                                                                                                                    \
+    height, {                                                                                                          \
+      gemm_tile_##height, gemm_tile_pairs_##height                                                                     \
+    }                                                                                                                  \
+  }
+#else
+#define GEMM_TILE(height) GEMM_TILE_OF(gemm_tile_##height, false, height)
+#define GEMM_TILE_ROW(height)                                                                                          \
+  {                                                                                                                    \
+    height, {                                                                                                          \
+      gemm_tile_##height                                                                                               \
+    }                                                                                                                  \
+  }
+#endif
 
 typedef void gemm_tile_fn(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
                           float *c, size_t ldc, const struct gemm_store *store);
@@ -245,22 +267,24 @@ GEMM_TILE(4)
 GEMM_TILE(2)
 GEMM_TILE(1)
 
-/* The tallest tile that fits into `rows`. */
-static size_t gemm_tile_for(size_t rows, gemm_tile_fn **tile) {
+/* Tallest first. */
+static const struct gemm_tile_row {
+  size_t rows;
+  gemm_tile_fn *tile[2]; /* of floats, of pairs */
+} gemm_tiles[] = {
 #if VW == 16 || defined(__aarch64__)
-  if (rows >= 12)
-    return *tile = gemm_tile_12, 12;
-  if (rows >= 8)
-    return *tile = gemm_tile_8, 8;
+    GEMM_TILE_ROW(12), GEMM_TILE_ROW(8),
 #elif VW == 8
-  if (rows >= 6)
-    return *tile = gemm_tile_6, 6;
+    GEMM_TILE_ROW(6),
 #endif
-  if (rows >= 4)
-    return *tile = gemm_tile_4, 4;
-  if (rows >= 2)
-    return *tile = gemm_tile_2, 2;
-  return *tile = gemm_tile_1, 1;
+    GEMM_TILE_ROW(4), GEMM_TILE_ROW(2), GEMM_TILE_ROW(1)};
+
+/* The tallest tile that fits into `rows`, at least 1. */
+static const struct gemm_tile_row *gemm_tile_for(size_t rows) {
+  const struct gemm_tile_row *tile = gemm_tiles;
+  while (tile->rows > rows)
+    tile++;
+  return tile;
 }
 
 /* --- Blocks */
@@ -270,15 +294,15 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
                        const struct gemm_right *to) {
   enum linnet_activation f = to->activation;
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
-    size_t columns = gemm_min(GEMM_COLUMNS, n - j), rows = 0;
+    size_t columns = gemm_min(GEMM_COLUMNS, n - j);
     struct gemm_store store = {to->add, to->bias ? to->bias + j : NULL, f == LINNET_RELU ? 0 : -INFINITY};
-    for (size_t i = 0; i < m; i += rows) {
-      gemm_tile_fn *tile;
-      rows = gemm_tile_for(m - i, &tile);
+    const struct gemm_tile_row *tile;
+    for (size_t i = 0; i < m; i += tile->rows) {
+      tile = gemm_tile_for(m - i);
       float *c = to->c + i * to->ldc + j;
-      tile(depth, left, gemm_row(left, i), panels + j * depth, columns, c, to->ldc, &store);
+      tile->tile[left->pairs](depth, left, gemm_row(left, i), panels + j * depth, columns, c, to->ldc, &store);
       if (f != LINNET_IDENTITY && f != LINNET_RELU)
-        gemm_activate(f, rows, columns, c, to->ldc);
+        gemm_activate(f, tile->rows, columns, c, to->ldc);
     }
   }
 }
@@ -295,47 +319,87 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
   }
 }
 
-/* All rows of C, n of its columns, from rows p ... p + depth of op(B). `strips` is room for packed A. */
-static void gemm_rows(const struct linnet_gemm *g, size_t n, size_t p, size_t depth, const float *panels,
-                      const struct gemm_right *to, float *strips) {
-  if (!g->transpose_a) {
-    struct gemm_left left = gemm_left(g->a + p, g->lda, 1);
-    gemm_blocks(g->m, n, depth, &left, panels, to);
-    return;
-  }
-  for (size_t i = 0; i < g->m; i += GEMM_STRIPS) {
-    size_t m = gemm_min(GEMM_STRIPS, g->m - i);
-    struct gemm_left left = {strips, 1, GEMM_ROWS, GEMM_ROWS * depth};
-    struct gemm_right part = *to;
-    part.c += i * to->ldc;
-    gemm_pack_straight(depth, m, GEMM_ROWS, g->a + p * g->lda + i, g->lda, strips);
-    gemm_blocks(m, n, depth, &left, panels, &part);
-  }
+/* --- Products */
+
+/* How the operands of a product become words. `from` and `to` are numbers along k. */
+struct gemm_operands {
+  size_t numbers; /* in a word */
+  /* Rows i to i + m of op(A), m <= GEMM_STRIPS; `strips` is room for GEMM_STRIPS * GEMM_DEPTH words. */
+  struct gemm_left (*left)(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to, float *strips);
+  /* Panels of the (k, n) part of op(B) that starts at `b`. */
+  void (*panels)(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed);
+};
+
+/* Words along k in a block. */
+static size_t gemm_depth(const struct gemm_operands *operands, size_t k) {
+  return gemm_block_size((k + operands->numbers - 1) / operands->numbers, GEMM_DEPTH, 4);
+}
+
+static size_t gemm_pack_size(const struct gemm_operands *operands, size_t k, size_t n) {
+  return (k + operands->numbers - 1) / operands->numbers * gemm_padded(n);
+}
+
+static void gemm_pack(const struct gemm_operands *operands, bool transpose_b, size_t k, size_t n, const float *b,
+                      size_t ldb, float *packed) {
+  size_t block = gemm_depth(operands, k) * operands->numbers, padded = gemm_padded(n);
+  for (size_t p = 0; p < k; p += block)
+    operands->panels(transpose_b, gemm_min(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb,
+                     packed + p / operands->numbers * padded);
 }
 
 static float *gemm_align(float *work) {
   return (float *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
 }
 
-static void gemm_vec(const struct linnet_gemm *g, float *work) {
-  float *panels = gemm_align(work), *strips = panels + GEMM_DEPTH * GEMM_WIDTH;
-  size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n;
-  size_t block = gemm_block_size(g->k, GEMM_DEPTH, 4), padded = gemm_padded(g->n);
+static void gemm_multiply(const struct gemm_operands *operands, const struct linnet_gemm *g, float *work) {
+  float *room = gemm_align(work), *strips = room + GEMM_DEPTH * GEMM_WIDTH;
+  size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n, numbers = operands->numbers;
+  size_t block = gemm_depth(operands, g->k) * numbers, padded = gemm_padded(g->n);
   for (size_t j = 0; j < g->n; j += width) {
     size_t n = gemm_min(width, g->n - j), p = 0;
     do {
-      size_t depth = gemm_min(block, g->k - p);
-      const float *b = g->b ? panels : g->packed + p * padded + j * depth;
+      size_t end = gemm_min(p + block, g->k), depth = (end - p + numbers - 1) / numbers;
+      const float *panels = g->b ? room : g->packed + p / numbers * padded + j * depth;
       if (g->b)
-        gemm_pack_panels(g->transpose_b, depth, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
-                         panels);
-      struct gemm_right to = {.c = g->c + j, .ldc = g->ldc, .add = g->accumulate || p > 0};
-      if (p + depth == g->k) {
+        operands->panels(g->transpose_b, end - p, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
+                         room);
+      struct gemm_right to = {.ldc = g->ldc, .add = g->accumulate || p > 0};
+      if (end == g->k) {
         to.bias = g->bias ? g->bias + j : NULL;
         to.activation = g->activation;
       }
-      gemm_rows(g, n, p, depth, b, &to, strips);
-      p += depth;
+      for (size_t i = 0; i < g->m; i += GEMM_STRIPS) {
+        size_t m = gemm_min(GEMM_STRIPS, g->m - i);
+        struct gemm_left left = operands->left(g, i, m, p, end, strips);
+        to.c = g->c + i * g->ldc + j;
+        gemm_blocks(m, n, depth, &left, panels, &to);
+      }
+      p = end;
     } while (p < g->k);
   }
+}
+
+/* --- Floats */
+
+static struct gemm_left gemm_left_floats(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to,
+                                         float *strips) {
+  size_t depth = to - from;
+  if (!g->transpose_a)
+    return gemm_left(g->a + i * g->lda + from, g->lda, 1);
+  gemm_pack_straight(depth, m, GEMM_ROWS, g->a + from * g->lda + i, g->lda, strips);
+  return (struct gemm_left){.a = strips, .row = 1, .depth = GEMM_ROWS, .strip = GEMM_ROWS * depth};
+}
+
+static const struct gemm_operands gemm_floats = {1, gemm_left_floats, gemm_pack_panels};
+
+static size_t pack_b_size_vec(size_t k, size_t n) {
+  return gemm_pack_size(&gemm_floats, k, n);
+}
+
+static void pack_b_vec(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
+  gemm_pack(&gemm_floats, transpose_b, k, n, b, ldb, packed);
+}
+
+static void gemm_vec(const struct linnet_gemm *g, float *work) {
+  gemm_multiply(&gemm_floats, g, work);
 }

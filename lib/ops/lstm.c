@@ -29,7 +29,7 @@ void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_sp
 }
 
 size_t linnet_lstm_work(size_t width, size_t sequences) {
-  return 6 * sequences * width + width;
+  return 8 * sequences * width + width + sequences;
 }
 
 size_t linnet_lstm_pack_size_reference(size_t width, enum linnet_lstm_use use) {

@@ -4,28 +4,18 @@
  *
  * For one sequence that product reads every weight for a single multiply-add. It is bound by the memory that the
  * weights lie in: they are laid out as panels of products (gemm_vec.h), read in order, forth in one step and back in
- * the next, so that the cache still holds those that a step begins with.
+ * the next, so that the cache still holds those that a step begins with. As pairs of bfloat16 numbers they are half as
+ * many bytes.
  *
  * Rows are the same bits however many run beside them. */
 
 enum { LSTM_PANELS = 4 }; /* that a row passes at once: enough chains of multiply-adds to hide their latency */
 
-static size_t lstm_pack_size_vec(size_t width, enum linnet_lstm_use use) {
-  return use == LINNET_LSTM_BACKWARD ? pack_b_size_vec(4 * width, width) : pack_b_size_vec(width, 4 * width);
-}
-
-static void lstm_pack_vec(size_t width, enum linnet_lstm_use use, const float *weights, float *packed) {
-  if (use == LINNET_LSTM_BACKWARD)
-    pack_b_vec(false, 4 * width, width, weights, width, packed);
-  else
-    pack_b_vec(true, width, 4 * width, weights, width, packed);
-}
-
-/* --- Products: c (m, n) = a (m, k) op(B), B as pack_b lays it out. */
+/* --- Products: c (m, n) = a (m, k) op(B) in words (gemm_vec.h), B as gemm_pack lays it out. */
 
 /* `columns` of a row, in `count` panels, the first one's block at b. */
-VEC_INLINE void lstm_row_panels(const size_t count, size_t k, size_t block, size_t padded, size_t j, size_t columns,
-                                const float *a, const float *packed, float *c) {
+VEC_INLINE void lstm_row_panels(const bool pairs, const size_t count, size_t k, size_t block, size_t padded, size_t j,
+                                size_t columns, const float *a, const float *packed, float *c) {
   vf total[2 * LSTM_PANELS];
   VEC_UNROLL
   for (size_t i = 0; i < 2 * count; i++)
@@ -41,7 +31,7 @@ VEC_INLINE void lstm_row_panels(const size_t count, size_t k, size_t block, size
       vf x = vf_set(a[p + d]);
       VEC_UNROLL
       for (size_t i = 0; i < 2 * count; i++)
-        sum[i] += x * vf_load(b + i / 2 * GEMM_COLUMNS * depth + i % 2 * VW);
+        sum[i] = gemm_multiply_add(pairs, x, vf_load(b + i / 2 * GEMM_COLUMNS * depth + i % 2 * VW), sum[i]);
     }
     VEC_UNROLL
     for (size_t i = 0; i < 2 * count; i++)
@@ -54,31 +44,47 @@ VEC_INLINE void lstm_row_panels(const size_t count, size_t k, size_t block, size
 }
 
 /* A single row; `back`: from the last panels to the first. */
-static void lstm_row_product(size_t n, size_t k, const float *a, const float *packed, bool back, float *c) {
+VEC_INLINE void lstm_row_product(const bool pairs, size_t n, size_t k, const float *a, const float *packed, bool back,
+                                 float *c) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
   size_t panels = padded / GEMM_COLUMNS, groups = panels / LSTM_PANELS, rest = panels % LSTM_PANELS;
   for (size_t i = 0; i < groups; i++) {
     size_t j = (back ? groups - 1 - i : i) * LSTM_PANELS * GEMM_COLUMNS;
-    lstm_row_panels(LSTM_PANELS, k, block, padded, j, n - j, a, packed, c + j);
+    lstm_row_panels(pairs, LSTM_PANELS, k, block, padded, j, n - j, a, packed, c + j);
   }
   for (size_t i = 0; i < rest; i++) {
     size_t j = (groups * LSTM_PANELS + i) * GEMM_COLUMNS;
-    lstm_row_panels(1, k, block, padded, j, n - j, a, packed, c + j);
+    lstm_row_panels(pairs, 1, k, block, padded, j, n - j, a, packed, c + j);
   }
 }
 
-static void lstm_product(size_t m, size_t n, size_t k, const float *a, const float *packed, bool back, float *c) {
+/* m rows at once. */
+static void lstm_rows_product(bool pairs, size_t m, size_t n, size_t k, const float *a, const float *packed, float *c) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
-  if (m == 1) {
-    lstm_row_product(n, k, a, packed, back, c);
-    return;
-  }
   for (size_t p = 0; p < k; p += block) {
     size_t depth = gemm_min(block, k - p);
     struct gemm_left left = gemm_left(a + p, k, 1);
     struct gemm_right to = {.c = c, .ldc = n, .add = p > 0};
+    left.pairs = pairs;
     gemm_blocks(m, n, depth, &left, packed + p * padded, &to);
   }
+}
+
+/* a, as k numbers a row; `words` is room for its pairs. */
+VEC_INLINE void lstm_product(const bool pairs, size_t m, size_t n, size_t k, const float *a, const float *packed,
+                             bool back, float *c, float *words) {
+#ifdef VEC_BF16
+  if (pairs) {
+    size_t depth = gemm_pairs_of(k);
+    gemm_pair_rows(m, k, a, k, words, depth);
+    a = words, k = depth;
+  }
+#endif
+  (void)words;
+  if (m == 1)
+    lstm_row_product(pairs, n, k, a, packed, back, c);
+  else
+    lstm_rows_product(pairs, m, n, k, a, packed, c);
 }
 
 /* --- Steps */
@@ -115,13 +121,14 @@ static void lstm_step(size_t width, const float *recurrent, const float *bias, f
   }
 }
 
-static void lstm_forward_vec(const struct linnet_lstm *l, float *gates, float *cells, float *state, float *h,
-                             float *work) {
+/* work: the recurrent product (sequences, 4H), room for pairs. */
+VEC_INLINE void lstm_forward(const bool pairs, const struct linnet_lstm *l, float *gates, float *cells, float *state,
+                             float *h, float *work) {
   size_t width = l->width, steps = l->sequences ? l->spans[0].frames : 0, running = l->sequences;
-  float *h_state = state, *c_state = state + l->sequences * width;
+  float *h_state = state, *c_state = state + l->sequences * width, *words = work + l->sequences * 4 * width;
   for (size_t step = 0; step < steps; step++) {
     running = lstm_running(l, step, running);
-    lstm_product(running, 4 * width, width, h_state, l->weights, step % 2, work);
+    lstm_product(pairs, running, 4 * width, width, h_state, l->weights, step % 2, work, words);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step);
       lstm_step(width, work + s * 4 * width, l->bias, gates + t * 4 * width, c_state + s * width, h_state + s * width);
@@ -153,15 +160,16 @@ static void lstm_step_back(size_t width, const float *c, const float *c_before, 
   }
 }
 
-/* work: da (sequences, 4H), zero where a sequence has not begun yet; W^T da and dc (sequences, H); H zeros. */
-static void lstm_backward_vec(const struct linnet_lstm *l, const float *cells, const float *dh, float *gates,
-                              float *work) {
+/* work: da (sequences, 4H), zero where a sequence has not begun yet; W^T da and dc (sequences, H); H zeros; room for
+ * pairs. */
+VEC_INLINE void lstm_backward(const bool pairs, const struct linnet_lstm *l, const float *cells, const float *dh,
+                              float *gates, float *work) {
   size_t width = l->width, n = l->sequences * width, running = 0;
-  float *da = work, *later = da + 4 * n, *dc = later + n, *zero = dc + n;
+  float *da = work, *later = da + 4 * n, *dc = later + n, *zero = dc + n, *words = zero + width;
   memset(work, 0, linnet_lstm_work(width, l->sequences) * sizeof(float));
   for (size_t step = l->sequences ? l->spans[0].frames : 0; step-- > 0;) {
     running = lstm_running(l, step, running);
-    lstm_product(running, width, 4 * width, da, l->weights, step % 2, later);
+    lstm_product(pairs, running, width, 4 * width, da, l->weights, step % 2, later, words);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step), own = s * width;
       const float *before = step > 0 ? cells + linnet_lstm_row(l, &l->spans[s], step - 1) * width : zero;
@@ -170,3 +178,39 @@ static void lstm_backward_vec(const struct linnet_lstm *l, const float *cells, c
     }
   }
 }
+
+/* --- The slots, for each kind of words */
+
+static size_t lstm_pack_size(const struct gemm_operands *operands, size_t width, enum linnet_lstm_use use) {
+  return use == LINNET_LSTM_BACKWARD ? gemm_pack_size(operands, 4 * width, width)
+                                     : gemm_pack_size(operands, width, 4 * width);
+}
+
+static void lstm_pack(const struct gemm_operands *operands, size_t width, enum linnet_lstm_use use,
+                      const float *weights, float *packed) {
+  if (use == LINNET_LSTM_BACKWARD)
+    gemm_pack(operands, false, 4 * width, width, weights, width, packed);
+  else
+    gemm_pack(operands, true, width, 4 * width, weights, width, packed);
+}
+
+#define LSTM_SLOTS(suffix, operands, pairs)                                                                            \
+  static size_t lstm_pack_size_##suffix(size_t width, enum linnet_lstm_use use) {                                      \
+    return lstm_pack_size(operands, width, use);                                                                       \
+  }                                                                                                                    \
+  static void lstm_pack_##suffix(size_t width, enum linnet_lstm_use use, const float *weights, float *packed) {        \
+    lstm_pack(operands, width, use, weights, packed);                                                                  \
+  }                                                                                                                    \
+  static void lstm_forward_##suffix(const struct linnet_lstm *l, float *gates, float *cells, float *state, float *h,   \
+                                    float *work) {                                                                     \
+    lstm_forward(pairs, l, gates, cells, state, h, work);                                                              \
+  }                                                                                                                    \
+  static void lstm_backward_##suffix(const struct linnet_lstm *l, const float *cells, const float *dh, float *gates,   \
+                                     float *work) {                                                                    \
+    lstm_backward(pairs, l, cells, dh, gates, work);                                                                   \
+  }
+
+LSTM_SLOTS(vec, &gemm_floats, false)
+#ifdef VEC_BF16
+LSTM_SLOTS(bf16, &gemm_pairs, true)
+#endif

@@ -74,17 +74,28 @@ enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const 
   return status;
 }
 
+/* Where "key=item, item, ..." begins to differ from another: the item with the first other byte. */
+static size_t first_difference(const char *a, const char *b, size_t length) {
+  size_t item = 0;
+  for (size_t i = 0; i < length && a[i] == b[i]; i++)
+    if (a[i] == ',' || a[i] == '=')
+      item = i + 1;
+  return item;
+}
+
 /* Compares line by line. */
 static enum linnet_status check_fingerprint(struct linnet_context *context, const char *path, const char *ours,
                                             const char *theirs) {
   while (*ours || *theirs) {
     int a = (int)strcspn(ours, "\n"), b = (int)strcspn(theirs, "\n");
-    if (a != b || strncmp(ours, theirs, (size_t)a) != 0)
-      return linnet_fail(
-          context, LINNET_ERROR_STATE,
-          "%s: was made with %.*s, not with %.*s: use the same settings and data to continue, or another "
-          "folder to start anew",
-          path, b < 100 ? b : 100, theirs, a < 100 ? a : 100, ours);
+    if (a != b || strncmp(ours, theirs, (size_t)a) != 0) {
+      int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(ours, "=");
+      a -= same, b -= same;
+      return linnet_fail(context, LINNET_ERROR_STATE,
+                         "%s: was made with other settings, %.*s: %.*s, not %.*s: use the same settings and data to "
+                         "continue, or another folder to start anew",
+                         path, key, ours, b < 60 ? b : 60, theirs + same, a < 60 ? a : 60, ours + same);
+    }
     ours += a + (ours[a] == '\n');
     theirs += b + (theirs[b] == '\n');
   }

@@ -62,7 +62,7 @@ static inline double bench_time(bench_fn *body, void *user, double seconds) {
 
 #define BENCH_UNROLL _Pragma("GCC unroll 16")
 
-/* --- The core's float32 multiply-add peak, with the widest registers that the table uses. */
+/* --- The core's multiply-add peak, with the widest registers that the table uses: of float32, or of bfloat16 pairs. */
 
 enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };
 static volatile float bench_sink;
@@ -84,6 +84,24 @@ __attribute__((target("avx512f"))) static void bench_peak_avx512(void *flops) {
     sum[0] = _mm512_add_ps(sum[0], sum[i]);
   bench_sink = _mm512_cvtss_f32(sum[0]);
   *(double *)flops = 2.0 * 16 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
+}
+
+__attribute__((target("avx512f,avx512bf16"))) static void bench_peak_bf16(void *flops) {
+  __m512 x = _mm512_set1_ps(bench_sink), sum[BENCH_PEAK_CHAINS];
+  BENCH_UNROLL
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
+    sum[i] = x;
+  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
+    BENCH_UNROLL
+  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
+    sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)x, (__m512bh)x);
+    __asm__("" : "+v"(sum[i]));
+  }
+  BENCH_UNROLL
+  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
+    sum[0] = _mm512_add_ps(sum[0], sum[i]);
+  bench_sink = _mm512_cvtss_f32(sum[0]);
+  *(double *)flops = 2.0 * 32 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
 }
 
 __attribute__((target("avx2,fma"))) static void bench_peak_avx2(void *flops) {
@@ -129,6 +147,8 @@ static void bench_peak_generic(void *flops) {
 
 static inline bench_fn *bench_peak_loop(const char *table) {
 #if defined(__x86_64__)
+  if (strcmp(table, "avx512-bf16") == 0)
+    return bench_peak_bf16;
   if (strcmp(table, "avx512") == 0)
     return bench_peak_avx512;
   if (strcmp(table, "avx2") == 0)
@@ -200,7 +220,7 @@ static inline double bench_bandwidth(size_t bytes, double seconds) {
 
 /* The table named by --kernels, or each that runs here: for (i = 0; (ops = bench_table(argc, argv, i)); i++). */
 static inline const struct linnet_ops *bench_table(int argc, char **argv, size_t i) {
-  static const char *const names[] = {"avx512", "avx2", "cblas", "generic", "reference"};
+  static const char *const names[] = {"avx512-bf16", "avx512", "avx2", "cblas", "generic", "reference"};
   if (argc == 3 && strcmp(argv[1], "--kernels") == 0) {
     const struct linnet_ops *ops = i == 0 ? linnet_cpu_ops(argv[2]) : NULL;
     if (i == 0 && !ops)

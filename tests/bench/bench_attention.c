@@ -141,7 +141,7 @@ static bool parse_set(const char *set, const struct kind *kind, const struct pas
 }
 
 static int measure_set(const struct bench_options *o) {
-  const struct linnet_ops *ops = linnet_cpu_ops(o->kernels ? o->kernels : "auto");
+  const struct linnet_ops *ops = o->kernels ? linnet_cpu_ops(o->kernels) : linnet_cpu_best_ops(LINNET_FLOAT32);
   struct shape s;
   for (size_t k = 0; ops && k < KINDS; k++)
     for (size_t p = 0; p < PASSES; p++)

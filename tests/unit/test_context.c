@@ -63,6 +63,23 @@ static const struct settings_case {
     {"another case", 0, 1, "Reference", LINNET_ERROR_UNSUPPORTED},
 };
 
+/* bfloat16 gives the table of it where it runs, and none less precise than float32 is chosen unasked. */
+static void check_precision(void) {
+  const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16");
+  CHECK(linnet_cpu_best_ops(LINNET_FLOAT32)->precision == LINNET_FLOAT32, "float32");
+  CHECK(linnet_cpu_best_ops(LINNET_BFLOAT16) == (reduced ? reduced : linnet_cpu_best_ops(LINNET_FLOAT32)), "bfloat16");
+  struct linnet_context_settings settings;
+  struct linnet_context *context = NULL;
+  linnet_context_settings_default(&settings);
+  settings.precision = LINNET_BFLOAT16;
+  CHECK(linnet_context_create(&settings, &context) == LINNET_OK, "bfloat16");
+  CHECK(linnet_context_precision(context) == (reduced ? LINNET_BFLOAT16 : LINNET_FLOAT32), "%s",
+        linnet_context_kernels(context));
+  linnet_context_destroy(context);
+  settings.precision = (enum linnet_precision)2;
+  CHECK(linnet_context_create(&settings, &context) == LINNET_ERROR_ARGUMENT, "precision 2");
+}
+
 static void check_settings_case(const struct settings_case *c) {
   struct linnet_context_settings settings;
   struct linnet_context *context = (struct linnet_context *)&settings; /* anything but NULL */
@@ -91,7 +108,7 @@ static void check_settings(void) {
 static void check_defaults(void) {
   struct linnet_context *context = test_context();
   CHECK(linnet_context_threads(context) >= 1, "%u threads", linnet_context_threads(context));
-  CHECK(linnet_context_ops(context) == linnet_cpu_ops("auto"), "%s", linnet_context_kernels(context));
+  CHECK(linnet_context_ops(context) == linnet_cpu_best_ops(LINNET_FLOAT32), "%s", linnet_context_kernels(context));
   CHECK(strcmp(linnet_context_error(context), "") == 0, "\"%s\"", linnet_context_error(context));
   CHECK(linnet_context_share(context, NULL) == LINNET_ERROR_ARGUMENT, "nowhere to put the handle");
   linnet_context_destroy(context);
@@ -328,6 +345,7 @@ int main(void) {
   check_settings();
   check_defaults();
   test_each_table(check_kernels);
+  check_precision();
   check_failing_create();
   check_failing_share();
   check_handles();

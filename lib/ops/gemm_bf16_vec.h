@@ -1,0 +1,80 @@
+/* The matrix product with operands rounded to bfloat16 (to nearest, ties to even) and sums in float32: twice the
+ * multiply-adds per instruction. Subnormal operands and products count as zero.
+ *
+ * A word is the pair of an even number along k, in the low half, and the odd one after it; behind the last of an odd k
+ * comes a zero. */
+
+enum { GEMM_PAIR_BAND = VW }; /* words along k that are rounded at a time */
+
+static inline size_t gemm_pairs_of(size_t numbers) {
+  return (numbers + 1) / 2;
+}
+
+/* words (rows, ceil(k / 2)) from x (rows, k). */
+static void gemm_pair_rows(size_t rows, size_t k, const float *x, size_t ldx, float *words, size_t ld) {
+  for (size_t i = 0; i < rows; i++, x += ldx, words += ld)
+    for (size_t p = 0; p < k; p += 2 * VW)
+      vf_store_part(words + p / 2, vf_pairs_along(x + p, k - p), gemm_pairs_of(k - p));
+}
+
+/* Rows p and p + 1 of (k, n), the second one zero if it is beyond k: the pairs of columns j to j + columns, at most VW.
+ */
+VEC_INLINE vf gemm_pairs_across(size_t k, size_t p, const float *x, size_t ld, size_t columns) {
+  return vf_pairs_across(vf_load_part(x, columns), p + 1 < k ? vf_load_part(x + ld, columns) : vf_set(0));
+}
+
+/* Panels of `panel` columns (GEMM_COLUMNS or GEMM_ROWS) from (k, n) at `from`. */
+VEC_INLINE void gemm_pack_pairs_straight(size_t k, size_t n, const size_t panel, const float *from, size_t ld,
+                                         float *to) {
+  size_t depth = gemm_pairs_of(k);
+  for (size_t p = 0; p < k; p += 2, from += 2 * ld, to += panel)
+    for (size_t j = 0; j < n; j += panel)
+      for (size_t v = 0; v < panel; v += VW) {
+        size_t columns = n > j + v ? n - j - v : 0;
+        vf words = gemm_pairs_across(k, p, from + j + v, ld, gemm_min(columns, panel - v));
+        vf_store_part(to + j * depth + v, words, panel - v);
+      }
+}
+
+static void gemm_pack_pairs(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
+  if (!transposed) {
+    gemm_pack_pairs_straight(k, n, GEMM_COLUMNS, b, ldb, packed);
+    return;
+  }
+  float band[GEMM_COLUMNS * GEMM_PAIR_BAND];
+  for (size_t j = 0; j < n; j += GEMM_COLUMNS, b += GEMM_COLUMNS * ldb)
+    for (size_t p = 0; p < k; p += 2 * GEMM_PAIR_BAND) {
+      size_t numbers = gemm_min(2 * GEMM_PAIR_BAND, k - p), columns = gemm_min(GEMM_COLUMNS, n - j);
+      gemm_pair_rows(columns, numbers, b + p, ldb, band, GEMM_PAIR_BAND);
+      gemm_pack_transposed(gemm_pairs_of(numbers), columns, band, GEMM_PAIR_BAND, packed);
+      packed += gemm_pairs_of(numbers) * GEMM_COLUMNS;
+    }
+}
+
+static struct gemm_left gemm_left_pairs(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to,
+                                        float *strips) {
+  size_t k = to - from, depth = gemm_pairs_of(k);
+  struct gemm_left left = gemm_left(strips, depth, 1);
+  if (g->transpose_a) {
+    gemm_pack_pairs_straight(k, m, GEMM_ROWS, g->a + from * g->lda + i, g->lda, strips);
+    left = (struct gemm_left){.a = strips, .row = 1, .depth = GEMM_ROWS, .strip = GEMM_ROWS * depth};
+  } else {
+    gemm_pair_rows(m, k, g->a + i * g->lda + from, g->lda, strips, depth);
+  }
+  left.pairs = true;
+  return left;
+}
+
+static const struct gemm_operands gemm_pairs = {2, gemm_left_pairs, gemm_pack_pairs};
+
+static size_t pack_b_size_bf16(size_t k, size_t n) {
+  return gemm_pack_size(&gemm_pairs, k, n);
+}
+
+static void pack_b_bf16(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
+  gemm_pack(&gemm_pairs, transpose_b, k, n, b, ldb, packed);
+}
+
+static void gemm_bf16(const struct linnet_gemm *g, float *work) {
+  gemm_multiply(&gemm_pairs, g, work);
+}
