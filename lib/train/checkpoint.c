@@ -92,7 +92,7 @@ static enum linnet_status check_fingerprint(struct linnet_context *context, cons
       int same = (int)first_difference(ours, theirs, (size_t)(a < b ? a : b)), key = (int)strcspn(ours, "=");
       a -= same, b -= same;
       return linnet_fail(context, LINNET_ERROR_STATE,
-                         "%s: was made with other settings, %.*s: %.*s, not %.*s: use the same settings and data to "
+                         "%s: was made with other settings, %.*s= ...%.*s, not %.*s: use the same settings and data to "
                          "continue, or another folder to start anew",
                          path, key, ours, b < 60 ? b : 60, theirs + same, a < 60 ? a : 60, ours + same);
     }
