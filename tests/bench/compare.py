@@ -2,10 +2,11 @@
 median of the rounds' ratios; the smallest and largest are shown beside it.
 
     compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--only encoder training ctc attention] [--threads 1 2]
-               [--markdown]
+               [--precision float32|bfloat16] [--markdown]
 
 BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
-pytorch-fast-transformers (see README.md here). The peers, all float32:
+pytorch-fast-transformers (see README.md here). With bfloat16 our products take bfloat16 operands, and each way of the
+peers is tried under torch.autocast as well as in float32. The peers:
 
     stock     the authors' algorithm on PyTorch as installed
     tuned     the fastest of peer_torch.py's ways to write the network in plain PyTorch, with MKL as installed or told to
@@ -43,6 +44,7 @@ WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
                       for part in ("forward", "both") for shape in ("6x32", "8x64") for frames in (512, 2048, 8192)]}
 QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1],
          "attention": WORK["attention"][:1]}
+REDUCED = ("encoder", "training")  # what bfloat16 products change
 SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3, "attention": 0.3}  # of each side in each round
 
 
@@ -82,11 +84,13 @@ def ours_ctc(build, case):
     return {"wall": seconds, "cpu": seconds}
 
 
-def ours(build, work, case, threads, seconds):
+def ours(build, work, case, threads, precision, seconds):
     """One short run of our benchmark."""
     if work == "ctc":
         return ours_ctc(build, case)
     options = [word for key, value in case.items() for word in (f"--{key}", value)]
+    if precision == "bfloat16" and work in REDUCED:
+        options += ["--kernels", "avx512-bf16"]
     line = run(build / f"tests/bench_{work}", "--json", "--seconds", str(seconds), "--threads", str(threads), *options)
     return json.loads(line)
 
@@ -121,10 +125,11 @@ def look(peers, work, case, clock, variants):
 
 def choose(args, peers, work, case):
     """{side: (peer, variant)}; "compiled" only where it is faster than "tuned"."""
-    plain = look(peers, work, case, args.clock, TUNED[work])
+    endings = ["", "-bfloat16"] if args.precision == "bfloat16" and work in REDUCED else [""]
+    plain = look(peers, work, case, args.clock, [v + ending for v in TUNED[work] for ending in endings])
     sides = {"stock": ("stock", STOCK[work]), "tuned": plain[0][1:]}
     if not args.quick:
-        best = sorted(plain + look(peers, work, case, args.clock, COMPILED[work]))[0]
+        best = sorted(plain + look(peers, work, case, args.clock, [v + ending for v in COMPILED[work] for ending in endings]))[0]
         sides["compiled"] = best[1:]
     return sides
 
@@ -133,7 +138,7 @@ def compare(args, peers, work, case, threads):
     sides = choose(args, peers, work, case)
     rounds = []
     for _ in range(3 if args.quick else args.rounds):
-        one = {"ours": ours(args.build, work, case, threads, SECONDS[work])}
+        one = {"ours": ours(args.build, work, case, threads, args.precision, SECONDS[work])}
         for side, (name, variant) in sides.items():
             if sides[side] == sides["tuned"] and side == "compiled":
                 one[side] = one["tuned"]
@@ -202,6 +207,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="wall",
                         help="wall (default); cpu on a machine that others use, for one thread")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
     rows = []

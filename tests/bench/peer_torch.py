@@ -6,7 +6,8 @@
 
 Variants are ways to write or run the same function; each is checked against tests/golden/torch_model.py before it is
 measured. "authors" is pytorch-fast-transformers where it is installed, otherwise its linear attention restated;
-for the Bi-LSTM, as for the paper, it is torch.nn.LSTM.
+for the Bi-LSTM, as for the paper, it is torch.nn.LSTM. With "-bfloat16" behind its name a variant runs under
+torch.autocast.
 """
 
 import argparse
@@ -473,13 +474,24 @@ def make_attention(set_name, variant):
 
 # ---- running ---------------------------------------------------------------------------------------------
 
+BFLOAT16 = "-bfloat16"  # behind the name of a variant
 VARIANTS = {"encoder": ["authors", "eager", "jit", "compiled"],
             "training": ["authors", "padded", "packed", "one-by-one", "compiled"],
             "ctc": ["eager"],
             "attention": ["sdpa"]}
 
 
+def reduced(call):
+    """The call with products of bfloat16 operands, as torch.autocast chooses them."""
+    def wrapped():
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return call()
+    return wrapped
+
+
 def make(work, network, set_name, variant):
+    if variant.endswith(BFLOAT16):
+        return reduced(make(work, network, set_name, variant.removesuffix(BFLOAT16)))
     if work == "encoder":
         return make_encoder(network, variant)
     if work == "training":
