@@ -19,12 +19,14 @@ double linnet_schedule_rate(const struct linnet_train_settings *settings, const 
 }
 
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
-                           double result) {
+                           double result, bool begun) {
   if (result < schedule->best) {
     schedule->best = result;
     schedule->waiting = schedule->stagnant = 0;
     return true;
   }
+  if (!begun)
+    return false;
   schedule->stagnant++;
   if (++schedule->waiting >= settings->plateau_patience) {
     schedule->rate = fmax(schedule->rate * settings->plateau_factor, settings->min_learning_rate);

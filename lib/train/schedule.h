@@ -19,9 +19,11 @@ void linnet_schedule_start(const struct linnet_train_settings *settings, struct 
 double linnet_schedule_rate(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule,
                             uint64_t step, double progress);
 
-/* Takes an epoch's validation result (smaller is better); true if it is the best so far. */
+/* Takes an epoch's validation result (smaller is better); true if it is the best so far. Epochs without improvement
+ * count where the network has `begun`: CTC training starts on a plateau of its own, where the answer is blanks alone.
+ */
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
-                           double result);
+                           double result, bool begun);
 
 /* True if training should end. */
 bool linnet_schedule_stopped(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule);

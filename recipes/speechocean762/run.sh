@@ -26,7 +26,7 @@ builds linnet first, unless $LINNET names it.
   --extra DIR     a Kaldi data folder (wav.scp, text, utt2spk) to train on as well
   --unseen DIR    one to test on
   --encoder NAME  a configuration of conf/:
-                    paper       9 layers x 6 heads, one output per frame, post-norm, RAdam 1e-4 (MODEL of the paper)
+                    paper       9 layers x 6 heads, one output per frame, post-norm, RAdam: the network of the paper
                     paper-conv  the same with convolution modules, pre-norm
                     stacked     9 layers, frames stacked by 3, pre-norm
                     conv        6 layers with convolution modules, frames stacked by 3 (default; the model that ships)
