@@ -1,0 +1,85 @@
+/* A lattice from within, and the passes that finish it. Each takes an ordered graph (linnet_lattice_order) and leaves
+ * one that the next takes. */
+#ifndef LINNET_LATTICE_INTERNAL_H
+#define LINNET_LATTICE_INTERNAL_H
+
+#include <linnet/lattice.h>
+
+#include "base/base.h"
+
+struct linnet_lattice_graph {
+  struct linnet_lattice_state *states;
+  struct linnet_lattice_arc *arcs;
+  size_t state_count, arc_count, state_capacity, arc_capacity;
+};
+
+struct linnet_lattice {
+  struct linnet_context *context;
+  struct linnet_lattice_graph graph;
+  struct linnet_lattice_graph spare; /* where a pass puts what it makes of the graph */
+  size_t max_arcs;                   /* that a pass may make */
+  bool finished;
+  struct linnet_lattice_path *paths; /* of linnet_lattice_nbest */
+  struct linnet_segment *segments;   /* of these */
+  int *nearest;                      /* of linnet_lattice_oracle */
+  size_t path_capacity, segment_capacity, nearest_capacity;
+};
+
+/* The two scores of an arc, of a path, or of its end. */
+struct linnet_lattice_weight {
+  double acoustic, language;
+};
+
+static inline double linnet_weight_score(struct linnet_lattice_weight w) {
+  return w.acoustic + w.language;
+}
+
+static inline struct linnet_lattice_weight linnet_weight_times(struct linnet_lattice_weight a,
+                                                               struct linnet_lattice_weight b) {
+  return (struct linnet_lattice_weight){a.acoustic + b.acoustic, a.language + b.language};
+}
+
+static inline struct linnet_lattice_weight linnet_weight_divide(struct linnet_lattice_weight a,
+                                                                struct linnet_lattice_weight b) {
+  return (struct linnet_lattice_weight){a.acoustic - b.acoustic, a.language - b.language};
+}
+
+static inline struct linnet_lattice_weight linnet_arc_weight(const struct linnet_lattice_arc *arc) {
+  return (struct linnet_lattice_weight){arc->acoustic, arc->language};
+}
+
+static inline struct linnet_lattice_weight linnet_final_weight(const struct linnet_lattice_state *state) {
+  return (struct linnet_lattice_weight){state->acoustic, state->language};
+}
+
+/* The state is final with this weight, or with its own if that is better. */
+void linnet_lattice_offer_final(struct linnet_lattice_state *state, struct linnet_lattice_weight weight);
+
+/* Append to a graph; LINNET_ERROR_LIMIT beyond `max_arcs`. */
+enum linnet_status linnet_graph_add_state(struct linnet_lattice *lattice, struct linnet_lattice_graph *graph,
+                                          size_t frame);
+enum linnet_status linnet_graph_add_arc(struct linnet_lattice *lattice, struct linnet_lattice_graph *graph,
+                                        const struct linnet_lattice_arc *arc);
+
+/* The graph becomes what a pass left in `spare`. */
+void linnet_lattice_swap(struct linnet_lattice *lattice);
+
+/* Takes out what is on no path, numbers states in topological order, sorts arcs by (from, symbol), and tells states of
+ * their arcs. LINNET_ERROR_ARGUMENT for a cycle. */
+enum linnet_status linnet_lattice_order(struct linnet_lattice *lattice);
+
+/* Takes out the arcs of symbol 0. To be ordered again. */
+enum linnet_status linnet_lattice_remove_empty(struct linnet_lattice *lattice);
+
+/* Moves scores toward the start: the best path from any other state to an end has score 0 in both parts. Sets
+ * best_backward. */
+enum linnet_status linnet_lattice_push(struct linnet_lattice *lattice);
+
+/* No state has two arcs of one symbol; of paths with the same symbols the best stays. To be ordered again. */
+enum linnet_status linnet_lattice_determinize(struct linnet_lattice *lattice);
+
+/* Merges states whose arcs lead to the same states by the same symbols, with scores that differ by at most `step` in
+ * each part. Scores must have been pushed. To be ordered again. */
+enum linnet_status linnet_lattice_merge(struct linnet_lattice *lattice, double step);
+
+#endif
