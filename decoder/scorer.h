@@ -1,4 +1,5 @@
-/* The insides of a scorer, shared by what fills it (scorer.c) and what evaluates it (scorer_statistics.c). */
+/* The insides of a scorer, shared by what fills it (scorer.c, scorer_transcripts.c, scorer_oracle.c) and what evaluates
+ * it (scorer_statistics.c). */
 #ifndef LINNET_SCORER_H
 #define LINNET_SCORER_H
 
@@ -35,6 +36,17 @@ struct linnet_scorer {
   size_t edit_count, edit_capacity;
   struct linnet_confusion *confusions; /* what linnet_scorer_confusions gave last */
 };
+
+/* What a token counts as: its index in the vocabulary, or LINNET_NOT_FOUND if it is dropped. */
+enum linnet_status linnet_scorer_normalise(struct linnet_scorer *scorer, const char *token, size_t *index);
+
+/* The speaker of an utterance in a table of lines "ID SPEAKER"; NULL without a table. */
+enum linnet_status linnet_scorer_find_speaker(struct linnet_scorer *scorer, const struct linnet_transcripts *speakers,
+                                              const char *id, const char **speaker);
+
+/* Of `count` hypotheses `extra` have no reference: an error, or a warning if the settings allow it. */
+enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer, size_t extra, size_t count,
+                                             const char *first);
 
 /* One step of an alignment; *reference and *hypothesis are the indices of the next tokens, and move. */
 static inline struct linnet_score_pair linnet_scorer_step(const struct linnet_scorer *scorer, uint8_t edit,

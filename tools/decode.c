@@ -7,6 +7,7 @@
 
 #include "beam_options.h"
 #include "hypotheses.h"
+#include "lattices.h"
 #include "tool.h"
 
 static struct {
@@ -20,6 +21,7 @@ struct decoding {
   struct linnet_beam *beam;
   const struct linnet_output_format *format;
   FILE *output;
+  struct lattices lattices;
   bool json; /* tells the scores of a single hypothesis, too */
   size_t utterances, frames;
   double seconds; /* of searching */
@@ -55,6 +57,8 @@ static int decode_matrix(struct decoding *d, const char *key, const struct linne
       linnet_beam_finish(d->beam) != LINNET_OK)
     return tool_fail_context(d->context);
   d->seconds += tool_clock() - started;
+  if (!lattices_put(&d->lattices, d->context, d->utterances, key, d->beam))
+    return TOOL_FAILURE;
   d->utterances++;
   d->frames += matrix->rows;
   return write_result(d, key, matrix->rows);
@@ -137,7 +141,7 @@ static bool read_options(struct decoding *d) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }
-  return beam_options_check(false);
+  return beam_options_check(false) && lattices_check();
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
@@ -151,10 +155,11 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
     tool_fail_context(context);
   } else if (beam_setup_open(&search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
     d.symbols = symbols;
-    if (linnet_beam_create(context, linnet_symbols_count(symbols), &search.settings, &d.beam) == LINNET_OK)
-      code = decode_all(&d, inputs, count);
-    else
+    int columns = linnet_symbols_count(symbols);
+    if (linnet_beam_create(context, columns, &search.settings, &d.beam) != LINNET_OK)
       tool_fail_context(context);
+    else if (lattices_open(&d.lattices, symbol_name, symbols, columns))
+      code = lattices_close(&d.lattices, decode_all(&d, inputs, count));
   }
   linnet_beam_destroy(d.beam);
   beam_setup_close(&search);
@@ -173,6 +178,7 @@ int tool_decode(int argc, const char **argv) {
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0, "from one row to the next, for times (10)", "MS"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =

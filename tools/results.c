@@ -88,20 +88,7 @@ static bool write_file(const struct results *results, size_t item, const char *t
   return good;
 }
 
-/* --- in order ----------------------------------------------------------------------------------------------------- */
-
-/* Prints what is next in the order of the inputs. */
-static void print_ready(struct results *results) {
-  while (results->printed < results->inputs->count && results->items[results->printed].done) {
-    struct result *result = &results->items[results->printed++];
-    if (result->text)
-      fwrite(result->text, 1, result->bytes, results->output.stream);
-    free(result->text);
-    result->text = NULL;
-  }
-  if (results->output.stream)
-    fflush(results->output.stream);
-}
+/* --- one result --------------------------------------------------------------------------------------------------- */
 
 /* A result as text, to be freed; NULL after printing why. */
 static char *render(const struct results *results, const struct linnet_output *output, size_t *bytes) {
@@ -122,21 +109,19 @@ static char *render(const struct results *results, const struct linnet_output *o
 }
 
 void results_put(struct results *results, size_t item, const struct linnet_output *output) {
-  struct result result = {.done = true};
-  if (output)
-    result.text = render(results, output, &result.bytes);
-  bool good = result.text != NULL;
+  size_t bytes = 0;
+  char *text = output ? render(results, output, &bytes) : NULL;
+  bool good = text != NULL;
   if (good && results->folder) {
-    good = write_file(results, item, result.text, result.bytes);
-    free(result.text);
-    result.text = NULL;
+    good = write_file(results, item, text, bytes);
+    free(text);
+    text = NULL;
   }
+  good = ordered_put(&results->ordered, item, text, bytes) && good;
   pthread_mutex_lock(&results->mutex);
-  results->items[item] = result;
   results->failures += !good;
   results->seconds += output ? output->seconds : 0;
   tool_progress_add(&results->progress, 1);
-  print_ready(results);
   pthread_mutex_unlock(&results->mutex);
 }
 
@@ -151,15 +136,9 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   if (folder && !open_folder(results))
     return false;
   *code = TOOL_FAILURE;
-  results->items = calloc(inputs->count + 1, sizeof *results->items);
-  if (!results->items) {
-    tool_fail("out of memory for %zu files", inputs->count);
+  if (!folder && !tool_output_open(&results->output, output_path))
     return false;
-  }
-  if (!folder && !tool_output_open(&results->output, output_path)) {
-    free(results->items);
-    return false;
-  }
+  ordered_open(&results->ordered, results->output.stream);
   pthread_mutex_init(&results->mutex, NULL);
   tool_catch_interrupt();
   results->started = tool_clock();
@@ -184,9 +163,7 @@ int results_close(struct results *results, int parallel) {
   tool_progress_finish(&results->progress);
   int code = report(results, parallel);
   pthread_mutex_destroy(&results->mutex);
-  for (size_t i = 0; i < results->inputs->count; i++)
-    free(results->items[i].text);
-  free(results->items);
+  ordered_close(&results->ordered);
   if (results->folder)
     return code;
   /* What failed was named; the rest is worth keeping. */

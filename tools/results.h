@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "inputs.h"
+#include "ordered.h"
 
 /* --format, --output: include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL}. */
 extern struct poptOption results_options[];
@@ -14,13 +15,9 @@ struct results {
   const struct inputs *inputs;
   const char *folder;        /* a file per input goes there, NULL: */
   struct tool_output output; /* all go here */
-  pthread_mutex_t mutex;     /* protects what follows */
-  struct result {
-    char *text; /* NULL: failed, and said so, or written to a file of its own */
-    size_t bytes;
-    bool done;
-  } * items; /* (count), kept until all before it were printed */
-  size_t printed, failures;
+  struct ordered ordered;
+  pthread_mutex_t mutex; /* protects what follows */
+  size_t failures;
   double seconds, started; /* of audio; on the clock */
   struct tool_progress progress;
 };

@@ -9,7 +9,7 @@
 enum { MAX_STDIN_BYTES = 1 << 28, MAX_LISTED = 20 };
 
 static struct options {
-  char *unit, *map, *ignore, *utt2spk, *per_utt, *per_speaker, *confusions, *trn;
+  char *unit, *map, *ignore, *utt2spk, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
   int strip_stress, allow_extra, json, by_speaker;
   long bootstrap, seed;
 } options = {.bootstrap = 1000};
@@ -30,6 +30,12 @@ static const struct poptOption table[] = {
     {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "Seed of the bootstrap (default 0)", "S"},
     {"trn", 0, POPT_ARG_STRING, &options.trn, 0, "Write PREFIX.ref.trn and PREFIX.hyp.trn for NIST sclite", "PREFIX"},
     {"allow-extra", 0, POPT_ARG_NONE, &options.allow_extra, 0, "Leave out hypotheses that have no reference", NULL},
+    {"oracle", 0, POPT_ARG_STRING, &options.oracle, 0,
+     "HYP has several hypotheses, of which the nearest to REF is scored: lattice (Kaldi's text), nbest (ID-1, ID-2 "
+     "...)",
+     "lattice|nbest"},
+    {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
+     "names of the numbers in a lattice (default: what stands there is compared)", "FILE"},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "Print the summary as one JSON object", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
@@ -71,20 +77,51 @@ static enum linnet_status make_scorer(struct linnet_context *context, struct lin
   return status;
 }
 
+/* What all ways to add hypotheses get. */
+struct sources {
+  const char *path; /* of the hypotheses */
+  struct linnet_transcripts *reference, *speakers;
+};
+
+static enum linnet_status add_lattices(struct linnet_context *context, struct linnet_scorer *scorer,
+                                       const struct sources *sources) {
+  struct linnet_symbols *symbols = NULL;
+  struct linnet_lattice_reader *reader = NULL;
+  enum linnet_status status = options.symbols ? linnet_symbols_load(context, options.symbols, &symbols)
+                                              : linnet_symbols_create(context, NULL, 0, &symbols);
+  if (status == LINNET_OK)
+    status = linnet_lattice_reader_open(context, strcmp(sources->path, "-") == 0 ? "/dev/stdin" : sources->path,
+                                        options.symbols ? NULL : symbols, &reader);
+  if (status == LINNET_OK)
+    status = linnet_scorer_add_lattices(scorer, sources->reference, reader, symbols, sources->speakers);
+  linnet_lattice_reader_destroy(reader);
+  linnet_symbols_destroy(symbols);
+  return status;
+}
+
+static enum linnet_status add_transcripts(struct linnet_context *context, struct linnet_scorer *scorer,
+                                          const struct sources *sources) {
+  struct linnet_transcripts *hypothesis = NULL;
+  enum linnet_status status = load_transcripts(context, sources->path, &hypothesis);
+  if (status == LINNET_OK)
+    status = (options.oracle ? linnet_scorer_add_nbest : linnet_scorer_add_transcripts)(scorer, sources->reference,
+                                                                                        hypothesis, sources->speakers);
+  linnet_transcripts_destroy(hypothesis);
+  return status;
+}
+
 /* Reads the files and aligns all utterances. */
 static enum linnet_status fill_scorer(struct linnet_context *context, const char *reference_path,
                                       const char *hypothesis_path, struct linnet_scorer *scorer) {
-  struct linnet_transcripts *reference = NULL, *hypothesis = NULL, *speakers = NULL;
-  enum linnet_status status = load_transcripts(context, reference_path, &reference);
-  if (status == LINNET_OK)
-    status = load_transcripts(context, hypothesis_path, &hypothesis);
+  struct sources sources = {.path = hypothesis_path};
+  bool lattices = options.oracle && strcmp(options.oracle, "lattice") == 0;
+  enum linnet_status status = load_transcripts(context, reference_path, &sources.reference);
   if (status == LINNET_OK && options.utt2spk)
-    status = load_transcripts(context, options.utt2spk, &speakers);
+    status = load_transcripts(context, options.utt2spk, &sources.speakers);
   if (status == LINNET_OK)
-    status = linnet_scorer_add_transcripts(scorer, reference, hypothesis, speakers);
-  linnet_transcripts_destroy(reference);
-  linnet_transcripts_destroy(hypothesis);
-  linnet_transcripts_destroy(speakers);
+    status = (lattices ? add_lattices : add_transcripts)(context, scorer, &sources);
+  linnet_transcripts_destroy(sources.reference);
+  linnet_transcripts_destroy(sources.speakers);
   return status;
 }
 
@@ -374,6 +411,10 @@ static bool check_options(const char *const *files) {
     tool_usage("--bootstrap %ld: must be 0 to 1000000", options.bootstrap);
   else if ((options.per_speaker || options.by_speaker) && !options.utt2spk)
     tool_usage("--per-speaker and --by-speaker need --utt2spk FILE");
+  else if (options.oracle && strcmp(options.oracle, "lattice") != 0 && strcmp(options.oracle, "nbest") != 0)
+    tool_usage("--oracle %s: must be lattice or nbest", options.oracle);
+  else if (options.symbols && (!options.oracle || strcmp(options.oracle, "lattice") != 0))
+    tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
   else if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
     tool_usage("only one of REF and HYP can be standard input");
   else

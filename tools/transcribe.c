@@ -4,6 +4,7 @@
 #include "beam_options.h"
 #include "default_model.h"
 #include "hypotheses.h"
+#include "lattices.h"
 #include "parallel.h"
 #include "results.h"
 
@@ -15,6 +16,7 @@ struct job {
   struct beam_setup search; /* if there is one */
   struct inputs inputs;
   struct results results;
+  struct lattices lattices;
 };
 
 /* One input under way: decoded greedily, or by a beam search. */
@@ -39,7 +41,7 @@ static bool collect(const struct item *item, struct hypotheses *hypotheses) {
                     : hypotheses_of_greedy(hypotheses, &rule, segments, count);
 }
 
-static void put_result(const struct item *item, size_t index) {
+static void put_result(const struct item *item, struct linnet_context *context, size_t index) {
   struct job *job = item->job;
   struct linnet_output output;
   struct hypotheses hypotheses;
@@ -49,6 +51,7 @@ static void put_result(const struct item *item, size_t index) {
     hypotheses_describe(&hypotheses, beam_options_nbest(), &output);
   else
     tool_fail("%s: out of memory for the result", output.id);
+  good = lattices_put(&job->lattices, context, index, output.id, item->beam) && good;
   results_put(&job->results, index, good ? &output : NULL);
   hypotheses_release(&hypotheses);
 }
@@ -62,7 +65,7 @@ static int search_frames(void *beam, const float *log_posteriors, size_t first, 
 static enum linnet_status recognise(struct item *item, struct linnet_context *context, size_t index) {
   const struct job *job = item->job;
   enum linnet_status status = linnet_stream_create(context, job->model, &item->stream);
-  if (status == LINNET_OK && beam_options_given())
+  if (status == LINNET_OK && (beam_options_given() || lattices_given()))
     status = linnet_beam_create(context, linnet_model_num_symbols(job->model), &job->search.settings, &item->beam);
   if (item->beam)
     linnet_stream_set_sink(item->stream, search_frames, item->beam);
@@ -77,9 +80,10 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
   if (recognise(&item, context, index) == LINNET_OK) {
-    put_result(&item, index);
+    put_result(&item, context, index);
   } else {
     tool_fail_context(context);
+    lattices_put(&item.job->lattices, context, index, NULL, NULL);
     results_put(&item.job->results, index, NULL);
   }
   linnet_beam_destroy(item.beam);
@@ -98,7 +102,7 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
 }
 
 static bool check_options(void) {
-  return beam_options_check(true) && (!beam_options_nbest() || results_take_alternatives());
+  return beam_options_check(true) && lattices_check() && (!beam_options_nbest() || results_take_alternatives());
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
@@ -111,7 +115,8 @@ static int run(struct linnet_context *context, const char *model_path, const cha
     tool_fail_context(context);
   } else if (beam_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
     job.model = model;
-    code = transcribe_all(context, &job, paths, count);
+    if (lattices_open(&job.lattices, symbol_name, model, linnet_model_num_symbols(model)))
+      code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
   }
   beam_setup_close(&job.search);
   linnet_model_destroy(model);
@@ -123,6 +128,7 @@ int tool_transcribe(int argc, const char **argv) {
       {"model", 'm', POPT_ARG_STRING, &model_option, 0, "model file (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices (of a beam search):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include <linnet/decoder.h>
+#include <linnet/lattice.h>
 #include <linnet/lexicon.h>
 
 #ifdef __cplusplus
@@ -71,6 +72,21 @@ LINNET_API enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer
                                                             const struct linnet_transcripts *reference,
                                                             const struct linnet_transcripts *hypothesis,
                                                             const struct linnet_transcripts *speakers);
+
+/* The oracle: what could have been recognised. Of each lattice the path that is nearest to the reference (least edit
+ * distance of tokens as they are compared) counts as the hypothesis; utterances without a lattice, or whose lattice has
+ * no path, are lost. `symbols` names the lattices' symbols; it may be the table that the reader adds to. */
+LINNET_API enum linnet_status linnet_scorer_add_lattices(struct linnet_scorer *scorer,
+                                                         const struct linnet_transcripts *reference,
+                                                         struct linnet_lattice_reader *reader,
+                                                         const struct linnet_symbols *symbols,
+                                                         const struct linnet_transcripts *speakers);
+
+/* The same of n-best lists: the hypotheses of utterance ID are called ID-1, ID-2 ... */
+LINNET_API enum linnet_status linnet_scorer_add_nbest(struct linnet_scorer *scorer,
+                                                      const struct linnet_transcripts *reference,
+                                                      const struct linnet_transcripts *hypotheses,
+                                                      const struct linnet_transcripts *speakers);
 
 /* Destroys the scorer; NULL is allowed. */
 LINNET_API void linnet_scorer_destroy(struct linnet_scorer *scorer);

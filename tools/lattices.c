@@ -1,0 +1,88 @@
+#include "lattices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct { char *path, *format; } options = {.format = "kaldi"};
+
+struct poptOption lattices_options[] = {
+    {"lattice", 0, POPT_ARG_STRING, &options.path, 0, "write a lattice of all prefixes left in the beam", "FILE"},
+    {"lattice-format", 0, POPT_ARG_STRING, &options.format, 0,
+     "kaldi (default; text, symbols as numbers), dot (for Graphviz)", "FORMAT"},
+    POPT_TABLEEND};
+
+bool lattices_given(void) {
+  return options.path != NULL;
+}
+
+bool lattices_check(void) {
+  if (linnet_lattice_format_find(options.format))
+    return true;
+  tool_usage("--lattice-format %s: not one of kaldi, dot", options.format);
+  return false;
+}
+
+bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *user, int count) {
+  *lattices = (struct lattices){.names = NULL};
+  if (!options.path)
+    return true;
+  lattices->format = linnet_lattice_format_find(options.format);
+  if (strcmp(options.format, "kaldi") != 0) {
+    lattices->names = calloc((size_t)count, sizeof *lattices->names);
+    for (int i = 0; lattices->names && i < count; i++)
+      lattices->names[i] = name(user, i);
+    if (!lattices->names) {
+      tool_fail("out of memory for the names of %d symbols", count);
+      return false;
+    }
+  }
+  if (!tool_output_open(&lattices->output, options.path)) {
+    free(lattices->names);
+    return false;
+  }
+  ordered_open(&lattices->ordered, lattices->output.stream);
+  return true;
+}
+
+/* The lattice of a search as text, to be freed; NULL if that fails. */
+static char *render(const struct lattices *lattices, struct linnet_context *context, const char *id,
+                    struct linnet_beam *beam, size_t *bytes) {
+  struct linnet_lattice *lattice = NULL;
+  char *text = NULL;
+  FILE *stream = open_memstream(&text, bytes);
+  bool good =
+      stream && linnet_lattice_create(context, &lattice) == LINNET_OK &&
+      linnet_lattice_add_beam(lattice, beam) == LINNET_OK && linnet_lattice_finish(lattice, NULL) == LINNET_OK &&
+      linnet_lattice_write(lattice, lattices->format, id, lattices->names, tool_write_piece, stream) == LINNET_OK;
+  linnet_lattice_destroy(lattice);
+  if (stream)
+    good = fclose(stream) == 0 && good;
+  if (good)
+    return text;
+  free(text);
+  return NULL;
+}
+
+bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
+                  struct linnet_beam *beam) {
+  size_t bytes = 0;
+  if (!lattices->format)
+    return true;
+  char *text = beam ? render(lattices, context, id, beam, &bytes) : NULL;
+  if (beam && !text)
+    tool_fail("%s: no lattice: %s", id, linnet_context_error(context));
+  return ordered_put(&lattices->ordered, item, text, bytes) && (text || !beam);
+}
+
+int lattices_close(struct lattices *lattices, int code) {
+  if (!lattices->format)
+    return code;
+  bool empty = lattices->ordered.written == 0;
+  ordered_close(&lattices->ordered);
+  free(lattices->names);
+  if (code == TOOL_INTERRUPTED || (code != TOOL_OK && empty))
+    tool_output_abandon(&lattices->output);
+  else if (!tool_output_commit(&lattices->output))
+    return TOOL_FAILURE;
+  return code;
+}
