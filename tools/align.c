@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "align_text.h"
+#include "aligned_spans.h"
 #include "default_model.h"
 #include "parallel.h"
 #include "results.h"
+#include "rows.h"
 
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
@@ -27,35 +29,19 @@ struct item {
   struct job *job;
   const char *name;
   struct linnet_stream *stream;
-  float *posteriors; /* (frames, symbols) */
-  size_t frames, capacity;
+  struct rows posteriors; /* (frames, symbols) */
   struct align_text text;
   struct linnet_alignment *alignment;
 };
 
 /* --- posteriors and alignment ------------------------------------------------------------------------------------- */
 
-static int keep_posteriors(void *user, const float *log_posteriors, size_t first, size_t frames) {
-  struct item *item = user;
-  size_t symbols = (size_t)linnet_model_num_symbols(item->job->model), needed = first + frames;
-  if (needed > item->capacity) {
-    size_t capacity = needed > 2 * item->capacity ? needed : 2 * item->capacity;
-    float *grown = realloc(item->posteriors, capacity * symbols * sizeof *grown);
-    if (!grown)
-      return 1;
-    item->posteriors = grown;
-    item->capacity = capacity;
-  }
-  memcpy(item->posteriors + first * symbols, log_posteriors, frames * symbols * sizeof *log_posteriors);
-  item->frames = needed;
-  return 0;
-}
-
 static enum linnet_status compute_posteriors(struct item *item, struct linnet_context *context, size_t index) {
   enum linnet_status status = linnet_stream_create(context, item->job->model, &item->stream);
   if (status != LINNET_OK)
     return status;
-  linnet_stream_set_sink(item->stream, keep_posteriors, item);
+  item->posteriors.cols = (size_t)linnet_model_num_symbols(item->job->model);
+  linnet_stream_set_sink(item->stream, rows_keep, &item->posteriors);
   return inputs_recognise(&item->job->inputs, context, index, item->stream);
 }
 
@@ -87,7 +73,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
     tool_fail_context(context);
     return false;
   }
-  if (linnet_alignment_create(context, item->posteriors, item->frames, linnet_model_num_symbols(item->job->model),
+  if (linnet_alignment_create(context, item->posteriors.values, item->posteriors.count, (int)item->posteriors.cols,
                               item->text.words, item->text.count, &settings, &item->alignment) == LINNET_OK)
     return true;
   tool_fail("%s: %s", item->name, linnet_context_error(context));
@@ -127,42 +113,18 @@ static void tell_doubts(const struct item *item) {
               options.jumps ? "" : "; --jumps lets text and audio differ");
 }
 
-/* --- the result as spans ------------------------------------------------------------------------------------------ */
-
-/* Frames in seconds; the last frame may reach beyond the audio. */
-static struct linnet_span span_of(const struct item *item, const char *text, size_t start, size_t end) {
-  double frame = linnet_stream_frame_seconds(item->stream), seconds = linnet_stream_seconds(item->stream);
-  struct linnet_span span = {.text = text, .start = (double)start * frame, .end = (double)end * frame, .has_gop = 1};
-  span.end = span.end > seconds && span.start < seconds ? seconds : span.end;
-  return span;
-}
-
-static struct linnet_span *phone_spans(const struct item *item, size_t *count) {
-  const struct linnet_aligned_phone *phones = linnet_alignment_phones(item->alignment, count);
-  struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
-  for (size_t i = 0; spans && i < *count; i++) {
-    spans[i] = span_of(item, linnet_model_symbol(item->job->model, phones[i].symbol), phones[i].start, phones[i].end);
-    spans[i].confidence = linnet_calibrate(&item->job->calibration, phones[i].confidence);
-    spans[i].gop = phones[i].gop;
-  }
-  return spans;
-}
-
-static struct linnet_span *word_spans(const struct item *item, size_t *count) {
-  const struct linnet_aligned_word *words = linnet_alignment_words(item->alignment, count);
-  struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
-  for (size_t i = 0; spans && i < *count; i++) {
-    spans[i] = span_of(item, item->text.tokens[words[i].word], words[i].start, words[i].end);
-    spans[i].confidence = linnet_calibrate(&item->job->calibration, words[i].confidence);
-    spans[i].gop = words[i].gop;
-  }
-  return spans;
-}
+/* --- the result --------------------------------------------------------------------------------------------------- */
 
 static void put_result(const struct item *item, size_t index) {
   struct linnet_output output;
   inputs_describe(&item->job->inputs, index, item->stream, &output);
-  struct linnet_span *phones = phone_spans(item, &output.phone_count), *words = word_spans(item, &output.word_count);
+  const struct aligned_rule rule = {.model = item->job->model,
+                                    .frame_seconds = linnet_stream_frame_seconds(item->stream),
+                                    .seconds = output.seconds,
+                                    .calibration = &item->job->calibration,
+                                    .tokens = item->text.tokens};
+  struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
+  struct linnet_span *words = aligned_words(item->alignment, &rule, &output.word_count);
   output.phones = phones;
   output.words = words;
   if (!item->job->vocabulary.lexicon || strcmp(options.unit, "phone") == 0)
@@ -192,7 +154,7 @@ static int align_item(void *user, size_t index, unsigned worker, struct linnet_c
   linnet_alignment_destroy(item.alignment);
   linnet_stream_destroy(item.stream);
   align_text_release(&item.text);
-  free(item.posteriors);
+  free(item.posteriors.values);
   return 0;
 }
 

@@ -140,6 +140,18 @@ enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_c
   return status == LINNET_OK ? linnet_stream_finish(stream) : status;
 }
 
+enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_context *context, size_t item,
+                               float **samples, size_t *count) {
+  struct linnet_audio *audio = NULL;
+  if (inputs->folder)
+    return linnet_data_folder_audio(inputs->folder, context, item, &inputs->audio, samples, count);
+  enum linnet_status status = linnet_audio_open(context, inputs->paths[item], &inputs->audio, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, samples, count);
+  linnet_audio_destroy(audio);
+  return status;
+}
+
 static const char *speaker_of(const struct linnet_data_folder *folder, size_t utterance) {
   return linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, utterance));
 }

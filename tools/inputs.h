@@ -39,6 +39,10 @@ const char *inputs_id(const struct inputs *inputs, size_t item);
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
                                     struct linnet_stream *stream);
 
+/* All audio of one input; release it with linnet_audio_release. */
+enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_context *context, size_t item,
+                               float **samples, size_t *count);
+
 /* Fills in all but the spans. */
 void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_stream *stream,
                      struct linnet_output *output);

@@ -13,6 +13,7 @@ static const struct subcommand {
     {"transcribe", tool_transcribe, "turn audio files into phonemes"},
     {"align", tool_align, "find the words and phones of a known text in audio"},
     {"decode", tool_decode, "turn posteriors of any system into symbols"},
+    {"plot", tool_plot, "draw audio, posteriors and phones as SVG or PNG"},
     {"posteriors", tool_posteriors, "write log-posteriors of audio as Kaldi archives"},
     {"info", tool_info, "describe a model file"},
     {"features", tool_features, "write filterbank features of audio as Kaldi archives"},

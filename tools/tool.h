@@ -27,6 +27,7 @@ int tool_decode(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
 int tool_info(int argc, const char **argv);
 int tool_ngram(int argc, const char **argv);
+int tool_plot(int argc, const char **argv);
 int tool_posteriors(int argc, const char **argv);
 int tool_score(int argc, const char **argv);
 int tool_train(int argc, const char **argv);

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# `linnet plot`: pictures of a recording that are what they say, whatever it is called, and what is said without gnuplot.
+#
+#   plot_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+prefix=("$linnet")
+export LINNET_MODEL=$here/../../models/english-phonemes.safetensors
+
+# A WAV that does not know its length; any bytes will do as samples.
+name=$'it\'s a "quote" `touch injected` $(touch injected)\n_under_score & <b> \\101'
+{
+  printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
+  dd if="$linnet" bs=1 skip=20000 count=48000 2> /dev/null
+} > "$name.wav"
+head -c 200 /dev/zero > short.raw
+
+prefix=()
+check 1 'apt-get install gnuplot-nox' env PATH="$work/bin" "$linnet" plot "$name.wav" --output missing.svg
+prefix=("$linnet")
+[[ ! -e missing.svg ]] || fail 'a picture without gnuplot'
+check 2 'must end in .svg or .png' plot "$name.wav" --output x.gif
+check 2 'one argument too many' plot "$name.wav" other.wav
+check 2 'nothing between them' plot --start 2 --end 1 "$name.wav"
+check 2 '--width 5' plot --width 5 "$name.wav"
+check 1 'words need pronunciations' plot --text 'a word' "$name.wav"
+check 1 'long enough to draw' plot --raw s16le short.raw
+check 1 'nowhere.wav' plot nowhere.wav
+check 2 '--text and --phones: one of them' plot --text a --phones A "$name.wav"
+if ! command -v gnuplot > /dev/null; then
+  echo 'SKIPPED: no gnuplot'
+  exit $((failures > 0 ? 1 : 77))
+fi
+
+# texts FILE: the texts of an SVG, a line each; what is no XML fails.
+texts() {
+  python3 -c 'import sys, xml.etree.ElementTree as tree
+for e in tree.parse(sys.argv[1]).iter("{http://www.w3.org/2000/svg}text"): print("".join(e.itertext()).strip())' "$1"
+}
+
+# A text: its phones.
+"$linnet" plot "$name.wav" --phones 'P AA1 K T' --output aligned.svg || fail 'plot --phones'
+"$linnet" plot "$name.wav" || fail 'plot'
+"$linnet" plot --beam 5 --start 0.2 --end 0.9 --width 400 --height 300 --output part.PNG.png "$name.wav" || fail 'plot PNG'
+[[ -s $name.svg ]] || fail 'no picture of the name of the input'
+[[ $(head -c 4 part.PNG.png | od -An -tx1 | tr -d ' ') == 89504e47 ]] || fail 'no PNG'
+if command -v python3 > /dev/null; then
+  texts aligned.svg > seen || fail 'no XML'
+  for phone in P AA K T '<blk>' seconds posterior; do
+    grep -qxF "$phone" seen || fail "no '$phone' in: $(sort -u seen | tr '\n' ';')"
+  done
+  grep -qxF "it's a \"quote\" \`touch injected\` \$(touch injected)?_under_score & <b> \\101" seen ||
+    fail "title: $(grep quote seen)"
+  # Greedy: the phones that `transcribe` says.
+  texts "$name.svg" > seen || fail 'no XML'
+  "$linnet" transcribe "$name.wav" > phones 2> /dev/null
+  for phone in $(tail -n 1 phones | sed 's/.*\t//'); do
+    grep -qxF "$phone" seen || fail "no '$phone' in: $(sort -u seen | tr '\n' ';')"
+  done
+fi
+[[ ! -e injected ]] || fail 'a name was executed'
+[[ -z $(find . -name '*.tmp.*') ]] || fail 'something was left behind'
+
+[[ $failures -eq 0 ]] && echo 'all good'
+exit $((failures > 0))
