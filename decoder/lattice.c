@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MOST_SCORE 1e30 /* sums of these are finite */
+
 enum linnet_status linnet_lattice_create(struct linnet_context *context, struct linnet_lattice **lattice) {
   if (!context || !lattice)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lattice_create: an argument is NULL");
@@ -99,10 +101,10 @@ static enum linnet_status check_open(const struct linnet_lattice *lattice) {
 }
 
 static enum linnet_status check_scores(const struct linnet_lattice *lattice, double acoustic, double language) {
-  if (isfinite(acoustic) && isfinite(language))
+  if (fabs(acoustic) <= MOST_SCORE && fabs(language) <= MOST_SCORE)
     return LINNET_OK;
-  return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "scores %g and %g of a lattice, must be finite", acoustic,
-                     language);
+  return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "scores %g and %g of a lattice, must be -%g to %g",
+                     acoustic, language, MOST_SCORE, MOST_SCORE);
 }
 
 enum linnet_status linnet_lattice_add_state(struct linnet_lattice *lattice, size_t frame, size_t *state) {

@@ -121,8 +121,8 @@ static enum linnet_status read_costs(const struct linnet_lattice_reader *r, char
   *comma = '\0';
   comma[1 + strcspn(comma + 1, ",")] = '\0';
   double graph, acoustic;
-  if (!linnet_parse_number(text, &graph) || !linnet_parse_number(comma + 1, &acoustic) || !isfinite(graph) ||
-      !isfinite(acoustic))
+  if (!linnet_parse_number(text, &graph) || !linnet_parse_number(comma + 1, &acoustic) ||
+      !(fabs(graph) <= 1e30 && fabs(acoustic) <= 1e30))
     return malformed(r, "costs", text);
   *weight = (struct linnet_lattice_weight){-acoustic, -graph};
   return LINNET_OK;

@@ -7,20 +7,12 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <linnet/ngram.h>
 
 #include "fuzz/budget.h"
-
-static inline void check(bool good, const char *what) {
-  if (good)
-    return;
-  fprintf(stderr, "fuzz: %s\n", what);
-  abort();
-}
+#include "fuzz/check.h"
 
 /* Walks over all words from the beginning and from what a few of them lead to. */
 static inline void check_ngram(const struct linnet_ngram *ngram) {
