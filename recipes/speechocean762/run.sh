@@ -19,7 +19,9 @@ builds linnet first, unless $LINNET names it.
   2  training: EXP/NAME/; an interrupted training goes on
   3  the mean of the best epochs' weights, if it is better on dev: EXP/NAME/final.safetensors
   4  phoneme error rates on dev, test (once) and the unseen sets, by age: EXP/NAME/*.score
-  5  EXP/NAME/RESULTS.md with plots, and EXP/NAME/model-half.safetensors, a float16 copy to ship
+  5  confidences calibrated on dev: EXP/NAME/calibration/, and in it model-half.safetensors, the float16 copy to ship
+  6  decoding greedy, by a prefix beam, and with a 4-gram of phones tuned on dev: EXP/NAME/decode/
+  7  EXP/NAME/RESULTS.md with plots
 
   --corpus DIR    the folder speechocean762 as OpenSLR publishes it, or with other audio formats
   --lexicon FILE  CMUdict, for the folders below
@@ -40,7 +42,7 @@ builds linnet first, unless $LINNET names it.
   --precision P   of the products in training: float32 (default), or bfloat16, almost twice as fast on processors that
                   have it
   --stage N       begin with this stage (default 1)
-  --stop-stage N  end after this stage (default 5)
+  --stop-stage N  end after this stage (default 7)
 END
 }
 
@@ -57,7 +59,7 @@ table_settings() {
 	esac
 }
 
-corpus='' lexicon='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 epochs='' stage=1 stop_stage=5
+corpus='' lexicon='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 epochs='' stage=1 stop_stage=7
 folders=() unseen=() arguments="$*"
 while [ $# -gt 0 ]; do
 	case "$1" in
@@ -154,7 +156,15 @@ write_results() {
 
 $(table)
 
+One thread, from audio to phones, in several ways; weight and bonus were chosen on dev:
+
+$(cat "$out/decode/table.md")
+
 ![training](training.svg)
+
+Calibrated confidences are the share of phones that are right:
+
+![reliability](calibration/reliability.svg)
 
 | epoch | train loss | dev loss | dev PER % | s |
 |---|---|---|---|---|
@@ -189,9 +199,20 @@ if runs 4; then
 	score_age adults 18 200
 fi
 if runs 5; then
+	need_file "$out/final.safetensors" "run stage 3 first"
+	LINNET=$linnet "$here/local/calibrate.sh" --model "$out/final.safetensors" --data "$data" --out "$out/calibration" \
+		--jobs "$jobs"
+	say "calibration: $(tail -n 1 "$out/calibration/calibration")"
+fi
+if runs 6; then
+	need_file "$out/calibration/model-half.safetensors" "run stage 5 first"
+	LINNET=$linnet "$here/local/decode.sh" --model "$out/calibration/model-half.safetensors" --data "$data" \
+		--out "$out/decode" --sets "dev test${unseen[*]:+ ${unseen[*]}}"
+fi
+if runs 7; then
 	need_file "$out/test.score" "run stage 4 first"
+	need_file "$out/decode/table.md" "run stage 6 first"
 	"$here/../common/plot_training.sh" --out "$out/training" "$out"
-	"$linnet" average --half --output "$out/model-half.safetensors" "$out/final.safetensors"
 	into "$out/RESULTS.md" write_results
 	say "see $out/RESULTS.md"
 fi
