@@ -25,7 +25,7 @@ packages_of() {
 		echo build-essential cmake ninja-build pkg-config libjansson-dev libopenblas-dev libfftw3-dev
 		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev
 		;;
-	tests) echo sctk clang-format shellcheck ;;
+	tests) echo sctk clang-format shellcheck gnuplot-nox graphviz ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;
 	*)
 		echo "packages.sh: no group $1; see --help" >&2

@@ -11,7 +11,8 @@ usage() {
 Usage: decode.sh --model FILE --data DIR --out DIR --sets "SET..." [--beam N]
 
 Decodes the sets of DATA in several ways, of which each is a row of OUT/table.md: phone error rate with its 95 % interval
-(by speakers where there are several) and the real-time factor of the whole way from audio to phones on one thread.
+(by speakers where there are several) and the real-time factor of the whole way from audio to phones on one thread: seconds
+of the processor, which other work does not change, over those of audio.
 
   greedy
   beam             prefix beam search
@@ -53,12 +54,18 @@ tune_phones() {
 	done | sort -n
 }
 
-# decode_set METHOD SET OPTION...: hypotheses in OUT/METHOD-SET.hyp, and what was said of the time in .log
+# decode_set METHOD SET OPTION...: hypotheses in OUT/METHOD-SET.hyp, what was said in .log, the time in .time
 decode_set() {
-	local name=$out/$1-$2 set=$2
+	local name=$out/$1-$2 set=$2 TIMEFORMAT='%U %S'
 	shift 2
-	"$LINNET" transcribe --threads 1 --model "$model" --data "$data/$set" --output "$name.hyp" "$@" 2>"$name.log" ||
-		die "$set: not all utterances were recognised: see $name.log"
+	{ time "$LINNET" transcribe --threads 1 --model "$model" --data "$data/$set" --output "$name.hyp" "$@" \
+		2>"$name.log"; } 2>"$name.time" || die "$set: not all utterances were recognised: see $name.log"
+}
+
+# speed METHOD-SET: the real-time factor
+speed() {
+	awk 'FILENAME ~ /time$/ {spent = $1 + $2} {for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
+		END {printf "%.4f", spent / audio}' "$out/$1.time" "$out/$1.log"
 }
 
 # row TITLE METHOD: a row of the table, of all sets
@@ -69,7 +76,7 @@ row() {
 		name=$out/$2-$set unit=()
 		[ "$(awk '{print $2}' "$data/$set/utt2spk" | sort -u | wc -l)" -lt 2 ] || unit=(--by-speaker)
 		"$LINNET" score --utt2spk "$data/$set/utt2spk" ${unit[@]+"${unit[@]}"} "$data/$set/phones" "$name.hyp" >"$name.score"
-		awk -v speed="$(sed -n 's/.*real-time factor \([0-9.]*\).*/\1/p' "$name.log")" '
+		awk -v speed="$(speed "$2-$set")" '
 			/^%PER/ {per = $2} /^95 % interval/ {interval = $4 " to " $6}
 			END {printf " %s (%s) | %s |", per, interval, speed}' "$name.score"
 	done
