@@ -18,7 +18,7 @@ enum linnet_status linnet_lattice_create(struct linnet_context *context, struct 
 }
 
 void linnet_lattice_reset(struct linnet_lattice *lattice) {
-  lattice->graph.state_count = lattice->graph.arc_count = 0;
+  lattice->graph.state_count = lattice->graph.arc_count = lattice->last_count = 0;
   lattice->max_arcs = LINNET_LATTICE_MAX;
   lattice->finished = false;
 }
@@ -33,6 +33,7 @@ void linnet_lattice_destroy(struct linnet_lattice *lattice) {
     return;
   release_graph(lattice->context, &lattice->graph);
   release_graph(lattice->context, &lattice->spare);
+  linnet_free(lattice->context, lattice->last);
   linnet_free(lattice->context, lattice->paths);
   linnet_free(lattice->context, lattice->segments);
   linnet_free(lattice->context, lattice->nearest);
@@ -125,6 +126,7 @@ enum linnet_status linnet_lattice_add_arc(struct linnet_lattice *lattice, size_t
                        "linnet_lattice_add_arc: from %zu to %zu by symbol %d in a lattice of %zu states", from, to,
                        symbol, states);
   const struct linnet_lattice_arc arc = {from, to, symbol, acoustic, language};
+  lattice->last_count = 0; /* its states may have other paths now */
   return linnet_graph_add_arc(lattice, &lattice->graph, &arc);
 }
 
@@ -139,21 +141,46 @@ enum linnet_status linnet_lattice_add_final(struct linnet_lattice *lattice, size
   return LINNET_OK;
 }
 
-enum linnet_status linnet_lattice_add_path(struct linnet_lattice *lattice, const struct linnet_segment *segments,
-                                           size_t count, double acoustic, double language) {
+/* Makes the last path this one: they share what they begin with. */
+static enum linnet_status extend_last(struct linnet_lattice *lattice, const struct linnet_segment *segments,
+                                      size_t count) {
+  size_t i = 0;
+  while (i < count && i < lattice->last_count && lattice->last[i].symbol == segments[i].symbol)
+    i++;
+  for (lattice->last_count = i; i < count; lattice->last_count = ++i) {
+    size_t from = i > 0 ? lattice->last[i - 1].state : 0, to;
+    LINNET_TRY(linnet_lattice_add_state(lattice, segments[i].end, &to));
+    const struct linnet_lattice_arc arc = {from, to, segments[i].symbol, 0, 0};
+    LINNET_TRY(linnet_graph_add_arc(lattice, &lattice->graph, &arc));
+    lattice->last[i] = (struct linnet_lattice_step){segments[i].symbol, to};
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status check_path(struct linnet_lattice *lattice, const struct linnet_segment *segments,
+                                     size_t count) {
   LINNET_TRY(check_open(lattice));
   if (!segments && count > 0)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_path: no segments");
+  for (size_t i = 0; i < count; i++)
+    if (segments[i].symbol < 0)
+      return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_path: symbol %d",
+                         segments[i].symbol);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_lattice_add_path(struct linnet_lattice *lattice, const struct linnet_segment *segments,
+                                           size_t count, double acoustic, double language) {
+  LINNET_TRY(check_path(lattice, segments, count));
   if (lattice->graph.state_count == 0)
     LINNET_TRY(linnet_lattice_add_state(lattice, 0, NULL));
-  size_t last = 0;
-  for (size_t i = 0; i < count; i++) {
-    size_t next;
-    LINNET_TRY(linnet_lattice_add_state(lattice, segments[i].end, &next));
-    LINNET_TRY(linnet_lattice_add_arc(lattice, last, next, segments[i].symbol, 0, 0));
-    last = next;
-  }
-  return linnet_lattice_add_final(lattice, last, acoustic, language);
+  struct linnet_lattice_step *grown =
+      linnet_grow(lattice->context, lattice->last, &lattice->last_capacity, count + 1, sizeof *grown);
+  if (!grown)
+    return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a path of %zu symbols", count);
+  lattice->last = grown;
+  LINNET_TRY(extend_last(lattice, segments, count));
+  return linnet_lattice_add_final(lattice, count > 0 ? grown[count - 1].state : 0, acoustic, language);
 }
 
 enum linnet_status linnet_lattice_add_beam(struct linnet_lattice *lattice, struct linnet_beam *beam) {

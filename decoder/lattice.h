@@ -19,6 +19,11 @@ struct linnet_lattice {
   struct linnet_lattice_graph spare; /* where a pass puts what it makes of the graph */
   size_t max_arcs;                   /* that a pass may make */
   bool finished;
+  struct linnet_lattice_step {
+    int symbol;
+    size_t state;
+  } * last; /* (last_count): the states of the path that was added last, whose beginning the next may share */
+  size_t last_count, last_capacity;
   struct linnet_lattice_path *paths; /* of linnet_lattice_nbest */
   struct linnet_segment *segments;   /* of these */
   int *nearest;                      /* of linnet_lattice_oracle */
