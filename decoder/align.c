@@ -1,37 +1,10 @@
-/* Forced alignment: checks, widens the band until the path keeps off its edge, and turns the path into phones, words
- * and jumps. */
-#include <linnet/align.h>
+/* Forced alignment: checks, and widens the band until the path keeps off its edge. */
+#include "decoder/alignment.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "decoder/align_viterbi.h"
-#include "decoder/gop.h"
 
 enum { MAX_SYMBOLS = 1 << 24, DEFAULT_BAND = 8192 };
 static const double all_states_cells = 0x1p28; /* frames x states that are searched in full by default */
-
-struct linnet_alignment {
-  struct linnet_context *context;
-  double score;
-  struct linnet_aligned_phone *phones;
-  struct linnet_aligned_word *words;
-  struct linnet_align_jump *jumps;
-  size_t phone_count, phone_capacity, word_count, word_capacity, jump_count, jump_capacity;
-};
-
-/* All that making an alignment needs. */
-struct maker {
-  struct linnet_context *context;
-  const float *log_posteriors;
-  size_t frames, symbols;
-  const struct linnet_align_word *words;
-  size_t count;
-  struct linnet_align_settings settings;
-  struct linnet_align_graph graph;
-  struct linnet_align_path path;
-  struct linnet_alignment *result;
-};
 
 void linnet_align_settings_default(struct linnet_align_settings *settings) {
   *settings = (struct linnet_align_settings){
@@ -40,7 +13,8 @@ void linnet_align_settings_default(struct linnet_align_settings *settings) {
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status check_variant(const struct maker *m, size_t w, const struct linnet_pronunciation *variant) {
+static enum linnet_status check_variant(const struct linnet_align_maker *m, size_t w,
+                                        const struct linnet_pronunciation *variant) {
   if (variant->count == 0 || !variant->labels)
     return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
                        "linnet_alignment_create: word %zu has a pronunciation "
@@ -54,7 +28,7 @@ static enum linnet_status check_variant(const struct maker *m, size_t w, const s
   return LINNET_OK;
 }
 
-static enum linnet_status check_words(const struct maker *m) {
+static enum linnet_status check_words(const struct linnet_align_maker *m) {
   for (size_t w = 0; w < m->count; w++) {
     const struct linnet_align_word *word = &m->words[w];
     if (!word->variants || word->count < 1 || word->count > LINNET_ALIGN_MAX_VARIANTS)
@@ -67,7 +41,7 @@ static enum linnet_status check_words(const struct maker *m) {
   return LINNET_OK;
 }
 
-static enum linnet_status check_settings(const struct maker *m) {
+static enum linnet_status check_settings(const struct linnet_align_maker *m) {
   const struct linnet_align_settings *s = &m->settings;
   /* Negative costs, or NaN, would make leaving the text pay. */
   if (s->size != sizeof *s || !(s->jump_cost >= 0) || !(s->frame_cost >= 0) || isnan(s->doubt))
@@ -78,7 +52,7 @@ static enum linnet_status check_settings(const struct maker *m) {
   return LINNET_OK;
 }
 
-static enum linnet_status check_length(const struct maker *m) {
+static enum linnet_status check_length(const struct linnet_align_maker *m) {
   size_t needed = m->settings.jumps && m->graph.min_frames > 0 ? 1 : m->graph.min_frames;
   if (needed <= m->frames)
     return LINNET_OK;
@@ -90,14 +64,14 @@ static enum linnet_status check_length(const struct maker *m) {
 
 /* --- search ------------------------------------------------------------------------------------------------------- */
 
-static size_t first_band(const struct maker *m) {
+static size_t first_band(const struct linnet_align_maker *m) {
   if (m->settings.band > 0)
     return m->settings.band;
   bool all = (double)m->frames * (double)m->graph.count <= all_states_cells;
   return all ? m->graph.count : DEFAULT_BAND;
 }
 
-static enum linnet_status search(struct maker *m) {
+static enum linnet_status search(struct linnet_align_maker *m) {
   struct linnet_align_problem problem = {.context = m->context,
                                          .graph = &m->graph,
                                          .log_posteriors = m->log_posteriors,
@@ -122,156 +96,13 @@ static enum linnet_status search(struct maker *m) {
   return LINNET_OK;
 }
 
-/* --- the path as phones, words and jumps -------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
-static const struct linnet_align_state *state_at(const struct maker *m, size_t t) {
-  return &m->graph.state[m->path.state[t]];
-}
-
-static enum linnet_status out_of_memory(const struct maker *m) {
+static enum linnet_status out_of_memory(const struct linnet_align_maker *m) {
   return linnet_fail(m->context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu words", m->count);
 }
 
-/* A phone that begins at frame t; of a new word if `fresh`. */
-static enum linnet_status open_phone(struct maker *m, size_t t, bool fresh) {
-  struct linnet_alignment *a = m->result;
-  const struct linnet_align_state *state = state_at(m, t);
-  struct linnet_aligned_phone *phones =
-      linnet_grow(m->context, a->phones, &a->phone_capacity, a->phone_count + 1, sizeof *phones);
-  if (!phones)
-    return out_of_memory(m);
-  a->phones = phones;
-  if (fresh) {
-    struct linnet_aligned_word *words =
-        linnet_grow(m->context, a->words, &a->word_capacity, a->word_count + 1, sizeof *words);
-    if (!words)
-      return out_of_memory(m);
-    a->words = words;
-    words[a->word_count++] = (struct linnet_aligned_word){
-        .word = state->word, .variant = state->variant, .phone = a->phone_count, .start = t};
-  }
-  phones[a->phone_count++] = (struct linnet_aligned_phone){.symbol = state->symbol, .start = t};
-  a->words[a->word_count - 1].count++;
-  return LINNET_OK;
-}
-
-static void extend_phone(struct maker *m, size_t t) {
-  m->result->phones[m->result->phone_count - 1].end = t + 1;
-  m->result->words[m->result->word_count - 1].end = t + 1;
-}
-
-/* The jump over frames [start, end), from before word `from` to before word `to`. */
-static enum linnet_status add_jump(struct maker *m, size_t start, size_t end, size_t from, size_t to) {
-  struct linnet_alignment *a = m->result;
-  struct linnet_align_jump *jumps =
-      linnet_grow(m->context, a->jumps, &a->jump_capacity, a->jump_count + 1, sizeof *jumps);
-  if (!jumps)
-    return out_of_memory(m);
-  a->jumps = jumps;
-  enum linnet_jump_kind kind = to > from   ? LINNET_JUMP_SKIPPED
-                               : to < from ? LINNET_JUMP_REPEATED
-                                           : LINNET_JUMP_INSERTED;
-  jumps[a->jump_count++] = (struct linnet_align_jump){.kind = kind,
-                                                      .word = to > from ? from : to,
-                                                      .count = to > from ? to - from : from - to,
-                                                      .start = start,
-                                                      .end = end};
-  return LINNET_OK;
-}
-
-/* The word that comes after a state: an anchor is before its word, a label within it. */
-static size_t word_after(const struct linnet_align_state *state) {
-  return state->symbol == 0 ? state->word : (size_t)state->word + 1;
-}
-
-/* The frames outside the text from `start` on; *end is the frame after them. The path leaves the text after a word and
- * enters it before one; the start and the end of the audio are those of the text. */
-static enum linnet_status read_jump(struct maker *m, size_t start, size_t *end) {
-  size_t t = start;
-  while (t < m->frames && m->path.state[t] == LINNET_ALIGN_OUTSIDE)
-    t++;
-  *end = t;
-  return add_jump(m, start, t, start > 0 ? word_after(state_at(m, start - 1)) : 0,
-                  t < m->frames ? state_at(m, t)->word : m->count);
-}
-
-static enum linnet_status read_path(struct maker *m) {
-  size_t last_word = SIZE_MAX; /* that the last label belongs to, none after a jump */
-  for (size_t t = 0; t < m->frames;) {
-    if (m->path.state[t] == LINNET_ALIGN_OUTSIDE) {
-      LINNET_TRY(read_jump(m, t, &t));
-      last_word = SIZE_MAX;
-      continue;
-    }
-    const struct linnet_align_state *state = state_at(m, t);
-    if (state->symbol != 0) {
-      if (t == 0 || m->path.state[t - 1] != m->path.state[t])
-        LINNET_TRY(open_phone(m, t, state->word != last_word));
-      extend_phone(m, t);
-      last_word = state->word;
-    }
-    t++;
-  }
-  return LINNET_OK;
-}
-
-/* --- measures ----------------------------------------------------------------------------------------------------- */
-
-/* The frames between the neighbours of phone i: they end where the phone before ends, or a jump, and likewise after. */
-static struct linnet_gop_window window_of(const struct maker *m, size_t i) {
-  const struct linnet_alignment *a = m->result;
-  const struct linnet_aligned_phone *phone = &a->phones[i];
-  struct linnet_gop_window window = {.symbols = m->symbols, .symbol = phone->symbol};
-  size_t first = phone->start, end = phone->end;
-  size_t least = i > 0 ? phone[-1].end : 0, most = i + 1 < a->phone_count ? phone[1].start : m->frames;
-  while (first > least && m->path.state[first - 1] != LINNET_ALIGN_OUTSIDE)
-    first--;
-  while (end < most && m->path.state[end] != LINNET_ALIGN_OUTSIDE)
-    end++;
-  window.before = i > 0 && first == least ? phone[-1].symbol : 0;
-  window.after = i + 1 < a->phone_count && end == most ? phone[1].symbol : 0;
-  window.log_posteriors = m->log_posteriors + first * m->symbols;
-  window.frames = end - first;
-  return window;
-}
-
-static void measure_phone(const struct maker *m, size_t i) {
-  struct linnet_aligned_phone *phone = &m->result->phones[i];
-  double posterior = 0, log_posterior = 0, frames = (double)(phone->end - phone->start);
-  for (size_t t = phone->start; t < phone->end; t++) {
-    double x = (double)m->log_posteriors[t * m->symbols + (size_t)phone->symbol];
-    posterior += fmin(exp(x), 1.0);
-    log_posterior += x;
-  }
-  struct linnet_gop_window window = window_of(m, i);
-  phone->confidence = (float)(posterior / frames);
-  phone->log_posterior = (float)(log_posterior / frames);
-  phone->gop = (float)linnet_gop(&window);
-}
-
-static void measure_word(const struct maker *m, struct linnet_aligned_word *word) {
-  double posterior = 0, frames = 0, gop = 0;
-  for (size_t i = word->phone; i < word->phone + word->count; i++) {
-    const struct linnet_aligned_phone *phone = &m->result->phones[i];
-    posterior += (double)phone->confidence * (double)(phone->end - phone->start);
-    frames += (double)(phone->end - phone->start);
-    gop += (double)phone->gop;
-  }
-  word->confidence = (float)(posterior / frames);
-  word->gop = (float)(gop / (double)word->count);
-  word->doubtful = word->gop < m->settings.doubt;
-}
-
-static void measure(const struct maker *m) {
-  for (size_t i = 0; i < m->result->phone_count; i++)
-    measure_phone(m, i);
-  for (size_t i = 0; i < m->result->word_count; i++)
-    measure_word(m, &m->result->words[i]);
-}
-
-/* ------------------------------------------------------------------------------------------------------------------ */
-
-static enum linnet_status make(struct maker *m) {
+static enum linnet_status make(struct linnet_align_maker *m) {
   LINNET_TRY(check_settings(m));
   LINNET_TRY(check_words(m));
   LINNET_TRY(linnet_align_graph_build(m->context, m->words, m->count, &m->graph));
@@ -281,8 +112,8 @@ static enum linnet_status make(struct maker *m) {
     return out_of_memory(m);
   LINNET_TRY(search(m));
   m->result->score = m->path.score;
-  LINNET_TRY(read_path(m));
-  measure(m);
+  LINNET_TRY(linnet_align_read_path(m));
+  linnet_align_measure(m);
   return LINNET_OK;
 }
 
@@ -299,13 +130,13 @@ enum linnet_status linnet_alignment_create(struct linnet_context *context, const
                        "linnet_alignment_create: %d symbols, must be 1 to %d; %zu "
                        "frames",
                        symbols, MAX_SYMBOLS, frames);
-  struct maker m = {.context = context,
-                    .log_posteriors = log_posteriors,
-                    .frames = frames,
-                    .symbols = (size_t)symbols,
-                    .words = words,
-                    .count = count,
-                    .graph = {.context = context}};
+  struct linnet_align_maker m = {.context = context,
+                                 .log_posteriors = log_posteriors,
+                                 .frames = frames,
+                                 .symbols = (size_t)symbols,
+                                 .words = words,
+                                 .count = count,
+                                 .graph = {.context = context}};
   if (settings)
     m.settings = *settings;
   else
