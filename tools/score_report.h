@@ -1,0 +1,36 @@
+/* What `linnet score` writes: tables for people and for programs, and sclite's files. */
+#ifndef LINNET_TOOL_SCORE_REPORT_H
+#define LINNET_TOOL_SCORE_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <linnet/score.h>
+
+/* What all writers get. */
+struct report {
+  struct linnet_scorer *scorer;
+  const char *rate; /* "PER" or "WER" */
+  bool by_speaker;  /* what the bootstrap draws, how often, from which seed */
+  long resamples, seed;
+  bool interval_known;
+  struct linnet_interval interval;
+};
+
+/* Writes one table; false if it cannot be made. */
+typedef bool (*report_fn)(const struct report *report, FILE *stream);
+
+/* The summary, as text or as one JSON object. */
+bool report_write_summary(const struct report *report, FILE *stream);
+bool report_write_json(const struct report *report, FILE *stream);
+
+/* Alignments, speakers, confusions. */
+bool report_write_utterances(const struct report *report, FILE *stream);
+bool report_write_speakers(const struct report *report, FILE *stream);
+bool report_write_confusions(const struct report *report, FILE *stream);
+
+/* Both sides for NIST sclite. */
+bool report_write_reference_trn(const struct report *report, FILE *stream);
+bool report_write_hypothesis_trn(const struct report *report, FILE *stream);
+
+#endif
