@@ -507,6 +507,72 @@ static enum linnet_status align_scenario(struct linnet_context *context) {
   return linnet_score_add(context, tokens, 3, tokens + 1, 2, &score);
 }
 
+/* --- oracles ------------------------------------------------------------------------------------------------------ */
+
+/* u1 is best by "a x c" of the list, u2 has none, u3 has stress and what is mapped and ignored. */
+static enum linnet_status score_oracles(struct linnet_context *context, bool lattices, struct linnet_scorer *scorer) {
+  static const char reference[] = "u1 a b c\nu2 d\nu3 AH0 sil e\n", list[] = "u1-1 x y\nu1-2 a x c\nu3-1 AH1 f\n";
+  static const char lattice[] = "u3 \n0 1 AH1\n1 2 f\n2\n\nu1 \n0 1 a\n0 1 x\n1 2 x\n1 3 y\n2 3 c\n3\n\n";
+  struct linnet_transcripts *said = NULL, *heard = NULL;
+  struct linnet_symbols *symbols = NULL;
+  struct linnet_lattice_reader *reader = NULL;
+  enum linnet_status status = linnet_transcripts_load_memory(context, reference, sizeof reference - 1, "ref", &said);
+  if (status == LINNET_OK)
+    status = linnet_transcripts_load_memory(context, list, sizeof list - 1, "list", &heard);
+  if (status == LINNET_OK)
+    status = linnet_symbols_create(context, NULL, 0, &symbols);
+  if (status == LINNET_OK)
+    status = linnet_lattice_reader_open_memory(context, lattice, sizeof lattice - 1, "lat", symbols, &reader);
+  if (status == LINNET_OK)
+    status = lattices ? linnet_scorer_add_lattices(scorer, said, reader, symbols, NULL)
+                      : linnet_scorer_add_nbest(scorer, said, heard, NULL);
+  linnet_lattice_reader_destroy(reader);
+  linnet_symbols_destroy(symbols);
+  linnet_transcripts_destroy(heard);
+  linnet_transcripts_destroy(said);
+  return status;
+}
+
+static struct linnet_scorer *oracle_scorer(struct linnet_context *context) {
+  struct linnet_scorer_settings settings;
+  struct linnet_scorer *scorer = NULL;
+  linnet_scorer_settings_default(&settings);
+  settings.strip_stress = 1;
+  if (linnet_scorer_create(context, &settings, &scorer) != LINNET_OK)
+    return NULL;
+  if (linnet_scorer_map(scorer, "f", "e") == LINNET_OK && linnet_scorer_ignore(scorer, "sil") == LINNET_OK)
+    return scorer;
+  linnet_scorer_destroy(scorer);
+  return NULL;
+}
+
+static void test_oracles(struct linnet_context *context) {
+  for (int lattices = 0; lattices < 2; lattices++) {
+    struct linnet_scorer *scorer = oracle_scorer(context);
+    REQUIRE(scorer && score_oracles(context, lattices, scorer) == LINNET_OK, "%s", linnet_context_error(context));
+    struct linnet_score_sum sum = linnet_scorer_sum(scorer);
+    CHECK(sum.score.reference == 6 && sum.score.substitutions == 1 && sum.score.insertions == 0 &&
+              sum.score.deletions == 1 && sum.lost == 1,
+          "%zu sub, %zu ins, %zu del of %zu, %zu lost", sum.score.substitutions, sum.score.insertions,
+          sum.score.deletions, sum.score.reference, sum.lost);
+    linnet_scorer_destroy(scorer);
+  }
+}
+
+static enum linnet_status oracle_scenario(struct linnet_context *context) {
+  struct linnet_scorer *scorer = oracle_scorer(context);
+  enum linnet_status status = scorer ? score_oracles(context, true, scorer) : LINNET_ERROR_MEMORY;
+  linnet_scorer_destroy(scorer);
+  return status;
+}
+
+static enum linnet_status list_scenario(struct linnet_context *context) {
+  struct linnet_scorer *scorer = oracle_scorer(context);
+  enum linnet_status status = scorer ? score_oracles(context, false, scorer) : LINNET_ERROR_MEMORY;
+  linnet_scorer_destroy(scorer);
+  return status;
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   test_random_pairs(context);
@@ -524,8 +590,11 @@ int main(void) {
   test_bootstrap(context);
   test_bootstrap_speakers(context);
   test_bootstrap_edges(context);
+  test_oracles(context);
   linnet_context_destroy(context);
   torture("align", align_scenario);
+  torture("oracles of lattices", oracle_scenario);
+  torture("oracles of lists", list_scenario);
   torture("scorer", scenario);
   return test_result();
 }
