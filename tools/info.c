@@ -5,12 +5,15 @@
 
 #include <linnet/model.h>
 
+#include "default_model.h"
 #include "tool.h"
 
-static int option_json;
+static int option_json, option_symbols;
 
 static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &option_json, 0, "Write one JSON object", NULL},
+    {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
+     "Write the model's symbols alone, as Kaldi's 'name index' (of the model that ships, if none is named)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
@@ -184,12 +187,31 @@ static int describe_model_text(const struct linnet_model *model, const char *pat
   return TOOL_OK;
 }
 
+/* A table of symbols, as `linnet decode --symbols` and Kaldi read it. */
+static int list_symbols(const struct linnet_model *model) {
+  for (int i = 0; i < linnet_model_num_symbols(model); i++)
+    printf("%s %d\n", linnet_model_symbol(model, i), i);
+  return TOOL_OK;
+}
+
 static int describe_model(struct linnet_context *context, const char *path) {
   struct linnet_model *model = NULL;
   if (linnet_model_load(context, path, &model) != LINNET_OK)
     return tool_fail_context(context);
-  int code = option_json ? describe_model_json(model, path) : describe_model_text(model, path);
+  int code = option_symbols ? list_symbols(model)
+             : option_json  ? describe_model_json(model, path)
+                            : describe_model_text(model, path);
   linnet_model_destroy(model);
+  return code;
+}
+
+/* A model that is named, or, to list its symbols, the one that ships; else this build. */
+static int describe(struct linnet_context *context, const char *path) {
+  if (!path && !option_symbols)
+    return describe_build(context);
+  char *model = tool_find_model(path);
+  int code = model ? describe_model(context, model) : TOOL_FAILURE;
+  free(model);
   return code;
 }
 
@@ -203,7 +225,7 @@ int tool_info(int argc, const char **argv) {
   if (arguments) {
     struct linnet_context *context = tool_context();
     if (context)
-      code = count > 0 ? describe_model(context, arguments[0]) : describe_build(context);
+      code = describe(context, count > 0 ? arguments[0] : NULL);
     else
       code = TOOL_FAILURE;
     linnet_context_destroy(context);

@@ -39,9 +39,6 @@ estimate_phones() {
 	"$LINNET" ngram --order 4 --discount-fallback --text "$out/train-phones" --binary "$out/phones.bin" 2>"$out/ngram.log"
 }
 
-# The model's symbols, a line each, the blank first.
-list_symbols() { "$LINNET" info "$model" | awk '/^symbols / {on = 1; $1 = ""} on' | tr -s ' ' '\n' | sed '/^$/d'; }
-
 # Lines "ERROR WEIGHT BONUS" of dev, the best first.
 tune_phones() {
 	local w b
@@ -97,7 +94,7 @@ table() {
 
 mkdir -p "$out"
 estimate_phones
-into "$out/symbols" list_symbols
+into "$out/symbols" "$LINNET" info --symbols "$model"
 "$LINNET" posteriors --model "$model" --data "$data/dev" --out "$out/dev.ark" 2>"$out/posteriors.log"
 into "$out/tuning" tune_phones
 read -r error weight bonus <"$out/tuning"
