@@ -133,10 +133,11 @@ LINNET_API enum linnet_status linnet_lattice_oracle(struct linnet_lattice *latti
 
 /* --- files ----------------------------------------------------------------------------------------------------- */
 
-/*   kaldi   CompactLattice as text: a line "ID ", lines "FROM<tab>TO<tab>SYMBOL<tab>G,A," and "STATE<tab>G,A," of final
- *           states, an empty line. G and A are costs: the negative language and acoustic score. Kaldi's alignment,
- * behind the second comma, is empty: times are not kept. Kaldi wants symbols as numbers: `names` NULL dot     a
- * directed graph for Graphviz; labels are symbols, scores and posteriors, states have their frame */
+/* Formats:
+ * - kaldi: CompactLattice as text: a line "ID ", lines "FROM<tab>TO<tab>SYMBOL<tab>G,A," and "STATE<tab>G,A," of final
+ *   states, an empty line. G and A are costs: the negative language and acoustic score. Kaldi's alignment, behind the
+ *   second comma, is empty: times are not kept. Kaldi wants symbols as numbers: `names` NULL.
+ * - dot: a directed graph for Graphviz; labels are symbols, scores and posteriors, states have their frame. */
 struct linnet_lattice_format;
 LINNET_API const struct linnet_lattice_format *linnet_lattice_format_at(size_t index);
 LINNET_API const struct linnet_lattice_format *linnet_lattice_format_find(const char *name);
