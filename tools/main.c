@@ -22,6 +22,7 @@ static const struct subcommand {
     {"ngram", tool_ngram, "estimate, convert and measure n-gram language models"},
     {"calibrate", tool_calibrate, "make a model's confidences the probability of being right"},
     {"score", tool_score, "error rates of hypotheses against references"},
+    {"validate-data", tool_validate_data, "check a Kaldi data folder, and repair it"},
 };
 
 enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
@@ -29,7 +30,7 @@ enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
 static void print_help(FILE *stream) {
   fprintf(stream, "Usage: linnet COMMAND [OPTIONS] ...\n\nCommands:\n");
   for (size_t i = 0; i < SUBCOMMANDS; i++)
-    fprintf(stream, "  %-12s %s\n", subcommands[i].name, subcommands[i].summary);
+    fprintf(stream, "  %-13s %s\n", subcommands[i].name, subcommands[i].summary);
   fprintf(stream, "\n'linnet COMMAND --help' tells more; 'linnet --version' prints the version.\n");
 }
 

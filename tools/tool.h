@@ -32,6 +32,7 @@ int tool_posteriors(int argc, const char **argv);
 int tool_score(int argc, const char **argv);
 int tool_train(int argc, const char **argv);
 int tool_transcribe(int argc, const char **argv);
+int tool_validate_data(int argc, const char **argv);
 
 /* Options that every subcommand has: --threads, --kernels, --verbose. Include as
  * {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL}. */

@@ -1,0 +1,64 @@
+/* The lists of a Kaldi data folder as they stand in their files, faults included: for `linnet validate-data`. (The
+ * library's reader stops at the first fault.) */
+#ifndef LINNET_TOOL_DATA_LISTS_H
+#define LINNET_TOOL_DATA_LISTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum data_list {
+  DATA_WAV,
+  DATA_SEGMENTS,
+  DATA_TEXT,
+  DATA_PHONES,
+  DATA_FEATS,
+  DATA_FRAMES,
+  DATA_UTT2SPK,
+  DATA_SPK2UTT,
+  DATA_GENDER,
+  DATA_CMVN,
+  DATA_LISTS
+};
+
+/* What the first field of a line names. Recordings are utterances where there are no segments. */
+enum data_key { DATA_UTTERANCE, DATA_RECORDING, DATA_SPEAKER };
+
+struct data_line {
+  const char *key, *value; /* the value begins and ends with no space; both "" on an empty line */
+  size_t number;           /* counted from 1 */
+  bool bad;                /* found by a check; --fix leaves it out */
+};
+
+struct data_file {
+  const char *name;
+  enum data_key key;
+  char *path;               /* NULL: the folder does not have it */
+  char *raw, *text;         /* the file, and what lines point into */
+  size_t bytes;             /* of raw */
+  struct data_line *lines;  /* (count), in the file's order */
+  struct data_line **order; /* (sorted), by key, then by line; without empty lines */
+  size_t count, sorted;
+};
+
+struct data_lists {
+  char *folder;
+  struct data_file files[DATA_LISTS];
+};
+
+/* Reads what is there. False after printing why a file cannot be read; close in either case. */
+bool data_lists_open(struct data_lists *lists, const char *folder);
+void data_lists_close(struct data_lists *lists);
+
+/* "FOLDER/NAME", to be freed; NULL without memory. */
+char *data_lists_path(const struct data_lists *lists, const char *name);
+
+/* The first line of that key that is not bad, NULL if there is none. */
+struct data_line *data_file_find(const struct data_file *file, const char *key);
+
+/* The list that names the utterances: utt2spk, else the first there is of segments, wav.scp, feats.scp; NULL: none. */
+const struct data_file *data_lists_utterances(const struct data_lists *lists);
+
+/* Copies the next field of a value into `field`, cut to its size, and returns where the rest begins; NULL: no more. */
+const char *data_next_field(const char *value, char *field, size_t size);
+
+#endif
