@@ -18,10 +18,11 @@ struct linnet_stream {
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
-  float *log_p;            /* (num_symbols), of the recurrence */
-  float *features;         /* (frames, num_mel), not yet recognised */
-  size_t frames, capacity; /* capacity in elements */
-  uint64_t samples;
+  float *log_p;               /* (num_symbols), of the recurrence */
+  float *features;            /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;    /* capacity in elements */
+  uint64_t samples, stored;   /* accepted, and frames that came as features */
+  struct linnet_cmvn speaker; /* count 0: none was given */
   bool finished;
 };
 
@@ -65,13 +66,15 @@ static int num_mel(const struct linnet_stream *s) {
   return linnet_model_features(s->model)->fbank.num_mel;
 }
 
-/* A stream is one utterance of one speaker: CMVN of either kind uses all that was heard. */
+/* CMVN by utterance, or by a speaker of whom nothing else is known, uses all that was heard. */
 static void normalise(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
   struct linnet_cmvn own;
   const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
   if (config->cmvn == LINNET_CMVN_NONE)
     return;
+  if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && s->speaker.count > 0)
+    statistics = &s->speaker;
   if (!statistics) {
     linnet_cmvn_reset(&own, num_mel(s));
     linnet_cmvn_accumulate(&own, s->features, s->frames);
@@ -114,26 +117,68 @@ static enum linnet_status finish_along(struct linnet_stream *s) {
   return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
 }
 
-static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
-  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
-  float *grown = linnet_grow(s->context, s->features, &s->capacity, (s->frames + pending) * mel, sizeof *grown);
+/* Room for so many frames more. */
+static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
+  size_t elements = (s->frames + frames) * (size_t)num_mel(s);
+  float *grown = linnet_grow(s->context, s->features, &s->capacity, elements, sizeof *grown);
   if (!grown)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio",
                        linnet_stream_seconds(s));
   s->features = grown;
+  return LINNET_OK;
+}
+
+static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
+  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
+  LINNET_TRY(make_room(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
   s->samples += n;
   return s->recurrence ? run_along(s) : LINNET_OK;
 }
 
+/* `mixed`: the other kind of input came before. */
+static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) {
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
+  if (mixed)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance is samples or features, not both");
+  return LINNET_OK;
+}
+
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
-  if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
+  LINNET_TRY(check_open(s, s->stored > 0));
   for (size_t done = 0; done < n; done += CHUNK)
     LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const float *features, size_t frames,
+                                                 size_t dim) {
+  if (!s || (!features && frames > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept_features: NULL argument");
+  LINNET_TRY(check_open(s, s->samples > 0));
+  if (frames == 0)
+    return LINNET_OK;
+  if (dim != (size_t)num_mel(s))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %d", dim,
+                       num_mel(s));
+  LINNET_TRY(make_room(s, frames));
+  memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
+  s->frames += frames;
+  s->stored += frames;
+  return s->recurrence ? run_along(s) : LINNET_OK;
+}
+
+enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
+  if (!s || (cmvn && (cmvn->dim != num_mel(s) || !(cmvn->count > 0))))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "statistics of %d dimensions and %g frames",
+                       cmvn ? cmvn->dim : 0, cmvn ? cmvn->count : 0);
+  s->speaker.count = 0;
+  if (cmvn)
+    s->speaker = *cmvn;
   return LINNET_OK;
 }
 
@@ -165,7 +210,8 @@ double linnet_stream_frame_seconds(const struct linnet_stream *s) {
 }
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
-  return (double)s->samples / linnet_model_features(s->model)->fbank.sample_rate;
+  const struct linnet_fbank_settings *fbank = &linnet_model_features(s->model)->fbank;
+  return (double)s->samples / fbank->sample_rate + (double)s->stored * fbank->frame_shift / 1000;
 }
 
 void linnet_stream_reset(struct linnet_stream *s) {
@@ -174,7 +220,7 @@ void linnet_stream_reset(struct linnet_stream *s) {
   if (s->recurrence)
     linnet_recurrence_reset(s->recurrence);
   s->frames = 0;
-  s->samples = 0;
+  s->samples = s->stored = 0;
   s->finished = false;
 }
 

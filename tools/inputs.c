@@ -121,8 +121,29 @@ static enum linnet_status feed_file(struct linnet_context *context, const struct
   return status;
 }
 
-static enum linnet_status feed_utterance(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
-                                         struct linnet_stream *stream) {
+/* Statistics of the utterance's speaker, where the folder has them. */
+static enum linnet_status set_speaker(struct linnet_context *context, const struct linnet_data_folder *folder,
+                                      size_t utterance, struct linnet_stream *stream) {
+  struct linnet_cmvn cmvn;
+  if (!linnet_data_folder_has_cmvn(folder))
+    return LINNET_OK;
+  enum linnet_status status =
+      linnet_data_folder_cmvn(folder, context, linnet_data_folder_speaker(folder, utterance), &cmvn);
+  return status == LINNET_OK ? linnet_stream_set_speaker(stream, &cmvn) : status;
+}
+
+static enum linnet_status feed_features(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
+                                        struct linnet_stream *stream) {
+  struct linnet_matrix matrix = {0};
+  enum linnet_status status = linnet_data_folder_features(inputs->folder, context, utterance, &matrix);
+  if (status == LINNET_OK)
+    status = linnet_stream_accept_features(stream, matrix.values, matrix.rows, matrix.cols);
+  linnet_matrix_release(context, &matrix);
+  return status;
+}
+
+static enum linnet_status feed_samples(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
+                                       struct linnet_stream *stream) {
   float *samples = NULL;
   size_t count = 0;
   enum linnet_status status =
@@ -131,6 +152,15 @@ static enum linnet_status feed_utterance(struct linnet_context *context, const s
     status = linnet_stream_accept(stream, samples, count);
   linnet_audio_release(context, samples);
   return status;
+}
+
+/* Audio where there is some, else stored features; the same choice as `linnet train` makes. */
+static enum linnet_status feed_utterance(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
+                                         struct linnet_stream *stream) {
+  const struct linnet_data_folder *folder = inputs->folder;
+  bool audio = linnet_data_folder_path(folder, utterance) || !linnet_data_folder_has_features(folder);
+  enum linnet_status status = set_speaker(context, folder, utterance, stream);
+  return status == LINNET_OK ? (audio ? feed_samples : feed_features)(context, inputs, utterance, stream) : status;
 }
 
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,

@@ -39,6 +39,16 @@ LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *contex
 /* Takes samples at the model's rate (linnet_model_features()->fbank.sample_rate), mono, int16 scale. */
 LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
 
+/* Takes features (frames, dim) instead, as linnet_fbank makes them: not yet normalised; `dim` must be the model's
+ * num_mel. An utterance is samples or features, not both (LINNET_ERROR_STATE). */
+LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream *stream, const float *features,
+                                                            size_t frames, size_t dim);
+
+/* Gives the statistics of the speaker, from which a model with CMVN "speaker" then normalises until they are replaced;
+ * without them (NULL) it uses those of each utterance. They are copied. Models with other CMVN do not look at them.
+ * LINNET_ERROR_ARGUMENT unless their dimension is num_mel and they hold frames. */
+LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *stream, const struct linnet_cmvn *cmvn);
+
 /* Says that the utterance is complete and decodes what is left of it. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
 
@@ -53,7 +63,7 @@ LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linn
 /* Seconds per output frame: segment times are start * this to end * this. */
 LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream);
 
-/* Seconds of audio accepted since the last reset. */
+/* Seconds of audio accepted since the last reset; of features, their frames times the frame shift. */
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);

@@ -102,6 +102,9 @@ mkdir -p stored
 cp synth/data/test/{utt2spk,phones} feats.scp stored
 "$linnet" train --train stored --dev stored --exp stored-exp --set epochs=1 \
   --config "$here/../../recipes/synth/conf/quick.json" 2> stored.log || fail "training on stored features: $(cat stored.log)"
+"$linnet" transcribe -m $model --data synth/data/test > audio.txt
+"$linnet" transcribe -m $model --data stored > stored.txt
+cmp audio.txt stored.txt || fail 'stored features are recognised differently from audio'
 
 [[ $failures -eq 0 ]] && echo 'all good'
 [[ $failures -eq 0 ]]

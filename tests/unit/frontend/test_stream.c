@@ -17,6 +17,7 @@ static const struct scenario {
   bool along; /* segments come while samples do */
 } scenarios[] = {
     {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false},
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_SPEAKER, false},
     {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_UTTERANCE, false},
     {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_GLOBAL, true},
     {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 3, LINNET_CMVN_GLOBAL, true},
@@ -149,6 +150,48 @@ static void test_along(struct linnet_stream *stream, const float *samples, const
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
 }
 
+/* Features in pieces give what samples give; so they do with the statistics of a speaker who said nothing else, but not
+ * with those of another. */
+static void test_features(struct linnet_context *context, const struct linnet_model *model,
+                          struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
+                          size_t expected_count) {
+  const struct linnet_feature_config *config = linnet_model_features(model);
+  size_t dim = (size_t)config->fbank.num_mel, count = 0;
+  struct linnet_fbank *fbank = NULL;
+  struct linnet_cmvn own, other = random_model_cmvn(dim);
+  REQUIRE(linnet_fbank_create(context, &config->fbank, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
+  size_t frames = linnet_fbank_frames(fbank, SAMPLES);
+  float *features = malloc(frames * dim * sizeof *features);
+  REQUIRE(linnet_fbank_compute(fbank, samples, SAMPLES, features) == LINNET_OK, "fbank");
+  linnet_cmvn_reset(&own, (int)dim);
+  linnet_cmvn_accumulate(&own, features, frames);
+  const struct linnet_cmvn *speakers[] = {NULL, &own, &other, NULL};
+  for (size_t round = 0; round < 4; round++) {
+    linnet_stream_reset(stream);
+    CHECK(linnet_stream_set_speaker(stream, speakers[round]) == LINNET_OK, "speaker");
+    CHECK(linnet_stream_accept_features(stream, features, 100, dim) == LINNET_OK, "features");
+    CHECK(linnet_stream_accept_features(stream, features + 100 * dim, frames - 100, dim) == LINNET_OK, "features");
+    CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
+    const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
+    bool same = same_segments(segments, count, expected, expected_count);
+    CHECK(same == (config->cmvn != LINNET_CMVN_SPEAKER || round != 2), "round %zu: features give %s segments", round,
+          same ? "the same" : "other");
+  }
+  CHECK(fabs(linnet_stream_seconds(stream) - 0.01 * (double)frames) < 1e-9, "%g s", linnet_stream_seconds(stream));
+  linnet_stream_reset(stream);
+  CHECK(linnet_stream_accept_features(stream, features, 5, dim + 1) == LINNET_ERROR_ARGUMENT, "other dimension");
+  CHECK(linnet_stream_accept_features(stream, NULL, 5, dim) == LINNET_ERROR_ARGUMENT, "NULL features");
+  CHECK(linnet_stream_accept_features(stream, features, 5, dim) == LINNET_OK, "features");
+  CHECK(linnet_stream_accept(stream, samples, 5) == LINNET_ERROR_STATE, "samples after features");
+  linnet_stream_reset(stream);
+  CHECK(linnet_stream_accept(stream, samples, 5) == LINNET_OK, "samples");
+  CHECK(linnet_stream_accept_features(stream, features, 5, dim) == LINNET_ERROR_STATE, "features after samples");
+  other.dim++;
+  CHECK(linnet_stream_set_speaker(stream, &other) == LINNET_ERROR_ARGUMENT, "statistics of another dimension");
+  free(features);
+  linnet_fbank_destroy(fbank);
+}
+
 static void test_scenario(struct linnet_context *context, const struct scenario *scenario) {
   struct linnet_model *model = make_model(context, scenario);
   struct linnet_stream *stream = NULL, *other = NULL;
@@ -170,6 +213,7 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
   test_parallel(context, model, samples, segments, count);
   test_along(other, samples, segments, count, scenario->along);
   test_order(other, samples);
+  test_features(context, model, other, samples, segments, count);
   linnet_stream_destroy(stream);
   linnet_stream_destroy(other);
   linnet_model_destroy(model);
