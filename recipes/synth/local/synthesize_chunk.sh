@@ -54,6 +54,6 @@ while IFS=$'\t' read -r set utterance _ engine voice accent speed pitch level se
 	printf '%s\t%s\t%s\t%s\n' "$utterance" "$engine" "$accent" "${spoken//[$'\n\t']/ }"
 done <"$chunk" >"$scratch/spoken.tsv"
 
-awk -f "$here/map_phones.awk" "$here/flite_phones.tsv" "$here/espeak_phones.tsv" "$scratch/spoken.tsv" \
+awk -f "$here/map_phones.awk" "$here/../../common/flite_phones.tsv" "$here/espeak_phones.tsv" "$scratch/spoken.tsv" \
 	>"$scratch/phones" || die "$chunk: phones could not be mapped"
 mv "$scratch/phones" "$chunk.phones"

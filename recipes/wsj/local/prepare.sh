@@ -1,0 +1,195 @@
+#!/bin/bash
+# Kaldi data folders from the discs of WSJ; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: prepare.sh --wsj0 DIR... --wsj1 DIR... --out DIR [--audio KIND] [--scale-counts X] [--allow-missing]
+
+Writes Kaldi data folders OUT/train_si84, train_si284, test_dev93, test_eval92, test_eval93, and of train_si284 95 % and
+5 % of the speakers, train_tr95 and train_cv05. The published numbers of utterances must come out; what is missing is
+listed in OUT/local/missing, what is there twice in OUT/local/twice.
+
+  --wsj0 DIR...     LDC93S6A or LDC93S6B: the folder of the discs (11-1.1, ...), the discs, or a flat copy (wsj0/...)
+  --wsj1 DIR...     LDC94S13A or LDC94S13B in the same way (13-1.1, ...)
+  --audio KIND      direct (default: linnet reads SPHERE and Shorten), or wav.scp runs sph2pipe or ffmpeg
+  --scale-counts X  the numbers asserted are X times the published ones (for the miniature corpus of the tests)
+  --allow-missing   utterances without audio or transcript are left out, and the numbers not asserted
+END
+}
+
+wsj0=() wsj1=() out='' audio=direct scale_counts=1 allow_missing='' list=''
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--wsj0 | --wsj1) list=${1#--} ;;
+	--allow-missing) allow_missing=1 list='' ;;
+	--out | --audio | --scale-counts)
+		[ $# -ge 2 ] || die "$1 wants a value"
+		name=${1#--} && printf -v "${name//-/_}" %s "$2" && list='' && shift
+		;;
+	-*) usage >&2 && exit 2 ;;
+	*)
+		case "$list" in
+		wsj0) wsj0+=("$1") ;;
+		wsj1) wsj1+=("$1") ;;
+		*) usage >&2 && exit 2 ;;
+		esac
+		;;
+	esac
+	shift
+done
+[ ${#wsj0[@]} -gt 0 ] && [ ${#wsj1[@]} -gt 0 ] && [ -n "$out" ] || {
+	usage >&2
+	exit 2
+}
+case "$audio" in
+direct) ;;
+sph2pipe | ffmpeg) command -v "$audio" >/dev/null || die "--audio $audio: $audio is not installed" ;;
+*) die "--audio $audio: must be direct, sph2pipe or ffmpeg" ;;
+esac
+
+# --- what is there
+
+# find_files CORPUS DIR...: lines for index_files.awk
+find_files() {
+	local corpus=$1 dir
+	shift
+	for dir; do
+		[ -d "$dir" ] || die "--$corpus $dir: no such folder"
+		dir=$(cd "$dir" && pwd)
+		(cd "$dir" && find -L . -type f | sed "s#^\./#$corpus	$dir	#")
+	done
+}
+
+index_files() {
+	{
+		find_files wsj0 "${wsj0[@]}"
+		find_files wsj1 "${wsj1[@]}"
+	} | awk -f "$here/index_files.awk" | sort -u
+}
+
+# corpus_file NAME DISC: the file of that name, from that disc if it is there, else from any.
+corpus_file() {
+	local found
+	found=$(awk -F '\t' -v name="$1" -v disc="$2" '
+		$1 == name && (file == "" || $2 == disc) {file = $3}
+		END {print file}' "$index")
+	[ -n "$found" ] || die "$1 (disc ${2//_/-}) is in none of the folders, which have $(wc -l <"$index") files: is the copy complete?"
+	echo "$found"
+}
+
+# --- lists: utterance, name, disc
+
+read_list() {
+	local file
+	file=$(corpus_file "$1" "$2") || return 1
+	awk -f "$here/read_ndx.awk" "$file"
+}
+
+list_si84() { read_list wsj0/doc/indices/train/tr_s_wv1.ndx 11_13_1 | grep -v '	wsj0/si_tr_s/401/'; }
+list_si284() { list_si84 && read_list wsj1/doc/indices/si_tr_s.ndx 13_34_1; }
+list_dev93() { read_list wsj1/doc/indices/h1_p0.ndx 13_34_1; }
+list_eval92() { read_list wsj0/doc/indices/test/nvp/si_et_20.ndx 11_13_1; }
+list_eval93() { read_list wsj1/doc/indices/wsj1/eval/h1_p0.ndx 13_32_1 | sed 's/13_32_1$/13_33_1/'; }
+
+# --- data folders
+
+# locate_audio SET LIST: utterance and file; those without go to the list of missing ones.
+locate_audio() {
+	awk -F '\t' -v set="$1" -v missing="$work/missing" '
+		FILENAME == ARGV[1] {
+			if (!($1 in file)) file[$1] = $3
+			on[$1, $2] = $3
+			next
+		}
+		($2, $3) in on {print $1 " " on[$2, $3]; next}
+		$2 in file {print $1 " " file[$2]; next}
+		{print set, $1, "audio", $3 ":" $2 >> missing}' "$index" "$2"
+}
+
+# locate_text SET AUDIO: lines of transcripts
+locate_text() {
+	awk -v set="$1" -v missing="$work/missing" '
+		FILENAME == ARGV[1] {if (NF > 1) text[$1] = $0; next}
+		$1 in text {print text[$1]; next}
+		{print set, $1, "transcript", substr($1, 1, 6) "00.dot" >> missing}' "$out/local/transcripts" "$2"
+}
+
+# "utterance file" as wav.scp
+as_scp() {
+	case "$audio" in
+	direct) cat ;;
+	sph2pipe) sed "s/^\([^ ]*\) \(.*\)/\1 sph2pipe -f wav '\2' |/" ;;
+	ffmpeg) sed "s/^\([^ ]*\) \(.*\)/\1 ffmpeg -v error -i '\2' -f wav - |/" ;;
+	esac
+}
+
+# make_folder SET LIST_FUNCTION PUBLISHED
+make_folder() {
+	local folder=$out/$1
+	mkdir -p "$folder"
+	"$2" | sort -u >"$work/list" || die "$1: its list cannot be read"
+	locate_audio "$1" "$work/list" | sort >"$work/audio"
+	into "$folder/text" locate_text "$1" "$work/audio"
+	join "$work/audio" <(cut -d ' ' -f 1 "$folder/text") | as_scp >"$work/wav.scp"
+	into "$folder/wav.scp" cat "$work/wav.scp"
+	into "$folder/utt2spk" awk '{print $1, substr($1, 1, 3)}' "$folder/text"
+	into "$folder/spk2utt" spk2utt "$folder/utt2spk"
+	awk -v set="$1" -v found="$(wc -l <"$folder/text")" -v n="$3" -v x="$scale_counts" \
+		'BEGIN {printf "%s\t%d\t%.0f\n", set, found, n * x}' >>"$work/counts"
+	say "$1: $(wc -l <"$folder/text") utterances of $(wc -l <"$folder/spk2utt") speakers"
+}
+
+report_missing() {
+	[ -s "$work/missing" ] || return 0
+	sort -u -k 2 "$work/missing" >"$out/local/missing"
+	head -n 10 "$out/local/missing" | sed 's/^/  /' >&2
+	say "$(wc -l <"$out/local/missing") utterances lack audio or transcript: see $out/local/missing"
+	[ -n "$allow_missing" ] || die "complete the copy, or go on without them by --allow-missing"
+}
+
+check_counts() {
+	local wrong
+	into "$out/local/counts" cat "$work/counts"
+	wrong=$(awk -F '\t' '$2 != $3 {printf "%s has %d utterances, expected are %d; ", $1, $2, $3}' "$work/counts")
+	[ -z "$wrong" ] || [ -n "$allow_missing" ] || die "${wrong}is this another edition, or another test set?"
+}
+
+# split_speakers HELD SET: every 20th speaker of train_si284 (1), or the others (0)
+split_speakers() {
+	awk -v held="$1" '
+		FILENAME == ARGV[1] {is_held[$1] = FNR % 20 == 1; next}
+		is_held[$2] == held' "$out/train_si284/spk2utt" "$out/train_si284/utt2spk" >"$work/some"
+	select_utterances "$out/train_si284" "$out/$2" "$work/some"
+	say "$2: $(wc -l <"$out/$2/text") utterances of $(wc -l <"$out/$2/spk2utt") speakers"
+}
+
+mkdir -p "$out/local"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+index=$out/local/files
+rm -f "$out/local/missing"
+into "$index" index_files
+into "$out/local/twice" awk -F '\t' '
+	/\.wv1\t/ && $1 == name {print name ": " file ", " $3}
+	{name = $1; file = $3}' "$index"
+[ ! -s "$out/local/twice" ] || say "$(wc -l <"$out/local/twice") files are there twice: see $out/local/twice"
+awk -F '\t' '$1 ~ /\.dot$/ {print $3}' "$index" >"$work/dots"
+[ -s "$work/dots" ] || die "there are no transcripts (.dot) in any folder"
+xargs -d '\n' awk -f "$here/normalise.awk" <"$work/dots" >"$work/transcripts" || die "a transcript cannot be read"
+into "$out/local/transcripts" sort -s -u -k 1,1 "$work/transcripts"
+make_folder train_si84 list_si84 7138
+make_folder train_si284 list_si284 37416
+make_folder test_dev93 list_dev93 503
+make_folder test_eval92 list_eval92 333
+make_folder test_eval93 list_eval93 213
+report_missing
+check_counts
+split_speakers 0 train_tr95
+split_speakers 1 train_cv05
