@@ -108,13 +108,71 @@ spk2utt() {
 	awk '{utts[$2] = utts[$2] " " $1} END {for (s in utts) print s utts[s]}' "$1" | LC_ALL=C sort
 }
 
+# select_lines LIST FILE: the lines of FILE whose first field is the first field of a line in LIST.
+select_lines() {
+	awk 'FILENAME == ARGV[1] {keep[$1]; next} $1 in keep' "$1" "$2"
+}
+
 # select_utterances FROM TO LIST: the files of a data folder, only utterances in LIST (first column).
 select_utterances() {
 	local name
 	mkdir -p "$2"
-	for name in wav.scp text utt2spk phones; do
-		[ -e "$1/$name" ] || continue
-		into "$2/$name" awk 'NR == FNR {keep[$1]; next} $1 in keep' "$3" "$1/$name"
+	for name in text utt2spk phones segments feats.scp utt2num_frames; do
+		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$3" "$1/$name"
 	done
 	into "$2/spk2utt" spk2utt "$2/utt2spk"
+	for name in spk2gender cmvn.scp; do
+		[ ! -e "$1/$name" ] || into "$2/$name" select_lines "$2/spk2utt" "$1/$name"
+	done
+	if [ -e "$2/segments" ]; then
+		into "$2/wav.scp" select_lines <(cut -d ' ' -f 2 "$2/segments") "$1/wav.scp"
+	elif [ -e "$1/wav.scp" ]; then
+		into "$2/wav.scp" select_lines "$3" "$1/wav.scp"
+	fi
 }
+
+# absolute_scp SCP FOLDER: wav.scp with its paths made absolute, where linnet would find them: in the folder, the one above
+# or the current one. Commands stay.
+absolute_scp() {
+	awk -v folder="$(cd "$2" && pwd)" -v current="$PWD" '
+		function there(path,   line, status) {
+			status = getline line <path
+			close(path)
+			return status >= 0
+		}
+		{
+			id = $1
+			path = $0
+			sub(/^[^ \t]+[ \t]+/, "", path)
+			if (path !~ /^\// && path !~ /\|[ \t]*$/) {
+				if (there(folder "/../" path) && !there(folder "/" path)) path = folder "/../" path
+				else if (there(current "/" path) && !there(folder "/" path)) path = current "/" path
+				else path = folder "/" path
+			}
+			print id, path
+		}' "$1" | sort
+}
+
+# log_values EXP KEY: that number of each epoch in EXP/log.jsonl
+log_values() {
+	awk -v key="$2" 'match($0, "\"" key "\": [-0-9.e+]+") {
+		print substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)}' "$1/log.jsonl"
+}
+
+# The median of the numbers in standard input, "-" of none.
+median() {
+	sort -g | awk '{v[NR] = $1} END {print NR ? v[int((NR + 1) / 2)] : "-"}'
+}
+
+# rate_of SCORE: the percentage of a file that linnet score printed, "-" if there is none
+rate_of() {
+	if [ -e "$1" ]; then awk '/^%[PW]ER/ {print $2}' "$1"; else echo -; fi
+}
+
+# error_rate REFERENCE HYPOTHESIS [OPTION...]: the percentage of errors
+error_rate() {
+	"$linnet" score --bootstrap 0 "${@:3}" "$1" "$2" | awk '/^%[PW]ER/ {print $2}'
+}
+
+# Whether the number $1 is below $2.
+is_below() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a < b)}'; }

@@ -1,9 +1,10 @@
 # Turns a Kaldi text file into phones by the first pronunciation of each word, without stress digits.
 #
-#   awk -v lost=FILE -f words_to_phones.awk LEXICON... TEXT
+#   awk -v lost=FILE [-v unknown=PHONE] [-v stress=1] -f words_to_phones.awk LEXICON... TEXT
 #
 # Lexicons are CMUdict's or Kaldi's; an earlier one wins. A possessive that is in none gets the ending of its stem.
-# Utterances with a word that stays unknown are written to `lost` ("utterance word") instead.
+# A word that stays unknown becomes the phone `unknown`; where none is given, its utterance is written to `lost`
+# ("utterance word") instead. With `stress` phones keep their digits.
 
 function is_text() { return FILENAME == ARGV[ARGC - 1] }
 
@@ -14,7 +15,8 @@ function add_pronunciation(word, i, phones, phone) {
 		return
 	for (i = 2; i <= NF && $i != "#"; i++) {
 		phone = $i
-		sub(/[012]$/, "", phone)
+		if (!stress)
+			sub(/[012]$/, "", phone)
 		phones = phones " " phone
 	}
 	lexicon[word] = phones
@@ -40,6 +42,8 @@ function pronounce(word, stem, last, n, parts) {
 	line = $1
 	for (i = 2; i <= NF; i++) {
 		phones = pronounce(toupper($i))
+		if (phones == "" && unknown != "")
+			phones = " " unknown
 		if (phones == "") {
 			print $1, $i > lost
 			next

@@ -92,9 +92,6 @@ decode() {
 	}
 }
 
-# error_rate REFERENCE HYPOTHESIS: the figure of %PER
-error_rate() { "$linnet" score --bootstrap 0 "$1" "$2" | awk '/^%PER/ {print $2}'; }
-
 # The average of the kept epochs and the best epoch compete on dev.
 choose_final() {
 	local best mean
@@ -104,7 +101,7 @@ choose_final() {
 	best=$(error_rate "$data/dev/phones" "$out/dev-best.hyp")
 	mean=$(error_rate "$data/dev/phones" "$out/dev-average.hyp")
 	say "dev PER: best epoch $best %, average of $(find "$out" -name 'epoch-*' | wc -l) epochs $mean %"
-	if awk -v a="$mean" -v b="$best" 'BEGIN {exit !(a < b)}'; then
+	if is_below "$mean" "$best"; then
 		mv "$out/average.safetensors" "$out/final.safetensors"
 	else
 		rm "$out/average.safetensors"
@@ -152,7 +149,7 @@ write_results() {
 - command: \`recipes/speechocean762/run.sh $arguments\`
 - commit: $(commit), seed $seed
 - processor: $(processor), $jobs threads, products of $(log_kernels)
-- $(wc -l <"$data/train/phones") training utterances; $(wc -l <"$out/log.jsonl") epochs, $(awk 'match($0, /"train_seconds": [0-9.]+/) {print substr($0, RSTART + 17, RLENGTH - 17)}' "$out/log.jsonl" | sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}') s per epoch (median)
+- $(wc -l <"$data/train/phones") training utterances; $(wc -l <"$out/log.jsonl") epochs, $(log_values "$out" train_seconds | median) s per epoch (median)
 
 $(table)
 

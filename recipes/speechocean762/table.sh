@@ -32,20 +32,12 @@ done
 	exit 2
 }
 
-# log_median NAME KEY: the median over all epochs
-log_median() {
-	awk -v key="$2" 'match($0, "\"" key "\": [0-9.]+") {print substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)}' \
-		"$exp/$1/log.jsonl" | sort -n | awk '{v[NR] = $1} END {print NR ? v[int((NR + 1) / 2)] : "-"}'
-}
-
-error_rate() { awk '/^%PER/ {print $2}' "$exp/$1/$2.score"; }
-
 parameters() { "$linnet" info "$exp/$1/final.safetensors" | awk '$1 == "parameters" {print $2}'; }
 
 row() {
-	printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$(error_rate "$1" dev)" "$(error_rate "$1" test)" \
-		"$(wc -l <"$exp/$1/log.jsonl")" "$(log_median "$1" train_seconds)" "$(parameters "$1")" \
-		"$(log_median "$1" peak_megabytes)"
+	printf '| %s | %s | %s | %s | %s | %s | %s |\n' "$1" "$(rate_of "$exp/$1/dev.score")" "$(rate_of "$exp/$1/test.score")" \
+		"$(wc -l <"$exp/$1/log.jsonl")" "$(log_values "$exp/$1" train_seconds | median)" "$(parameters "$1")" \
+		"$(log_values "$exp/$1" peak_megabytes | median)"
 }
 
 write_table() {

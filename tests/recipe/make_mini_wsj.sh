@@ -28,9 +28,10 @@ die() {
 out='' linnet=${LINNET:-} jobs=$(nproc)
 while [ $# -gt 0 ]; do
 	case "$1" in
-	--out) out=$2 ;;
-	--linnet) linnet=$2 ;;
-	--jobs) jobs=$2 ;;
+	--out | --linnet | --jobs)
+		[ $# -ge 2 ] || die "$1 wants a value"
+		printf -v "${1#--}" %s "$2"
+		;;
 	-h | --help) usage && exit 0 ;;
 	*) usage >&2 && exit 2 ;;
 	esac
@@ -151,7 +152,7 @@ make_plan() {
 			if (m == 2) { sub(/ /, " [<lip_smack] ", words); return words " [lip_smack>]" }
 			if (m == 3) { sub(/the/, "<the>", words); return words }
 			if (m == 4) { sub(/ /, " ~ ", words); return words " [tongue_click/]" }
-			if (m == 5) { sub(/dollars/, "dollars\\.", words); return words }
+			if (m == 5) { sub(/dollars/, "dol\\lars", words); return words }
 			if (m == 6 && n % 4 == 2) return words " [door_slam]"
 			return n % 2 ? toupper(words) : words
 		}

@@ -43,11 +43,6 @@ for name in train/wav.scp train/text test/wav.scp resource/text-phone; do
 done
 [ ${#extra[@]} -eq 0 ] && [ ${#unseen[@]} -eq 0 ] || need_file "${lexicon:-lexicon}" "name CMUdict with --lexicon"
 
-# absolute_scp SCP FOLDER: wav.scp with the paths made absolute.
-absolute_scp() {
-	awk -v folder="$(cd "$2" && pwd)" '{path = $2; if (path !~ /^\//) path = folder "/" path; print $1, path}' "$1" | sort
-}
-
 # The phones of each utterance, from "UTT.WORDINDEX PHONE_B PHONE_I ..." in any order.
 canonical_phones() {
 	sed 's/\./ /' "$corpus/resource/text-phone" | sort -k1,1 -k2,2n |

@@ -1,0 +1,93 @@
+#!/bin/bash
+# Runs the parts of a job here or on a cluster; see usage.
+set -euo pipefail
+export LC_ALL=C
+# shellcheck source=recipes/common/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: cmd.sh [--via WAY] [--jobs J] [--options TEXT] --parts N --log PREFIX -- COMMAND [ARGUMENT...]
+
+Runs COMMAND once for each part 1 ... N, with its number in place of {} in the arguments. What a part prints goes to
+PREFIX.PART.log. PREFIX.PART.done marks parts that are finished; they are not run again while the command is the same.
+
+  --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
+  --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
+  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --mem=2G"; the folder of COMMAND and of its
+                  files must be there on all machines
+END
+}
+
+via=local jobs='' options='' parts='' log=''
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--via | --jobs | --options | --parts | --log)
+		[ $# -ge 2 ] || die "$1 wants a value"
+		printf -v "${1#--}" %s "$2" && shift 2
+		;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+[ $# -ge 2 ] && [ -n "$parts" ] && [ -n "$log" ] || {
+	usage >&2
+	exit 2
+}
+shift
+
+# Prints the program of a part.
+write_script() {
+	local argument
+	printf '#!/bin/bash\n# part: the first argument, or of an array of Slurm or GridEngine\n'
+	# shellcheck disable=SC2016
+	printf '%s\n' 'part=${1:-${SLURM_ARRAY_TASK_ID:-${SGE_TASK_ID:?}}}'
+	printf 'cd %q && [ ! -e %q.$part.done ] || exit 0\ncommand=(' "$PWD" "$log"
+	for argument; do printf ' %q' "$argument"; done
+	# shellcheck disable=SC2016
+	printf ' )\n"${command[@]//"{}"/$part}" >%q.$part.log 2>&1 && : >%q.$part.done\n' "$log" "$log"
+}
+
+unfinished() {
+	local part
+	for part in $(seq "$parts"); do [ -e "$log.$part.done" ] || echo "$part"; done
+}
+
+need_program() { command -v "$1" >/dev/null || die "--via $via: $1 is not installed"; }
+
+run_parts() {
+	local some=()
+	read -r -a some <<<"$options" || true
+	case "$via" in
+	local) unfinished | xargs -P "${jobs:-$(nproc)}" -n 1 bash "$log.sh" ;;
+	parallel) unfinished | parallel ${jobs:+--jobs "$jobs"} ${some[@]+"${some[@]}"} bash "$log.sh" ;;
+	slurm) sbatch --wait --quiet --array="1-$parts${jobs:+%$jobs}" --output="$log.%a.slurm" ${some[@]+"${some[@]}"} "$log.sh" ;;
+	gridengine) qsub -sync y -cwd -j y -o "$log.qsub" -t "1-$parts" ${jobs:+-tc "$jobs"} ${some[@]+"${some[@]}"} "$log.sh" >/dev/null ;;
+	esac
+}
+
+case "$via" in
+local) ;;
+parallel) need_program parallel ;;
+slurm) need_program sbatch ;;
+gridengine) need_program qsub ;;
+*) die "--via $via: must be local, parallel, slurm or gridengine" ;;
+esac
+[[ $parts =~ ^[1-9][0-9]*$ ]] || die "--parts $parts: must be a number above 0"
+mkdir -p "$(dirname "$log")"
+log=$(cd "$(dirname "$log")" && pwd)/$(basename "$log")
+write_script "$@" >"$log.new"
+cmp -s "$log.new" "$log.sh" || rm -f "$log".*.done
+mv "$log.new" "$log.sh"
+[ -n "$(unfinished)" ] || exit 0
+run_parts || true
+for _ in 1 2 3 4 5; do # network file systems show new files late
+	[ -n "$(unfinished)" ] || exit 0
+	[ "$via" = slurm ] || [ "$via" = gridengine ] || break
+	sleep 2
+done
+for part in $(unfinished | head -n 3); do
+	say "part $part of $parts failed: $log.$part.log"
+	[ ! -s "$log.$part.log" ] || tail -n 3 "$log.$part.log" | sed 's/^/  /' >&2
+done
+die "$(unfinished | wc -l) of $parts parts failed; the others are not run again"

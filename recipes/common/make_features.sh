@@ -1,0 +1,85 @@
+#!/bin/bash
+# Filterbank features of a data folder; see usage.
+set -euo pipefail
+export LC_ALL=C
+common=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] [--options TEXT] [--run-commands]
+                        [-- FEATURES-OPTIONS]
+
+Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
+speakers with cmvn.scp, and the lists of the folder. Paths in feats.scp hold from OUT and from the folders beside it.
+Interrupted, it goes on with the parts that are not finished.
+
+  --parts N       the speakers are divided into so many parts (default: one per processor)
+  --via, --jobs, --options   where parts run: see cmd.sh --help
+  --run-commands  run the commands in wav.scp
+  after --        options of linnet features (default: 40 bands, as the paper)
+END
+}
+
+data='' out='' parts=$(nproc) via=local jobs='' options='' more=()
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--run-commands) more+=(--run-commands) && shift ;;
+	--) shift && more+=("$@") && break ;;
+	--data | --out | --parts | --via | --jobs | --options)
+		[ $# -ge 2 ] || die "$1 wants a value"
+		printf -v "${1#--}" %s "$2" && shift 2
+		;;
+	*) usage >&2 && exit 2 ;;
+	esac
+done
+[ -n "$data" ] && [ -n "$out" ] || {
+	usage >&2
+	exit 2
+}
+need_file "$data/wav.scp" "a Kaldi data folder is wanted"
+need_file "$data/spk2utt" "linnet validate-data --fix $data writes it"
+
+# Divides the folder at speakers, so that parts have about the same number of utterances; prints the number of parts.
+divide() {
+	awk -v parts="$parts" -v out="$out" '
+		NR == FNR {speakers++; total += NF - 1; next}
+		FNR == 1 {n = parts < speakers ? parts : speakers}
+		{
+			part = int(done / total * n) + 1
+			if (part > last + 1) part = last + 1
+			last = part
+			done += NF - 1
+			for (i = 2; i <= NF; i++) print $i > (out "/part." part ".list")
+		}
+		END {print last}' "$data/spk2utt" "$data/spk2utt"
+}
+
+# gather NAME: the parts' lists as one, with paths from the folder above
+gather() {
+	seq "$count" | sed "s#.*#$out/$1.&.scp#" | xargs cat | sed -E "s# ([^ ]*/)?([^/ ]+)\$# $(basename "$out")/\2#" | sort
+}
+
+# Parts are computed again when the lists change.
+checksum() { cat "$data/wav.scp" "$data/utt2spk" "$([ -e "$data/segments" ] && echo "$data/segments" || echo /dev/null)" | cksum | cut -d ' ' -f 1; }
+
+build_linnet
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+count=$(divide)
+for part in $(seq "$count"); do
+	select_utterances "$data" "$out/part.$part" "$out/part.$part.list"
+	into "$out/part.$part/wav.scp" absolute_scp "$out/part.$part/wav.scp" "$data"
+done
+"$common/cmd.sh" --via "$via" ${jobs:+--jobs "$jobs"} ${options:+--options "$options"} --parts "$count" --log "$out/log/features-$(checksum)" -- \
+	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
+	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${more[@]+"${more[@]}"}
+for name in text phones utt2spk spk2utt spk2gender; do
+	[ ! -e "$data/$name" ] || into "$out/$name" cat "$data/$name"
+done
+into "$out/feats.scp" gather feats
+into "$out/cmvn.scp" gather cmvn
+rm -rf "$out"/part.*
+"$linnet" validate-data "$out" >&2

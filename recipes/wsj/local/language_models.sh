@@ -1,0 +1,52 @@
+#!/bin/bash
+# The language models of the corpus; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: language_models.sh --data DIR --phones FILE --out DIR [--order N]
+
+Writes the corpus's bigram and trigram of 20 000 words (bcb20onp.z, tcb20onp.z of disc 13-32.1), cleaned, as OUT/bigram.bin
+and OUT/trigram.bin, their words as OUT/words, and an n-gram of phones as OUT/phones.bin.
+
+  --data DIR     as prepare.sh wrote it
+  --phones FILE  the phones of the training utterances (Kaldi text)
+  --order N      of the phone n-gram (default 5)
+END
+}
+
+data='' phones='' out='' order=5
+take_options "data phones out order" "$@"
+[ -n "$data" ] && [ -n "$phones" ] && [ -n "$out" ] || {
+	usage >&2
+	exit 2
+}
+need_file "$data/local/files" "run stage 1 first"
+need_file "$phones" "run stage 2 first"
+
+# convert NAME FILE: the corpus's model as a binary file
+convert() {
+	local file
+	file=$(awk -F '\t' -v name="/lng_modl/base_lm/$2" 'substr($1, length($1) - length(name) + 1) == name {print $3; exit}' "$data/local/files")
+	[ -n "$file" ] || die "wsj1/doc/lng_modl/base_lm/$2 (disc 13-32.1) is in none of the folders"
+	gzip -dc <"$file" >"$work/raw" || die "$file: cannot be unpacked"
+	awk -f "$here/../../common/clean_arpa.awk" "$work/raw" "$work/raw" >"$work/arpa" || die "$file: cannot be used"
+	"$linnet" ngram --model "$work/arpa" --binary "$out/$1.bin" >"$out/$1.log" 2>&1 || die "$1: $(cat "$out/$1.log")"
+	say "$1: $(grep '^ngram' "$work/arpa" | cut -d = -f 2 | paste -s -d ' ') n-grams"
+}
+
+build_linnet
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+convert bigram bcb20onp.z
+convert trigram tcb20onp.z
+into "$out/words" awk '/^\\1-grams:/ {inside = 1; next} /^\\/ {inside = 0} inside && $2 !~ /^<.*>$/ && NF > 1 {print $2}' "$work/arpa"
+cut -d ' ' -f 2- "$phones" >"$work/sentences"
+"$linnet" ngram --order "$order" --discount-fallback --text "$work/sentences" --binary "$out/phones.bin" >"$out/phones.log" 2>&1 ||
+	die "phones: $(cat "$out/phones.log")"
+say "phones: a $order-gram of $(wc -l <"$phones") utterances"

@@ -1,0 +1,113 @@
+#!/bin/bash
+# The report of the WSJ recipe; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: report.sh --exp DIR [--command TEXT]
+
+Puts the encoders that are trained and scored in EXP beside the published figures: EXP/RESULTS.md, EXP/index.html (one
+page, with the plots), EXP/training.svg.
+END
+}
+
+exp='' command=recipes/wsj/run.sh
+take_options "exp command" "$@"
+[ -n "$exp" ] || {
+	usage >&2
+	exit 2
+}
+
+# Table 3 of the paper: PER %, seconds per epoch.
+published() {
+	case "$1" in
+	blstm) echo '10.94 1047' ;;
+	softmax) echo '5.12 2711' ;;
+	lsh-4) echo '9.33 2250' ;;
+	linear) echo '8.08 824' ;;
+	*) echo '- -' ;;
+	esac
+}
+
+per() { rate_of "$exp/$1/$2.$3.score"; }
+
+paper_row() {
+	local rate seconds
+	read -r rate seconds <<<"$(published "$1")"
+	printf '| %s | %s | %s | %s | %s | %s |\n' "$1" "$(per "$1" test_eval92 greedy.units)" "$rate" \
+		"$(log_values "$exp/$1" train_seconds | median)" "$seconds" "$(wc -l <"$exp/$1/log.jsonl")"
+}
+
+# rate_row NAME SEARCH KIND
+rate_row() {
+	local set row=''
+	for set in test_dev93 test_eval92 test_eval93; do row+=" $(per "$1" "$set" "$2.$3") |"; done
+	echo "| $1 | $2 | $3 |$row"
+}
+
+checked() {
+	local with
+	with=$(grep -l '^sclite: the same' "$exp"/*/*.score 2>/dev/null | wc -l)
+	echo "$with of $(find "$exp" -mindepth 2 -maxdepth 2 -name '*.score' | wc -l) scores were counted by NIST sclite as well, with the same result"
+}
+
+model_line() {
+	echo "- $1: $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
+		"$(log_values "$exp/$1" peak_megabytes | median) MB; weight and bonus of the phone n-gram $(cut -d ' ' -f 1,2 "$exp/$1/tuned" | tr ' ' ','), chosen on dev93;" \
+		"test sets scored $(wc -l <"$exp/$1/scored") times"
+}
+
+counts() { awk -F '\t' '{printf "%s%s %d", (NR > 1 ? ", " : ""), $1, $2}' "$exp/data/local/counts"; }
+
+write_report() {
+	local name search kind
+	cat <<END
+# Phonemes of the Wall Street Journal corpus
+
+- command: \`$command\`
+- commit: $(commit), $("$linnet" --version), seed $(cat "$exp/seed")
+- machine: $(processor), $(nproc) processors, $(uname -sr)
+- utterances: $(counts)
+- $(paste -s -d ';' "$exp/lang/choices" | sed 's/;/; /g')
+- $(checked)
+
+## Table 3 of the paper
+
+Katharopoulos et al. 2020. PER here: eval92, greedy, all units of the model. Seconds per epoch are medians.
+
+| encoder | PER % | published | s per epoch | published | epochs |
+|---|---|---|---|---|---|
+$(for name in "${names[@]}"; do paper_row "$name"; done)
+
+## Phoneme error rates
+
+Percent. units: what the model was trained on; folded: the 39 phones without stress, without noises. beam: with a phone
+n-gram of the training transcripts. Utterances that were lost count as deleted.
+
+| encoder | search | symbols | dev93 | eval92 | eval93 |
+|---|---|---|---|---|---|
+$(for name in "${names[@]}"; do for search in greedy beam; do for kind in units folded; do rate_row "$name" $search $kind; done; done; done)
+
+## Training
+
+$(for name in "${names[@]}"; do model_line "$name"; done)
+
+![training](training.svg)
+END
+}
+
+build_linnet
+names=()
+for model in "$exp"/*/model.safetensors; do
+	name=$(basename "$(dirname "$model")")
+	if [ -s "$exp/$name/test_eval92.beam.units.score" ]; then names+=("$name"); else say "$name is not scored yet: run stage 6"; fi
+done
+[ ${#names[@]} -gt 0 ] || die "no encoder is trained and scored in $exp"
+"$here/../../common/plot_training.sh" --out "$exp/training" "${names[@]/#/$exp/}"
+into "$exp/RESULTS.md" write_report
+into "$exp/index.html" awk -v folder="$exp" -f "$here/../../common/markdown_to_html.awk" "$exp/RESULTS.md"
+say "see $exp/RESULTS.md and $exp/index.html"

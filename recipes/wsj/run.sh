@@ -1,0 +1,151 @@
+#!/bin/bash
+# Phoneme recognition on the Wall Street Journal corpus; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+common=$here/../common
+# shellcheck source=recipes/common/lib.sh
+. "$common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: run.sh --wsj0 DIR... --wsj1 DIR... [--dict FILE] [--encoder NAME] [OPTIONS]
+
+From LDC's discs to the table of the paper (Katharopoulos et al. 2020, Table 3): phoneme recognisers trained on the 81
+hours of train_si284, chosen on dev93, scored on eval92 and eval93. Builds linnet first, unless $LINNET names it.
+
+  1  data folders: EXP/data/{train_si84,train_si284,train_tr95,train_cv05,test_dev93,test_eval92,test_eval93}
+  2  dictionary: EXP/lang; phones of all utterances
+  3  filterbanks and statistics of speakers: EXP/feats; finished parts are not computed again
+  4  language models: EXP/lm
+  5  training: EXP/NAME; an interrupted training goes on
+  6  phoneme error rates, greedy and with a phone n-gram: EXP/NAME/*.score
+  7  EXP/RESULTS.md and EXP/index.html with all encoders that are scored
+
+Corpus
+  --wsj0 DIR..., --wsj1 DIR...   the discs, in any layout: see local/prepare.sh --help
+  --audio KIND      direct (default), sph2pipe or ffmpeg
+  --scale-counts X  the numbers of utterances asserted, as a part of the published ones (default 1)
+  --allow-missing   go on without utterances that lack audio or transcript
+  --train SET       train_si284 (default), train_si84 or train_tr95
+  --dict FILE       CMUdict (default: the Debian package pocketsphinx-en-us)
+  --units KIND      39 (default) or stress
+  --oov WAY         map (default) or flite: see common/make_dictionary.sh --help
+  --phone-order N   of the phone n-gram (default 5)
+
+Training
+  --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or another configuration's file
+  --set KEY=VALUE   a key of the configuration instead; repeatable
+  --device NAME     cpu
+  --seed S          (default 1)
+
+Running
+  --exp DIR         where everything goes (default exp/wsj)
+  --jobs J          processes and threads (default: one per processor)
+  --parts N         of the features of a set (default: 4 for each job)
+  --via WAY         where features are computed: local (default), parallel, slurm or gridengine
+  --cmd-options TEXT  for these: see common/cmd.sh --help
+  --stage N, --stop-stage N   first and last stage (default 1 and 7)
+END
+}
+
+wsj0=() wsj1=() audio=direct scale_counts=1 allow_missing=() train=train_si284 dict='' units=39 oov=map phone_order=5
+encoder=linear settings=() device=cpu seed=1 exp=exp/wsj jobs=$(nproc) parts='' via=local cmd_options='' stage=1 stop_stage=7
+command="recipes/wsj/run.sh $*" list=''
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--wsj0 | --wsj1) list=${1#--} && shift && continue ;;
+	--allow-missing) allow_missing=("$1") list='' && shift && continue ;;
+	--*) [ $# -ge 2 ] || die "$1 wants a value" ;;
+	*)
+		case "$list" in
+		wsj0) wsj0+=("$1") ;;
+		wsj1) wsj1+=("$1") ;;
+		*) usage >&2 && exit 2 ;;
+		esac
+		shift && continue
+		;;
+	esac
+	list=''
+	case "${1#--}" in
+	set) settings+=(--set "$2") ;;
+	audio | scale-counts | train | dict | units | oov | phone-order | encoder | device | seed | exp | jobs | parts | via | cmd-options | stage | stop-stage)
+		name=${1#--} && printf -v "${name//-/_}" %s "$2"
+		;;
+	*) usage >&2 && exit 2 ;;
+	esac
+	shift 2
+done
+conf=$encoder
+[ -f "$conf" ] || conf=$here/conf/$encoder.json
+[ -f "$conf" ] || die "--encoder $encoder: neither a file nor one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
+name=$(basename "$conf" .json)
+case "$train" in
+train_si284 | train_si84 | train_tr95) ;;
+*) die "--train $train: must be train_si284, train_si84 or train_tr95" ;;
+esac
+[ "$device" = cpu ] || die "--device $device: this build of linnet computes on the CPU alone; leave --device out"
+data=$exp/data feats=$exp/feats out=$exp/$name
+tests=(test_dev93 test_eval92 test_eval93)
+
+make_phones() {
+	local set
+	for set in "$data"/t*; do
+		into "$set/phones" awk -v unknown=SPN -v stress="$([ "$units" = 39 ] || echo 1)" -f "$common/words_to_phones.awk" \
+			"$exp/lang/lexicon.txt" "$set/text"
+	done
+}
+
+make_features() {
+	local set
+	for set in train_si284 "${tests[@]}"; do
+		"$common/make_features.sh" --data "$data/$set" --out "$feats/$set" --parts "${parts:-$((4 * jobs))}" --via "$via" \
+			--options "$cmd_options" --jobs "$([ "$via" != local ] || echo "$jobs")" ${run_commands[@]+"${run_commands[@]}"}
+	done
+	for set in train_si84 train_tr95 train_cv05; do
+		select_utterances "$feats/train_si284" "$feats/$set" "$data/$set/utt2spk"
+	done
+}
+
+mkdir -p "$exp"
+build_linnet
+export LINNET=$linnet
+if runs 1; then
+	[ ${#wsj0[@]} -gt 0 ] && [ ${#wsj1[@]} -gt 0 ] || die "--wsj0 DIR... or --wsj1 DIR... is missing: the discs of the corpus"
+	"$here/local/prepare.sh" --out "$data" --audio "$audio" --scale-counts "$scale_counts" ${allow_missing[@]+"${allow_missing[@]}"} \
+		--wsj0 "${wsj0[@]}" --wsj1 "${wsj1[@]}"
+	"$linnet" validate-data --no-audio "$data"/t* >&2
+fi
+if runs 2; then
+	need_file "$data/train_si284/text" "run stage 1 first"
+	"$common/make_dictionary.sh" --out "$exp/lang" ${dict:+--dict "$dict"} --units "$units" --oov "$oov" "$data"/t*/text
+	make_phones
+fi
+if runs 3; then
+	need_file "$data/train_si284/phones" "run stage 2 first"
+	run_commands=()
+	[ "$audio" = direct ] || run_commands=(--run-commands)
+	make_features
+fi
+if runs 4; then
+	need_file "$data/$train/phones" "run stage 2 first"
+	"$here/local/language_models.sh" --data "$data" --phones "$data/$train/phones" --out "$exp/lm" --order "$phone_order"
+fi
+if runs 5; then
+	need_file "$feats/$train/feats.scp" "run stage 3 first"
+	mkdir -p "$out"
+	echo "$seed" >"$exp/seed"
+	"$linnet" train --threads "$jobs" --train "$feats/$train" --dev "$feats/test_dev93" --exp "$out" --config "$conf" \
+		--symbols "$exp/lang/units" --set "seed=$seed" ${settings[@]+"${settings[@]}"} --name "wsj-$name" \
+		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
+fi
+if runs 6; then
+	need_file "$out/model.safetensors" "run stage 5 first"
+	need_file "$exp/lm/phones.bin" "run stage 4 first"
+	"$common/score_sets.sh" --model "$out/model.safetensors" --data "$feats" --dev test_dev93 --tests "test_eval92 test_eval93" \
+		--units "$exp/lang/units" --lm "$exp/lm/phones.bin" --out "$out" --jobs "$jobs"
+fi
+if runs 7; then
+	"$here/local/report.sh" --exp "$exp" --command "$command"
+fi
