@@ -80,6 +80,7 @@ write_script "$@" >"$log.new"
 cmp -s "$log.new" "$log.sh" || rm -f "$log".*.done
 mv "$log.new" "$log.sh"
 [ -n "$(unfinished)" ] || exit 0
+say "$(unfinished | wc -l) of $parts parts to run, $via: $log.*.log"
 run_parts || true
 for _ in 1 2 3 4 5; do # network file systems show new files late
 	[ -n "$(unfinished)" ] || exit 0

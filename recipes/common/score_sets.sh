@@ -34,11 +34,11 @@ fold=(--strip-stress --ignore 'NSN SPN')
 
 # recognise SET: greedy hypotheses and posteriors
 recognise() {
-	"$linnet" transcribe --threads "$jobs" --model "$model" --data "$data/$1" --output "$out/$1.greedy.hyp" 2>"$out/$1.log" &&
-		"$linnet" posteriors --threads "$jobs" --model "$model" --data "$data/$1" --out "$out/$1.post" 2>>"$out/$1.log" || {
-		cat "$out/$1.log" >&2
-		die "$1: not all utterances were recognised"
-	}
+	local good=1
+	"$linnet" transcribe --threads "$jobs" --model "$model" --data "$data/$1" --output "$out/$1.greedy.hyp" 2>"$out/$1.log" || good=''
+	"$linnet" posteriors --threads "$jobs" --model "$model" --data "$data/$1" --out "$out/$1.post" 2>>"$out/$1.log" || good=''
+	[ -n "$good" ] || say "$1: not all utterances were recognised; the others count as deleted: see $out/$1.log"
+	[ -s "$out/$1.greedy.hyp" ] && [ -s "$out/$1.post" ] || die "$1: $(tail -n 1 "$out/$1.log")"
 }
 
 # search SET WEIGHT BONUS HYP: beam search with the language model
@@ -90,6 +90,7 @@ score() {
 
 build_linnet
 mkdir -p "$out"
+for set in "$dev" $tests; do rm -f "$out/$set".*; done
 find_sclite
 recognise "$dev"
 into "$out/tuning" tune

@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# recipes/wsj on a miniature of the corpus: every stage, from discs to report, then what can go wrong with a copy.
+#
+#   wsj_mini.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+for tool in flite espeak-ng sox gnuplot cc; do
+  command -v "$tool" > /dev/null || { echo "SKIPPED: $tool is not installed" && exit 77; }
+done
+recipes=$(realpath "$here/../../recipes")
+export LINNET=$linnet
+prefix=()
+
+recipe() { # STATUS TEXT ARGUMENTS...
+  check "$1" "$2" "$recipes/wsj/run.sh" --exp exp --dict mini/cmudict --encoder "$here/mini_wsj.json" --jobs 2 "${@:3}"
+}
+lines() { wc -l < "$1"; }
+# rate FILE: the whole percent of a score
+rate() { sed -n 's/^%[PW]ER \([0-9]*\)\..*/\1/p' "$1"; }
+
+"$here/make_mini_wsj.sh" --out mini --linnet "$linnet" --jobs 2 2> mini.log || { cat mini.log && exit 1; }
+corpus=(--wsj0 mini/wsj0 --wsj1 mini/wsj1/13-*)
+
+# --- wrong command lines
+
+recipe 0 'Usage: run.sh' --help
+recipe 2 'Usage: run.sh' --nonsense x
+recipe 1 '--wsj0 DIR... or --wsj1 DIR... is missing' --wsj0 mini/wsj0
+recipe 1 '--wsj0 nowhere: no such folder' --wsj0 nowhere --wsj1 mini/wsj1
+recipe 1 '--seed wants a value' --seed
+recipe 1 '--device cuda: this build of linnet computes on the CPU alone' --device cuda
+recipe 1 'neither a file nor one of blstm linear lsh-4 softmax' --encoder gru
+recipe 1 '--train dev: must be' --train dev
+recipe 1 'run stage 1 first' --stage 2
+recipe 1 'run stage 5 first' --stage 6
+recipe 1 'expected are 7138; ' "${corpus[@]}" --stop-stage 1
+
+# --- all stages
+
+recipe 0 'index.html' "${corpus[@]}" --scale-counts 0.01
+cp out run.log
+cat out
+
+counts=$(cd exp/data && wc -l t*/text | awk '$2 != "total" {printf "%s %d;", $2, $1}')
+[[ $counts == 'test_dev93/text 5;test_eval92/text 3;test_eval93/text 2;train_cv05/text 18;train_si284/text 374;train_si84/text 71;train_tr95/text 356;' ]] ||
+  fail "numbers of utterances: $counts"
+for set in exp/data/t* exp/feats/t*; do check 0 'good:' "$linnet" validate-data "$set"; done
+[[ $(cat exp/data/local/twice) == *46ac0201.wv1*13-1.1*13-2.1* && $(lines exp/data/local/twice) -eq 1 ]] || fail 'the file that is there twice'
+! grep -q '^401' exp/data/train_si84/text || fail 'speaker 401 is in train_si84'
+[[ -z $(join -j 1 exp/data/train_tr95/spk2utt exp/data/train_cv05/spk2utt) ]] || fail 'speakers on both sides of the split'
+cut -d ' ' -f 2- exp/data/train_si284/text | tr ' ' '\n' | sort -u > words
+for word in PERCENT POINT -DASH '<NOISE>' DOLLARS THE ZORVEX; do grep -qxF -e "$word" words || fail "no $word in the text"; done
+! grep -vE "^(<NOISE>|[-A-Z']+)\$" words || fail 'words that are not normalised'
+[[ $(cut -d ' ' -f 1 exp/lang/oov) == ZORVEX ]] || fail "out of vocabulary: $(cat exp/lang/oov)"
+[[ $(lines exp/lang/units) -eq 41 && $(tail -n 2 exp/lang/units | tr '\n' ' ') == 'NSN SPN ' ]] || fail 'units'
+! grep -vxF -f exp/lang/units <(cut -d ' ' -f 2- exp/feats/train_si284/phones | tr ' ' '\n' | sort -u) || fail 'phones that are no units'
+for model in bigram trigram phones; do check 0 'gram' "$linnet" ngram --model exp/lm/$model.bin; done
+
+# Error rates: what is learned, and that a language model helps where its weight was chosen.
+for set in test_dev93 test_eval92 test_eval93; do
+  for kind in greedy.units greedy.folded beam.units beam.folded; do
+    [[ $(rate exp/mini_wsj/$set.$kind.score) -le 60 ]] || fail "$set $kind: $(head -n 1 exp/mini_wsj/$set.$kind.score)"
+  done
+done
+[[ $(rate exp/mini_wsj/test_dev93.beam.units.score) -le $(rate exp/mini_wsj/test_dev93.greedy.units.score) ]] || fail 'the phone n-gram does not help'
+[[ $(lines exp/mini_wsj/tuning) -eq 16 && $(lines exp/mini_wsj/scored) -eq 1 ]] || fail 'tuning'
+if command -v sclite sctk > /dev/null; then
+  [[ $(grep -l '^sclite: the same' exp/mini_wsj/*.score | wc -l) -eq 12 ]] || fail 'not all scores were checked by sclite'
+fi
+# An utterance that is lost counts as deleted.
+"$recipes/common/score_sets.sh" --help > help || fail 'score_sets.sh --help'
+cp -r exp/feats lost
+sed -i '2s/ .*/ nowhere.ark:9/' lost/test_eval92/feats.scp
+"$recipes/common/score_sets.sh" --model exp/mini_wsj/model.safetensors --data lost --dev test_dev93 --tests test_eval92 \
+  --units exp/lang/units --lm exp/lm/phones.bin --out lost/scores --weights 1 --bonuses 0 2> log || fail "a lost utterance: $(cat log)"
+grep -q 'the others count as deleted' log && grep -q '1 not present in hyp' lost/scores/test_eval92.beam.units.score || fail 'lost: not told'
+[[ $(rate lost/scores/test_eval92.greedy.units.score) -ge 25 ]] || fail 'the lost utterance was not counted'
+
+# The report.
+for text in '| mini_wsj | beam | folded |' 'train_si84 71, train_si284 374' 'units 39' 'seed 1' 'test sets scored 1 times'; do
+  grep -qF -- "$text" exp/RESULTS.md || fail "RESULTS.md lacks '$text'"
+done
+for text in '<svg' '<td>mini_wsj</td>' '</html>'; do grep -qF -- "$text" exp/index.html || fail "index.html lacks '$text'"; done
+
+# --- nothing is done twice
+
+stamp() { stat -c '%n %y' exp/feats/*/feats.*.ark | cksum; }
+before=$(stamp)
+recipe 0 'good' --stage 3 --stop-stage 3
+[[ $(stamp) == "$before" ]] || fail 'features were computed again'
+rm exp/feats/train_si284/log/*.2.done exp/feats/train_si284/feats.2.ark
+touch marker
+recipe 0 'good' --stage 3 --stop-stage 3
+[[ $(find exp/feats -name 'feats.*.ark' -newer marker) == exp/feats/train_si284/feats.2.ark ]] || fail 'not just the part that was missing'
+recipe 0 'exp/index.html' --stage 5 --stop-stage 7
+[[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not told'
+
+# --- copies of other layouts, and copies that are not complete
+
+# copy NAME SED-PROGRAM: links to the corpus, with other paths
+copy() {
+  local file
+  (cd mini && find wsj0 wsj1 -type f) | while read -r file; do
+    mkdir -p "$1/$(dirname "$(sed -E "$2" <<< "$file")")"
+    ln -sf "$PWD/mini/$file" "$1/$(sed -E "$2" <<< "$file")"
+  done
+}
+
+# same NAME: the folders are those of the discs, but for the audio's paths.
+same() {
+  diff -r -x wav.scp -x local -x phones exp/data "$1" > difference || fail "$1: $(head -n 3 difference)"
+}
+
+prepare() { # STATUS TEXT ARGUMENTS...
+  check "$1" "$2" "$recipes/wsj/local/prepare.sh" --scale-counts 0.01 "${@:3}"
+}
+
+copy upper 's#^(wsj.)/(.*)#\1/\U\2#'
+prepare 0 'train_cv05: 18' --out data-upper --wsj0 upper/wsj0/11-* --wsj1 upper/wsj1
+same data-upper
+copy flat 's#^(wsj.)/[^/]*/wsj.#\1#'
+prepare 0 'train_cv05: 18' --out data-flat --wsj0 flat/wsj0 --wsj1 flat/wsj1
+same data-flat
+[[ ! -s data-flat/local/twice ]] || fail 'a file is there twice in a flat copy'
+prepare 0 'train_cv05: 18' --out data-both --wsj0 flat --wsj1 flat/wsj1
+same data-both
+copy under 's#^(wsj.)/([0-9]*)-([0-9]*)\.(.*)#\1/\2_\3_\4;1#; s#_1/#_1/#'
+prepare 0 'train_cv05: 18' --out data-under --wsj0 under/wsj0 --wsj1 under/wsj1
+same data-under
+
+copy cut 's#x#x#'
+rm cut/wsj1/13-16.1/wsj1/si_dt_20/4k0/4k0c0202.wv1 cut/wsj0/11-2.1/wsj0/transcrp/dots/si_tr_s/01n/01nc0200.dot
+cut=(--out data-cut --wsj0 cut/wsj0 --wsj1 cut/wsj1)
+prepare 1 '19 utterances lack audio or transcript' "${cut[@]}"
+grep -qF ' 01nc0201 transcript 01nc0200.dot' out || fail 'what is missing is not printed'
+grep -qxF 'test_dev93 4k0c0202 audio 13_16_1:wsj1/si_dt_20/4k0/4k0c0202.wv1' data-cut/local/missing || fail 'the missing audio is not named'
+prepare 0 'train_si84: 53 utterances of 3 speakers' "${cut[@]}" --allow-missing
+check 0 'good: 4 utterances' "$linnet" validate-data data-cut/test_dev93
+rm cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
+prepare 1 'wsj1/doc/indices/h1_p0.ndx (disc 13-34-1) is in none of the folders' "${cut[@]}"
+echo 'no list' > cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
+prepare 1 'h1_p0.ndx:1: not of the form DISC:PATH' "${cut[@]}"
+find cut -name '*.dot' -delete
+prepare 1 'there are no transcripts' "${cut[@]}"
+copy cut 's#x#x#'
+rm cut/wsj1/13-16.1/wsj1/si_dt_20/4k0/4k0c0202.wv1
+sed 's/4k0c0202/4k0c0203/' mini/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx > ndx
+mv ndx cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
+prepare 1 'test_dev93 has 4 utterances, expected are 5' "${cut[@]}"
+
+# --- audio by other programs
+
+if command -v ffmpeg > /dev/null; then
+  prepare 0 'train_cv05: 18' --out data-ffmpeg --audio ffmpeg --wsj0 mini/wsj0 --wsj1 mini/wsj1
+  for way in '' -ffmpeg; do
+    check 0 '5 utterances' "$linnet" features "$([[ $way ]] && echo data-ffmpeg || echo exp/data)/test_dev93" --run-commands --out audio$way.ark
+  done
+  cmp audio.ark audio-ffmpeg.ark || fail 'ffmpeg reads other samples'
+fi
+command -v sph2pipe > /dev/null || prepare 1 'sph2pipe is not installed' --out x --audio sph2pipe --wsj0 mini/wsj0 --wsj1 mini/wsj1
+
+# --- dictionaries
+
+dictionary() { # STATUS TEXT ARGUMENTS...
+  check "$1" "$2" "$recipes/common/make_dictionary.sh" --out lang --dict mini/cmudict "${@:3}" exp/data/train_si84/text
+}
+echo KAZOO > further
+dictionary 0 'units stress (71 with NSN and SPN)' --units stress --oov flite --words further
+grep -qx 'ZORVEX Z AO1 R V EH0 K S' lang/lexicon.txt && grep -q '^KAZOO [A-Z]' lang/lexicon.txt || fail "flite's rules"
+grep -qx 'THE DH IY0' lang/lexicon.txt && grep -qx -e '-DASH D AE1 SH' lang/lexicon.txt || fail 'variants'
+sed 's/[012]//g' mini/cmudict > plain
+check 1 'plain has no stress' "$recipes/common/make_dictionary.sh" --out lang --dict plain --units stress exp/data/train_si84/text
+echo 'THE  DH Q' > strange
+check 1 "phones that are not CMUdict's: Q" "$recipes/common/make_dictionary.sh" --out lang --dict strange exp/data/train_si84/text
+dictionary 1 'must be 39 or stress' --units 40
+dictionary 1 'must be map or flite' --oov drop
+
+# --- parts
+
+part() { # STATUS TEXT ARGUMENTS...
+  check "$1" "$2" "$recipes/common/cmd.sh" --log parts/log "${@:3}"
+}
+part 1 '1 of 3 parts failed' --parts 3 -- bash -c 'echo "{}" >> parts/ran; [ {} != 2 ] || [ -e parts/mended ]'
+touch parts/mended
+part 0 '1 of 3 parts to run' --parts 3 -- bash -c 'echo "{}" >> parts/ran; [ {} != 2 ] || [ -e parts/mended ]'
+[[ $(sort parts/ran | tr '\n' ' ') == '1 2 2 3 ' ]] || fail "parts that ran: $(sort parts/ran | tr '\n' ' ')"
+part 0 '3 of 3 parts to run' --parts 3 -- bash -c 'echo {} >> parts/ran'
+[[ $(wc -l < parts/ran) -eq 7 ]] || fail 'another command was not run'
+part 1 'must be local, parallel, slurm or gridengine' --via cloud --parts 1 -- true
+part 1 'must be a number above 0' --parts 0 -- true
+command -v qsub > /dev/null || part 1 '--via gridengine: qsub is not installed' --via gridengine --parts 1 -- true
+if command -v parallel > /dev/null; then
+  part 0 '3 of 3 parts to run' --via parallel --jobs 2 --parts 3 -- bash -c 'echo {} >> parts/parallel'
+  [[ $(sort parts/parallel | tr '\n' ' ') == '1 2 3 ' ]] || fail 'GNU parallel'
+fi
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
