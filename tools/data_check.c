@@ -25,7 +25,7 @@ enum fault {
   NO_FILE,
   NO_AUDIO,
   OUTSIDE,
-  PREFIX,
+  ORDER,
   SPEAKERS,
   FAULTS
 };
@@ -42,7 +42,7 @@ static const char *const remedies[FAULTS] = {
         "correct the path (relative ones start in the folder, the one above or the current one) or remove the id",
     [NO_AUDIO] = "replace the file, or remove the id from all files",
     [OUTSIDE] = "correct the times, or remove the id from all files",
-    [PREFIX] = "rename the utterance to SPEAKER-UTTERANCE in all files (--fix does not)",
+    [ORDER] = "make speakers the beginning of their utterances' ids, in all files (--fix does not)",
     [SPEAKERS] = "write spk2utt anew from utt2spk",
 };
 
@@ -276,12 +276,19 @@ static void check_audio(struct check *check) {
 
 /* --- speakers ----------------------------------------------------------------------------------------------------- */
 
-static void check_prefixes(struct check *check) {
+/* Sorted by utterance, the speakers are sorted, too, so that programs can walk both together. */
+static void check_speaker_order(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK];
-  for (size_t i = 0; i < utt2spk->count; i++) {
-    const struct data_line *line = &utt2spk->lines[i];
-    if (!line->bad && strncmp(line->key, line->value, strlen(line->value)) != 0)
-      report(check, DATA_UTT2SPK, line, PREFIX, "does not begin with its speaker, %.100s", line->value);
+  const char *greatest = "";
+  for (size_t i = 0; i < utt2spk->sorted; i++) {
+    const struct data_line *line = utt2spk->order[i];
+    if (line->bad)
+      continue;
+    if (strcmp(line->value, greatest) < 0)
+      report(check, DATA_UTT2SPK, line, ORDER, "has speaker %.100s, but a smaller id has %.100s", line->value,
+             greatest);
+    else
+      greatest = line->value;
   }
 }
 
@@ -345,7 +352,7 @@ static void check_speakers(struct check *check) {
   const struct data_file *files = check->lists->files;
   if (!files[DATA_UTT2SPK].path)
     return;
-  check_prefixes(check);
+  check_speaker_order(check);
   if (!files[DATA_SPK2UTT].path) {
     report(check, DATA_SPK2UTT, NULL, SPEAKERS, "is missing");
     return;

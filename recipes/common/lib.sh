@@ -110,7 +110,7 @@ spk2utt() {
 
 # select_lines LIST FILE: the lines of FILE whose first field is the first field of a line in LIST.
 select_lines() {
-	awk 'FILENAME == ARGV[1] {keep[$1]; next} $1 in keep' "$1" "$2"
+	awk -v list="$1" 'BEGIN {while ((getline <list) > 0) keep[$1]} $1 in keep' "$2"
 }
 
 # select_utterances FROM TO LIST: the files of a data folder, only utterances in LIST (first column).

@@ -120,9 +120,10 @@ cmp bad/.backup/utt2spk before || fail 'the old utt2spk was not kept'
 
 # What --fix cannot do.
 make_folder bad
-sed -i 's/a$/z/' bad/utt2spk
+sed -i '1s/a$/c/' bad/utt2spk
 rm bad/spk2gender
-validate 1 'a-1 does not begin with its speaker, z; rename the utterance' --fix bad
+validate 1 "bad/utt2spk:2: a-2 has speaker a, but a smaller id has c; make speakers the beginning" --fix bad
+validate 1 'bad: 3 faults' bad
 make_folder bad
 rm bad/utt2spk
 validate 1 'bad/utt2spk: is missing' bad
