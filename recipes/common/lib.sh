@@ -153,6 +153,19 @@ absolute_scp() {
 		}' "$1" | sort
 }
 
+# add_phones LANG FOLDER...: the file phones of data folders by the lexicon that make_dictionary.sh wrote to LANG
+add_phones() {
+	local lang=$1 folder
+	shift
+	for folder; do
+		into "$folder/phones" awk -v unknown=SPN -v stress=1 -f "$linnet_root/recipes/common/words_to_phones.awk" \
+			"$lang/lexicon.txt" "$folder/text"
+	done
+}
+
+# phone_sentences FOLDER: its phones without ids, as linnet ngram reads them
+phone_sentences() { cut -d ' ' -f 2- "$1/phones"; }
+
 # log_values EXP KEY: that number of each epoch in EXP/log.jsonl
 log_values() {
 	awk -v key="$2" 'match($0, "\"" key "\": [-0-9.e+]+") {

@@ -89,14 +89,6 @@ esac
 data=$exp/data feats=$exp/feats out=$exp/$name
 tests=(test_dev93 test_eval92 test_eval93)
 
-make_phones() {
-	local set
-	for set in "$data"/t*; do
-		into "$set/phones" awk -v unknown=SPN -v stress="$([ "$units" = 39 ] || echo 1)" -f "$common/words_to_phones.awk" \
-			"$exp/lang/lexicon.txt" "$set/text"
-	done
-}
-
 make_features() {
 	local set
 	for set in train_si284 "${tests[@]}"; do
@@ -120,7 +112,7 @@ fi
 if runs 2; then
 	need_file "$data/train_si284/text" "run stage 1 first"
 	"$common/make_dictionary.sh" --out "$exp/lang" ${dict:+--dict "$dict"} --units "$units" --oov "$oov" "$data"/t*/text
-	make_phones
+	add_phones "$exp/lang" "$data"/t*
 fi
 if runs 3; then
 	need_file "$data/train_si284/phones" "run stage 2 first"

@@ -95,6 +95,18 @@ recipe 0 'good' --stage 3 --stop-stage 3
 recipe 0 'exp/index.html' --stage 5 --stop-stage 7
 [[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not told'
 
+# --- the recipe for a corpus of one's own, as docs/recipes.md has it
+
+mkdir -p tree/recipes/mine own
+cp -r "$recipes/common" tree/recipes
+awk '/^```bash$/ {inside = 1; next} /^```$/ {inside = 0} inside' "$recipes/../docs/recipes.md" > tree/recipes/mine/run.sh
+for pair in train:train_si284 dev:test_dev93 test:test_eval92; do
+  mkdir "own/${pair%:*}"
+  cp exp/data/"${pair#*:}"/{wav.scp,text,utt2spk} "own/${pair%:*}"
+done
+check 0 'test, beam:' bash tree/recipes/mine/run.sh --data own --conf "$here/mini_wsj.json" --dict mini/cmudict --exp mine
+[[ $(rate mine/model/test.beam.units.score) -le 60 ]] || fail "the recipe of the manual: $(head -n 1 mine/model/test.beam.units.score)"
+
 # --- copies of other layouts, and copies that are not complete
 
 # copy NAME SED-PROGRAM: links to the corpus, with other paths
