@@ -9,28 +9,30 @@ common=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: score_sets.sh --model FILE --data DIR --dev SET --tests "SET..." --units FILE --lm FILE --out DIR [--jobs J]
-                     [--weights "W..."] [--bonuses "B..."] [--beam N]
+                     [--beam N] [--weights "W..."] [--bonuses "B..."]
+                     [--lexicon FILE --word-lm FILE [--word-beam N] [--word-weights "W..."] [--word-bonuses "B..."]]
 
-Recognises the phones of DIR/SET greedily and by a beam search with an n-gram of phones, whose weight and insertion bonus
-are tuned on --dev alone; then scores all sets. An utterance that is lost counts as deleted. Each result is checked
-against NIST sclite where that is installed (Debian package sctk).
+Recognises the phones of DIR/SET greedily and by a beam search with an n-gram of phones, and with --lexicon and --word-lm
+also words. Weights and bonuses of the n-grams are tuned on --dev alone; then all sets are scored. An utterance that is
+lost counts as deleted. Each result is checked against NIST sclite where that is installed (Debian package sctk).
 
-  OUT/SET.greedy.*, OUT/SET.beam.*   .hyp, .units.score (the model's units), .folded.score (39 phones, without noises),
-                                     .utterances, .confusions, .speakers
-  OUT/tuning, OUT/tuned              all pairs with their error on --dev, and the best one
+  OUT/SET.greedy.*, OUT/SET.beam.*   .hyp, .units.score (the model's units), .folded.score (39 phones, without noises)
+  OUT/SET.words.*                    .hyp, .words.score
+  ....utterances, .confusions, .speakers   of the last of these scores
+  OUT/tuning.*, OUT/tuned.*          of beam and words: all pairs with their error on --dev, and the best one
   OUT/scored                         a line for each time the test sets were scored
 END
 }
 
-model='' data='' dev='' tests='' units='' lm='' out='' jobs=$(nproc) beam=32
-weights='0.3 0.5 0.7 1.0' bonuses='0 0.5 1.0 1.5'
-take_options "model data dev tests units lm out jobs beam weights bonuses" "$@"
+model='' data='' dev='' tests='' units='' lm='' lexicon='' word_lm='' out='' jobs=$(nproc) beam=32
+weights='0.3 0.5 0.7 1.0' bonuses='0 0.5 1.0 1.5' word_beam=200 word_weights='0.4 0.7 1.0 1.3' word_bonuses='0 0.5 1.0 1.5'
+take_options "model data dev tests units lm out jobs beam weights bonuses lexicon word-lm word-beam word-weights
+	word-bonuses" "$@"
 for name in model data dev tests units lm out; do
 	[ -n "${!name}" ] || die "--$name is missing; see --help"
 done
 for name in "$model" "$units" "$lm"; do need_file "$name" "run the stages before first"; done
 [[ " $tests " != *" $dev "* ]] || die "--dev $dev is among the test sets"
-fold=(--strip-stress --ignore 'NSN SPN')
 
 # recognise SET: greedy hypotheses and posteriors
 recognise() {
@@ -41,18 +43,25 @@ recognise() {
 	[ -s "$out/$1.greedy.hyp" ] && [ -s "$out/$1.post" ] || die "$1: $(tail -n 1 "$out/$1.log")"
 }
 
-# search SET WEIGHT BONUS HYP: beam search with the language model
+# search KIND SET WEIGHT BONUS HYP: beam search for phones (beam) or words with the language model
 search() {
-	"$linnet" decode --threads "$jobs" --beam "$beam" --symbols "$units" --lm "$lm" --lm-weight "$2" --insertion-bonus "$3" \
-		--output "$4" "ark:$out/$1.post" 2>>"$out/$1.log" || die "$1: see $out/$1.log"
+	local options=(--beam "$beam" --lm "$lm" --insertion-bonus "$4")
+	[ "$1" = beam ] || options=(--beam "$word_beam" --words --lexicon "$lexicon" --lm "$word_lm" --word-bonus "$4" --silence 'NSN,SPN')
+	"$linnet" decode --threads "$jobs" --symbols "$units" --lm-weight "$3" "${options[@]}" \
+		--output "$5" "ark:$out/$2.post" 2>>"$out/$2.log" || die "$2: $(tail -n 1 "$out/$2.log")"
 }
 
+# reference SEARCH SET
+reference() { echo "$data/$2/$([ "$1" = words ] && echo text || echo phones)"; }
+
+# tune KIND: lines of weight, bonus and error on the development set
 tune() {
-	local weight bonus
-	for weight in $weights; do
-		for bonus in $bonuses; do
-			search "$dev" "$weight" "$bonus" "$out/tuning.hyp"
-			echo "$weight $bonus $(error_rate "$data/$dev/phones" "$out/tuning.hyp")"
+	local weight bonus some=$weights others=$bonuses
+	[ "$1" = beam ] || some=$word_weights others=$word_bonuses
+	for weight in $some; do
+		for bonus in $others; do
+			search "$1" "$dev" "$weight" "$bonus" "$out/tuning.hyp"
+			echo "$weight $bonus $(error_rate "$(reference "$1" "$dev")" "$out/tuning.hyp" "${tune_options[@]}")"
 		done
 	done
 }
@@ -74,34 +83,47 @@ cross_check() {
 	echo "sclite: the same ($theirs)" >>"$2"
 }
 
-# score NAME SET: a hypothesis by units, and folded
+# score SEARCH SET KIND: units, folded or words
 score() {
-	local prefix=$out/$2.$1 kind options
-	for kind in units folded; do
-		options=(--trn "$prefix.$kind")
-		[ $kind = units ] || options+=("${fold[@]}" --confusions "$prefix.confusions" --per-utt "$prefix.utterances")
-		[ $kind = units ] || options+=(--per-speaker "$prefix.speakers" --by-speaker)
-		"$linnet" score --utt2spk "$data/$2/utt2spk" "${options[@]}" "$data/$2/phones" "$prefix.hyp" >"$prefix.$kind.score"
-		cross_check "$prefix.$kind" "$prefix.$kind.score"
-		rm -f "$prefix.$kind".*.trn
-	done
-	say "$2, $1: $(rate_of "$prefix.units.score") % of units, $(rate_of "$prefix.folded.score") % folded"
+	local prefix=$out/$2.$1 options=()
+	case "$3" in
+	folded) options=(--strip-stress --ignore 'NSN SPN') ;;
+	words) options=("${word_options[@]}") ;;
+	esac
+	"$linnet" score --utt2spk "$data/$2/utt2spk" --by-speaker --per-speaker "$prefix.speakers" --per-utt "$prefix.utterances" \
+		--confusions "$prefix.confusions" --trn "$prefix" ${options[@]+"${options[@]}"} "$(reference "$1" "$2")" "$prefix.hyp" \
+		>"$prefix.$3.score"
+	cross_check "$prefix" "$prefix.$3.score"
+	rm -f "$prefix".{ref,hyp}.trn
+	say "$2, $1: $(rate_of "$prefix.$3.score") % ($3)"
+}
+
+# search_sets KIND: tunes on the development set, then searches all sets
+search_sets() {
+	local weight bonus set tune_options=(--unit phone)
+	[ "$1" = beam ] || tune_options=("${word_options[@]}")
+	into "$out/tuning.$1" tune "$1"
+	sort -s -g -k 3,3 "$out/tuning.$1" | sed q >"$out/tuned.$1"
+	rm -f "$out/tuning.hyp"
+	read -r weight bonus _ <"$out/tuned.$1"
+	say "$dev, $1: weight $weight, bonus $bonus"
+	for set in $dev $tests; do search "$1" "$set" "$weight" "$bonus" "$out/$set.$1.hyp"; done
 }
 
 build_linnet
+word_options=(--unit word --ignore '<NOISE> <SPOKEN_NOISE>')
+searches=(beam)
+[ -z "$lexicon" ] || [ -z "$word_lm" ] || searches+=(words)
 mkdir -p "$out"
-for set in "$dev" $tests; do rm -f "$out/$set".*; done
+for set in $dev $tests; do rm -f "$out/$set".*; done
 find_sclite
-recognise "$dev"
-into "$out/tuning" tune
-into "$out/tuned" sh -c 'sort -s -g -k 3,3 "$1" | head -n 1' sh "$out/tuning"
-rm -f "$out/tuning.hyp"
-read -r weight bonus _ <"$out/tuned"
-say "$dev: weight $weight, bonus $bonus"
-for set in $tests; do recognise "$set"; done
+for set in $dev $tests; do recognise "$set"; done
 echo "$(date -u +%FT%TZ) commit $(commit) model $(cksum <"$model" | cut -d ' ' -f 1)" >>"$out/scored"
-for set in "$dev" $tests; do
-	search "$set" "$weight" "$bonus" "$out/$set.beam.hyp"
-	score greedy "$set"
-	score beam "$set"
+for kind in "${searches[@]}"; do search_sets "$kind"; done
+for set in $dev $tests; do
+	for kind in units folded; do
+		score greedy "$set" $kind
+		score beam "$set" $kind
+	done
+	[ ${#searches[@]} -eq 1 ] || score words "$set" words
 done

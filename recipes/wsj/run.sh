@@ -17,9 +17,9 @@ hours of train_si284, chosen on dev93, scored on eval92 and eval93. Builds linne
   1  data folders: EXP/data/{train_si84,train_si284,train_tr95,train_cv05,test_dev93,test_eval92,test_eval93}
   2  dictionary: EXP/lang; phones of all utterances
   3  filterbanks and statistics of speakers: EXP/feats; finished parts are not computed again
-  4  language models: EXP/lm
+  4  language models, of words and of phones: EXP/lm; pronunciations of their words: EXP/lang-words
   5  training: EXP/NAME; an interrupted training goes on
-  6  phoneme error rates, greedy and with a phone n-gram: EXP/NAME/*.score
+  6  phoneme error rates, greedy and with a phone n-gram, word error rates with the corpus's trigram: EXP/NAME/*.score
   7  EXP/RESULTS.md and EXP/index.html with all encoders that are scored
 
 Corpus
@@ -89,6 +89,11 @@ esac
 data=$exp/data feats=$exp/feats out=$exp/$name
 tests=(test_dev93 test_eval92 test_eval93)
 
+# dictionary OUT ARGUMENTS...
+dictionary() {
+	"$common/make_dictionary.sh" --out "$1" ${dict:+--dict "$dict"} --units "$units" --oov "$oov" "${@:2}"
+}
+
 make_features() {
 	local set
 	for set in train_si284 "${tests[@]}"; do
@@ -111,7 +116,7 @@ if runs 1; then
 fi
 if runs 2; then
 	need_file "$data/train_si284/text" "run stage 1 first"
-	"$common/make_dictionary.sh" --out "$exp/lang" ${dict:+--dict "$dict"} --units "$units" --oov "$oov" "$data"/t*/text
+	dictionary "$exp/lang" "$data"/t*/text
 	add_phones "$exp/lang" "$data"/t*
 fi
 if runs 3; then
@@ -123,6 +128,8 @@ fi
 if runs 4; then
 	need_file "$data/$train/phones" "run stage 2 first"
 	"$here/local/language_models.sh" --data "$data" --phones "$data/$train/phones" --out "$exp/lm" --order "$phone_order"
+	dictionary "$exp/lang-words" --words "$exp/lm/words" /dev/null
+	into "$exp/lang-words/words.txt" grep -v '^<' "$exp/lang-words/lexicon.txt"
 fi
 if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
@@ -135,8 +142,14 @@ fi
 if runs 6; then
 	need_file "$out/model.safetensors" "run stage 5 first"
 	need_file "$exp/lm/phones.bin" "run stage 4 first"
+	words=()
+	if "$linnet" decode --help | grep -q -e '--words'; then
+		words=(--lexicon "$exp/lang-words/words.txt" --word-lm "$exp/lm/trigram.bin")
+	else
+		say "this build of linnet does not search for words: no word error rates"
+	fi
 	"$common/score_sets.sh" --model "$out/model.safetensors" --data "$feats" --dev test_dev93 --tests "test_eval92 test_eval93" \
-		--units "$exp/lang/units" --lm "$exp/lm/phones.bin" --out "$out" --jobs "$jobs"
+		--units "$exp/lang/units" --lm "$exp/lm/phones.bin" --out "$out" --jobs "$jobs" ${words[@]+"${words[@]}"}
 fi
 if runs 7; then
 	"$here/local/report.sh" --exp "$exp" --command "$command"
