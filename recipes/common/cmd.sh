@@ -20,21 +20,11 @@ END
 }
 
 via=local jobs='' options='' parts='' log=''
-while [ $# -gt 0 ] && [ "$1" != -- ]; do
-	case "$1" in
-	-h | --help) usage && exit 0 ;;
-	--via | --jobs | --options | --parts | --log)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		printf -v "${1#--}" %s "$2" && shift 2
-		;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
-[ $# -ge 2 ] && [ -n "$parts" ] && [ -n "$log" ] || {
+take_options "via jobs options parts log ..." "$@"
+[ ${#rest[@]} -gt 0 ] && [ -n "$parts" ] && [ -n "$log" ] || {
 	usage >&2
 	exit 2
 }
-shift
 
 # Prints the program of a part.
 write_script() {
@@ -76,7 +66,7 @@ esac
 [[ $parts =~ ^[1-9][0-9]*$ ]] || die "--parts $parts: must be a number above 0"
 mkdir -p "$(dirname "$log")"
 log=$(cd "$(dirname "$log")" && pwd)/$(basename "$log")
-write_script "$@" >"$log.new"
+write_script "${rest[@]}" >"$log.new"
 cmp -s "$log.new" "$log.sh" || rm -f "$log".*.done
 mv "$log.new" "$log.sh"
 [ -n "$(unfinished)" ] || exit 0

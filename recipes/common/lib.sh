@@ -13,31 +13,52 @@ die() {
 # need_file PATH HINT
 need_file() { [ -e "$1" ] || die "$1 is missing: $2"; }
 
-# take_options "NAME..." ARGUMENTS...: "--some-name VALUE" into the variable some_name for each NAME, "--quick" into quick;
-# --help prints usage. Sets `arguments` to all of them, for results.
+# take_options "SPEC..." ARGUMENTS...: "--some-name VALUE" into the variable some_name where SPEC has some-name; "--some-name"
+# alone makes it 1 for "some-name!"; "--some-name VALUE..." appends to the array some_name for "some-name+". What is no
+# option, and all that follows "--", goes to the array rest if SPEC has "...". --quick makes quick 1, --help prints usage.
+# Sets `arguments` to all of them, for results. (Names here begin with "_" to leave all others to options.)
 take_options() {
-	local names=" $1 " name
+	local _words _spec _name _list=''
+	read -r -d '' -a _words <<<"$1" || true
+	_spec=" ${_words[*]} "
 	shift
 	# shellcheck disable=SC2034
-	arguments="$*" quick=''
+	arguments="$*" quick='' rest=()
 	while [ $# -gt 0 ]; do
-		name=${1#--}
-		case "$1" in
-		-h | --help) usage && exit 0 ;;
-		--quick)
+		_name=${1#--}
+		case "$1:$_spec" in
+		-h:* | --help:*) usage && exit 0 ;;
+		--quick:*)
 			# shellcheck disable=SC2034
-			quick=1 && shift
+			quick=1 _list=''
 			;;
-		--*)
-			[ "${names#* "$name" }" != "$names" ] || {
-				usage >&2
-				exit 2
-			}
+		--:*" ... "*)
+			shift
+			rest+=("$@")
+			return
+			;;
+		--*" $_name! "*) printf -v "${_name//-/_}" 1 && _list='' ;;
+		--*" $_name+ "* | --*" $_name "*)
 			[ $# -ge 2 ] || die "$1 wants a value"
-			printf -v "${name//-/_}" %s "$2" && shift 2
+			if [[ $_spec == *" $_name+ "* ]]; then
+				_list=${_name//-/_}
+			else
+				printf -v "${_name//-/_}" %s "$2" && _list='' && shift
+			fi
 			;;
-		*) usage >&2 && exit 2 ;;
+		--*) usage >&2 && exit 2 ;;
+		*)
+			if [ -n "$_list" ]; then
+				local -n _values=$_list
+				_values+=("$1")
+			elif [[ $_spec == *" ... "* ]]; then
+				rest+=("$1")
+			else
+				usage >&2 && exit 2
+			fi
+			;;
 		esac
+		shift
 	done
 }
 

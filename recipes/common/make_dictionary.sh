@@ -27,18 +27,8 @@ END
 
 dict='' out='' units=39 oov=map words=''
 debian=/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict
-while [ $# -gt 0 ]; do
-	case "$1" in
-	-h | --help) usage && exit 0 ;;
-	--out | --dict | --units | --oov | --words)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		printf -v "${1#--}" %s "$2" && shift 2
-		;;
-	-*) usage >&2 && exit 2 ;;
-	*) break ;;
-	esac
-done
-[ -n "$out" ] && [ $# -gt 0 ] || {
+take_options "dict out units oov words ..." "$@"
+[ -n "$out" ] && [ ${#rest[@]} -gt 0 ] || {
 	usage >&2
 	exit 2
 }
@@ -101,7 +91,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 : >"$work/unknown"
 : >"$work/rules"
-count_words "$@" >"$work/words"
+count_words "${rest[@]}" >"$work/words"
 awk -v stress="$([ "$units" = 39 ] || echo 1)" -v unknown="$work/unknown" -f "$common/dictionary.awk" "$work/words" "$dict" \
 	>"$work/known" || die "$dict cannot be used"
 [ "$oov" = map ] || pronounce_by_rules "$work/unknown" >"$work/rules"

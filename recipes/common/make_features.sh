@@ -22,19 +22,8 @@ Interrupted, it goes on with the parts that are not finished.
 END
 }
 
-data='' out='' parts=$(nproc) via=local jobs='' options='' more=()
-while [ $# -gt 0 ]; do
-	case "$1" in
-	-h | --help) usage && exit 0 ;;
-	--run-commands) more+=(--run-commands) && shift ;;
-	--) shift && more+=("$@") && break ;;
-	--data | --out | --parts | --via | --jobs | --options)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		printf -v "${1#--}" %s "$2" && shift 2
-		;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
+data='' out='' parts=$(nproc) via=local jobs='' options='' run_commands=''
+take_options "data out parts via jobs options run-commands! ..." "$@"
 [ -n "$data" ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -75,7 +64,7 @@ for part in $(seq "$count"); do
 done
 "$common/cmd.sh" --via "$via" ${jobs:+--jobs "$jobs"} ${options:+--options "$options"} --parts "$count" --log "$out/log/features-$(checksum)" -- \
 	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
-	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${more[@]+"${more[@]}"}
+	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}
 for name in text phones utt2spk spk2utt spk2gender; do
 	[ ! -e "$data/$name" ] || into "$out/$name" cat "$data/$name"
 done

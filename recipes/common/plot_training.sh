@@ -15,15 +15,8 @@ END
 }
 
 out=''
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--out) out=$2 && shift 2 ;;
-	-h | --help) usage && exit 0 ;;
-	-*) usage >&2 && exit 2 ;;
-	*) break ;;
-	esac
-done
-[ -n "$out" ] && [ $# -gt 0 ] || {
+take_options "out ..." "$@"
+[ -n "$out" ] && [ ${#rest[@]} -gt 0 ] || {
 	usage >&2
 	exit 2
 }
@@ -52,7 +45,7 @@ plots() {
 	done
 }
 
-for exp; do
+for exp in "${rest[@]}"; do
 	[ -s "$exp/log.jsonl" ] || die "$exp/log.jsonl is missing or empty"
 	columns "$exp" >"$work/$(basename "$exp")"
 done
@@ -75,4 +68,4 @@ unset multiplot
 END
 }
 
-plot "$@" | draw "$out" 1000,800
+plot "${rest[@]}" | draw "$out" 1000,800

@@ -60,29 +60,16 @@ table_settings() {
 }
 
 corpus='' lexicon='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 epochs='' stage=1 stop_stage=7
-folders=() unseen=() arguments="$*"
-while [ $# -gt 0 ]; do
-	case "$1" in
-	-h | --help) usage && exit 0 ;;
-	--*) [ $# -ge 2 ] || die "$1 wants a value" ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-	case "$1" in
-	--extra) folders+=("$1" "$2") ;;
-	--unseen) folders+=("$1" "$2") && unseen+=("$(basename "$2")") ;;
-	--corpus | --lexicon | --encoder | --exp | --seed | --jobs | --precision | --epochs | --stage | --stop-stage)
-		name=${1#--} && printf -v "${name//-/_}" %s "$2"
-		;;
-	*) usage >&2 && exit 2 ;;
-	esac
-	shift 2
-done
+extra=() unseen=()
+take_options "corpus lexicon extra+ unseen+ encoder exp seed jobs precision epochs stage stop-stage" "$@"
 conf=$here/conf/$encoder.json settings=()
 if [ ! -e "$conf" ]; then
 	conf=$here/conf/table.json
 	table_settings "$encoder" || die "--encoder $encoder: not among those that --help lists"
 fi
 data=$exp/data out=$exp/$encoder
+unseen_sets=()
+for folder in ${unseen[@]+"${unseen[@]}"}; do unseen_sets+=("$(basename "$folder")"); done
 
 # decode MODEL SET NAME: hypotheses in $out/NAME.hyp
 decode() {
@@ -130,7 +117,7 @@ table() {
 	local set
 	echo '| set | PER % | 95 % interval | phones | insertions, deletions, substitutions |'
 	echo '|---|---|---|---|---|'
-	for set in dev test test-adults test-teens test-children ${unseen[@]+"${unseen[@]}"}; do
+	for set in dev test test-adults test-teens test-children ${unseen_sets[@]+"${unseen_sets[@]}"}; do
 		[ -e "$out/$set.score" ] || continue
 		awk -v set="$set" '
 			/^%PER/ {split($0, f, /[][ ,\/]+/); per = f[2]; n = f[4]; ins = f[5]; del = f[7]; sub_ = f[9]}
@@ -176,13 +163,14 @@ mkdir -p "$out"
 build_linnet
 if runs 1; then
 	[ -n "$corpus" ] || die "--corpus DIR is missing: the folder speechocean762 of OpenSLR 101"
-	"$here/local/prepare.sh" --corpus "$corpus" --out "$data" --lexicon "$lexicon" ${folders[@]+"${folders[@]}"}
+	"$here/local/prepare.sh" --corpus "$corpus" --out "$data" --lexicon "$lexicon" \
+		${extra[@]+--extra "${extra[@]}"} ${unseen[@]+--unseen "${unseen[@]}"}
 fi
 if runs 2; then
 	need_file "$data/train/phones" "run stage 1 first"
 	"$linnet" train --threads "$jobs" --precision "$precision" --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
 		${settings[@]+"${settings[@]}"} --set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
-		--provenance "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${folders[*]:+ and other folders; see models/README.md}"
+		--provenance "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${extra[*]:+ and other folders; see models/README.md}"
 fi
 if runs 3; then
 	need_file "$out/model.safetensors" "run stage 2 first"
@@ -190,7 +178,7 @@ if runs 3; then
 fi
 if runs 4; then
 	need_file "$out/final.safetensors" "run stage 3 first"
-	for set in dev test ${unseen[@]+"${unseen[@]}"}; do score_set "$set"; done
+	for set in dev test ${unseen_sets[@]+"${unseen_sets[@]}"}; do score_set "$set"; done
 	score_age children 0 12
 	score_age teens 13 17
 	score_age adults 18 200

@@ -19,15 +19,8 @@ END
 }
 
 exp=exp/speechocean762
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--exp) exp=${2:?--exp wants a value} && shift 2 ;;
-	-h | --help) usage && exit 0 ;;
-	-*) usage >&2 && exit 2 ;;
-	*) break ;;
-	esac
-done
-[ $# -gt 0 ] || {
+take_options "exp ..." "$@"
+[ ${#rest[@]} -gt 0 ] || {
 	usage >&2
 	exit 2
 }
@@ -57,7 +50,7 @@ END
 
 build_linnet
 names=()
-for name; do
+for name in "${rest[@]}"; do
 	if [ -s "$exp/$name/test.score" ]; then names+=("$name"); else say "$name: not finished: run run.sh --encoder $name"; fi
 done
 [ ${#names[@]} -gt 0 ] || die "no encoder is finished"

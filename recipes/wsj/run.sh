@@ -49,34 +49,10 @@ Running
 END
 }
 
-wsj0=() wsj1=() audio=direct scale_counts=1 allow_missing=() train=train_si284 dict='' units=39 oov=map phone_order=5
-encoder=linear settings=() device=cpu seed=1 exp=exp/wsj jobs=$(nproc) parts='' via=local cmd_options='' stage=1 stop_stage=7
-command="recipes/wsj/run.sh $*" list=''
-while [ $# -gt 0 ]; do
-	case "$1" in
-	-h | --help) usage && exit 0 ;;
-	--wsj0 | --wsj1) list=${1#--} && shift && continue ;;
-	--allow-missing) allow_missing=("$1") list='' && shift && continue ;;
-	--*) [ $# -ge 2 ] || die "$1 wants a value" ;;
-	*)
-		case "$list" in
-		wsj0) wsj0+=("$1") ;;
-		wsj1) wsj1+=("$1") ;;
-		*) usage >&2 && exit 2 ;;
-		esac
-		shift && continue
-		;;
-	esac
-	list=''
-	case "${1#--}" in
-	set) settings+=(--set "$2") ;;
-	audio | scale-counts | train | dict | units | oov | phone-order | encoder | device | seed | exp | jobs | parts | via | cmd-options | stage | stop-stage)
-		name=${1#--} && printf -v "${name//-/_}" %s "$2"
-		;;
-	*) usage >&2 && exit 2 ;;
-	esac
-	shift 2
-done
+wsj0=() wsj1=() audio=direct scale_counts=1 allow_missing='' train=train_si284 dict='' units=39 oov=map phone_order=5
+encoder=linear set=() device=cpu seed=1 exp=exp/wsj jobs=$(nproc) parts='' via=local cmd_options='' stage=1 stop_stage=7
+take_options "wsj0+ wsj1+ audio scale-counts allow-missing! train dict units oov phone-order encoder set+ device seed exp jobs
+	parts via cmd-options stage stop-stage" "$@"
 conf=$encoder
 [ -f "$conf" ] || conf=$here/conf/$encoder.json
 [ -f "$conf" ] || die "--encoder $encoder: neither a file nor one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
@@ -95,13 +71,14 @@ dictionary() {
 }
 
 make_features() {
-	local set
-	for set in train_si284 "${tests[@]}"; do
-		"$common/make_features.sh" --data "$data/$set" --out "$feats/$set" --parts "${parts:-$((4 * jobs))}" --via "$via" \
-			--options "$cmd_options" --jobs "$([ "$via" != local ] || echo "$jobs")" ${run_commands[@]+"${run_commands[@]}"}
+	local name options=(--options "$cmd_options" --via "$via")
+	[ "$via" != local ] || options+=(--jobs "$jobs")
+	[ "$audio" = direct ] || options+=(--run-commands)
+	for name in train_si284 "${tests[@]}"; do
+		"$common/make_features.sh" --data "$data/$name" --out "$feats/$name" --parts "${parts:-$((4 * jobs))}" "${options[@]}"
 	done
-	for set in train_si84 train_tr95 train_cv05; do
-		select_utterances "$feats/train_si284" "$feats/$set" "$data/$set/utt2spk"
+	for name in train_si84 train_tr95 train_cv05; do
+		select_utterances "$feats/train_si284" "$feats/$name" "$data/$name/utt2spk"
 	done
 }
 
@@ -110,7 +87,7 @@ build_linnet
 export LINNET=$linnet
 if runs 1; then
 	[ ${#wsj0[@]} -gt 0 ] && [ ${#wsj1[@]} -gt 0 ] || die "--wsj0 DIR... or --wsj1 DIR... is missing: the discs of the corpus"
-	"$here/local/prepare.sh" --out "$data" --audio "$audio" --scale-counts "$scale_counts" ${allow_missing[@]+"${allow_missing[@]}"} \
+	"$here/local/prepare.sh" --out "$data" --audio "$audio" --scale-counts "$scale_counts" ${allow_missing:+--allow-missing} \
 		--wsj0 "${wsj0[@]}" --wsj1 "${wsj1[@]}"
 	"$linnet" validate-data --no-audio "$data"/t* >&2
 fi
@@ -121,8 +98,6 @@ if runs 2; then
 fi
 if runs 3; then
 	need_file "$data/train_si284/phones" "run stage 2 first"
-	run_commands=()
-	[ "$audio" = direct ] || run_commands=(--run-commands)
 	make_features
 fi
 if runs 4; then
@@ -136,7 +111,7 @@ if runs 5; then
 	mkdir -p "$out"
 	echo "$seed" >"$exp/seed"
 	"$linnet" train --threads "$jobs" --train "$feats/$train" --dev "$feats/test_dev93" --exp "$out" --config "$conf" \
-		--symbols "$exp/lang/units" --set "seed=$seed" ${settings[@]+"${settings[@]}"} --name "wsj-$name" \
+		--symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 fi
 if runs 6; then
@@ -152,5 +127,5 @@ if runs 6; then
 		--units "$exp/lang/units" --lm "$exp/lm/phones.bin" --out "$out" --jobs "$jobs" ${words[@]+"${words[@]}"}
 fi
 if runs 7; then
-	"$here/local/report.sh" --exp "$exp" --command "$command"
+	"$here/local/report.sh" --exp "$exp" --command "recipes/wsj/run.sh $arguments"
 fi

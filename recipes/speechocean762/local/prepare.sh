@@ -23,17 +23,7 @@ END
 }
 
 corpus='' out='' lexicon='' extra=() unseen=()
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--corpus) corpus=$2 && shift 2 ;;
-	--out) out=$2 && shift 2 ;;
-	--extra) extra+=("$2") && shift 2 ;;
-	--unseen) unseen+=("$2") && shift 2 ;;
-	--lexicon) lexicon=$2 && shift 2 ;;
-	-h | --help) usage && exit 0 ;;
-	*) usage >&2 && exit 2 ;;
-	esac
-done
+take_options "corpus out lexicon extra+ unseen+" "$@"
 [ -n "$corpus" ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2

@@ -22,27 +22,8 @@ listed in OUT/local/missing, what is there twice in OUT/local/twice.
 END
 }
 
-wsj0=() wsj1=() out='' audio=direct scale_counts=1 allow_missing='' list=''
-while [ $# -gt 0 ]; do
-	case "$1" in
-	-h | --help) usage && exit 0 ;;
-	--wsj0 | --wsj1) list=${1#--} ;;
-	--allow-missing) allow_missing=1 list='' ;;
-	--out | --audio | --scale-counts)
-		[ $# -ge 2 ] || die "$1 wants a value"
-		name=${1#--} && printf -v "${name//-/_}" %s "$2" && list='' && shift
-		;;
-	-*) usage >&2 && exit 2 ;;
-	*)
-		case "$list" in
-		wsj0) wsj0+=("$1") ;;
-		wsj1) wsj1+=("$1") ;;
-		*) usage >&2 && exit 2 ;;
-		esac
-		;;
-	esac
-	shift
-done
+wsj0=() wsj1=() out='' audio=direct scale_counts=1 allow_missing=''
+take_options "wsj0+ wsj1+ out audio scale-counts allow-missing!" "$@"
 [ ${#wsj0[@]} -gt 0 ] && [ ${#wsj1[@]} -gt 0 ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
