@@ -193,6 +193,9 @@ log_values() {
 		print substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)}' "$1/log.jsonl"
 }
 
+# log_kernels EXP: the kernels of the training, all that were used if it was resumed with others
+log_kernels() { sed -n 's/.*"kernels": "\([^"]*\)".*/\1/p' "$1/log.jsonl" | sort -u | paste -s -d ' '; }
+
 # The median of the numbers in standard input, "-" of none.
 median() {
 	sort -g | awk '{v[NR] = $1} END {print NR ? v[int((NR + 1) / 2)] : "-"}'

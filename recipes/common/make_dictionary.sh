@@ -102,11 +102,13 @@ into "$out/lexicon.txt" sort -s -k 1,1 <(printf '<NOISE> NSN\n<SPOKEN_NOISE> SPN
 into "$out/oov" awk '
 	FILENAME == ARGV[1] {rule[$1] = substr($0, length($1) + 2); next}
 	{print $1, $2, $1 in rule ? rule[$1] : "SPN"}' "$work/rules" "$work/unknown"
+way=SPN
+[ "$oov" = map ] || way="flite's letter-to-sound rules"
 into "$out/choices" cat <<END
 dictionary $dict ($(cksum <"$dict" | cut -d ' ' -f 1))
 units $units ($(wc -l <"$out/units") with NSN and SPN)
 pronunciation of training labels: the first
 words $(wc -l <"$work/words")
-out of vocabulary $(wc -l <"$work/unknown") words, $(awk '{n += $2} END {print n + 0}' "$work/unknown") tokens: $([ "$oov" = map ] && echo "SPN" || echo "flite's letter-to-sound rules")
+out of vocabulary $(wc -l <"$work/unknown") words, $(awk '{n += $2} END {print n + 0}' "$work/unknown") tokens: $way
 END
 say "$(paste -s -d ';' "$out/choices" | sed 's/;/; /g')"

@@ -52,7 +52,11 @@ gather() {
 }
 
 # Parts are computed again when the lists change.
-checksum() { cat "$data/wav.scp" "$data/utt2spk" "$([ -e "$data/segments" ] && echo "$data/segments" || echo /dev/null)" | cksum | cut -d ' ' -f 1; }
+checksum() {
+	local lists=("$data/wav.scp" "$data/utt2spk")
+	[ ! -e "$data/segments" ] || lists+=("$data/segments")
+	cat "${lists[@]}" | cksum | cut -d ' ' -f 1
+}
 
 build_linnet
 mkdir -p "$out"
@@ -62,7 +66,7 @@ for part in $(seq "$count"); do
 	select_utterances "$data" "$out/part.$part" "$out/part.$part.list"
 	into "$out/part.$part/wav.scp" absolute_scp "$out/part.$part/wav.scp" "$data"
 done
-"$common/cmd.sh" --via "$via" ${jobs:+--jobs "$jobs"} ${options:+--options "$options"} --parts "$count" --log "$out/log/features-$(checksum)" -- \
+"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$out/log/features-$(checksum)" -- \
 	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
 	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}
 for name in text phones utt2spk spk2utt spk2gender; do

@@ -126,16 +126,13 @@ table() {
 	done
 }
 
-# The kernels of the training, all that were used if it was resumed with others.
-log_kernels() { sed -n 's/.*"kernels": "\([^"]*\)".*/\1/p' "$out/log.jsonl" | sort -u | paste -sd ' '; }
-
 write_results() {
 	cat <<END
 # speechocean762, encoder $encoder
 
 - command: \`recipes/speechocean762/run.sh $arguments\`
 - commit: $(commit), seed $seed
-- processor: $(processor), $jobs threads, products of $(log_kernels)
+- processor: $(processor), $jobs threads, products of $(log_kernels "$out")
 - $(wc -l <"$data/train/phones") training utterances; $(wc -l <"$out/log.jsonl") epochs, $(log_values "$out" train_seconds | median) s per epoch (median)
 
 $(table)

@@ -37,6 +37,7 @@ Training
   --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or another configuration's file
   --set KEY=VALUE   a key of the configuration instead; repeatable
   --device NAME     cpu
+  --precision P     of the products: float32 (default) or bfloat16, faster on processors that have it
   --seed S          (default 1)
 
 Running
@@ -50,9 +51,10 @@ END
 }
 
 wsj0=() wsj1=() audio=direct scale_counts=1 allow_missing='' train=train_si284 dict='' units=39 oov=map phone_order=5
-encoder=linear set=() device=cpu seed=1 exp=exp/wsj jobs=$(nproc) parts='' via=local cmd_options='' stage=1 stop_stage=7
-take_options "wsj0+ wsj1+ audio scale-counts allow-missing! train dict units oov phone-order encoder set+ device seed exp jobs
-	parts via cmd-options stage stop-stage" "$@"
+encoder=linear set=() device=cpu precision=float32 seed=1 exp=exp/wsj jobs=$(nproc) parts='' via=local cmd_options=''
+stage=1 stop_stage=7
+take_options "wsj0+ wsj1+ audio scale-counts allow-missing! train dict units oov phone-order encoder set+ device precision
+	seed exp jobs parts via cmd-options stage stop-stage" "$@"
 conf=$encoder
 [ -f "$conf" ] || conf=$here/conf/$encoder.json
 [ -f "$conf" ] || die "--encoder $encoder: neither a file nor one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
@@ -110,8 +112,8 @@ if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
 	echo "$seed" >"$exp/seed"
-	"$linnet" train --threads "$jobs" --train "$feats/$train" --dev "$feats/test_dev93" --exp "$out" --config "$conf" \
-		--symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
+	"$linnet" train --threads "$jobs" --precision "$precision" --train "$feats/$train" --dev "$feats/test_dev93" \
+		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 fi
 if runs 6; then

@@ -31,7 +31,7 @@ need_file "$phones" "run stage 2 first"
 # convert NAME FILE: the corpus's model as a binary file
 convert() {
 	local file
-	file=$(awk -F '\t' -v name="/lng_modl/base_lm/$2" 'substr($1, length($1) - length(name) + 1) == name {print $3; exit}' "$data/local/files")
+	file=$(awk -F '\t' -v name="wsj1/doc/lng_modl/base_lm/$2" '$1 == name {print $3; exit}' "$data/local/files")
 	[ -n "$file" ] || die "wsj1/doc/lng_modl/base_lm/$2 (disc 13-32.1) is in none of the folders"
 	gzip -dc <"$file" >"$work/raw" || die "$file: cannot be unpacked"
 	awk -f "$here/../../common/clean_arpa.awk" "$work/raw" "$work/raw" >"$work/arpa" || die "$file: cannot be used"
@@ -45,7 +45,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 convert bigram bcb20onp.z
 convert trigram tcb20onp.z
-into "$out/words" awk '/^\\1-grams:/ {inside = 1; next} /^\\/ {inside = 0} inside && $2 !~ /^<.*>$/ && NF > 1 {print $2}' "$work/arpa"
+into "$out/words" awk '
+	/^\\/ {inside = /^\\1-grams:/; next}
+	inside && NF > 1 && $2 !~ /^<.*>$/ {print $2}' "$work/arpa"
 cut -d ' ' -f 2- "$phones" >"$work/sentences"
 "$linnet" ngram --order "$order" --discount-fallback --text "$work/sentences" --binary "$out/phones.bin" >"$out/phones.log" 2>&1 ||
 	die "phones: $(cat "$out/phones.log")"
