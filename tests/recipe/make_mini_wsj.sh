@@ -233,6 +233,8 @@ while IFS=$'\t' read -r _ disc folder id _ _ _ _ text; do
 	printf '%s (%s)\n' "$text" "$id" >>"$folder/${id:0:6}00.dot"
 done <"$work/plan"
 
+echo 'a line without the name of its utterance' >>"$out/wsj1/13-1.1/wsj1/transcrp/dots/si_tr_s/46a/46ac0200.dot"
+
 # A second channel, and a file that is on two discs.
 cp "$out/wsj0/11-1.1/wsj0/si_tr_s/011/011c0201.wv1" "$out/wsj0/11-1.1/wsj0/si_tr_s/011/011c0201.wv2"
 mkdir -p "$out/wsj1/13-2.1/wsj1/si_tr_s/46a"

@@ -46,6 +46,7 @@ counts=$(cd exp/data && wc -l t*/text | awk '$2 != "total" {printf "%s %d;", $2,
   fail "numbers of utterances: $counts"
 for set in exp/data/t* exp/feats/t*; do check 0 'good:' "$linnet" validate-data "$set"; done
 [[ $(cat exp/data/local/twice) == *46ac0201.wv1*13-1.1*13-2.1* && $(lines exp/data/local/twice) -eq 1 ]] || fail 'the file that is there twice'
+[[ $(cat exp/data/local/strange) == *46ac0200.dot:39:* ]] || fail 'the line without an utterance is not told'
 ! grep -q '^401' exp/data/train_si84/text || fail 'speaker 401 is in train_si84'
 [[ -z $(join -j 1 exp/data/train_tr95/spk2utt exp/data/train_cv05/spk2utt) ]] || fail 'speakers on both sides of the split'
 cut -d ' ' -f 2- exp/data/train_si284/text | tr ' ' '\n' | sort -u > words
@@ -140,7 +141,8 @@ copy flat 's#^(wsj.)/[^/]*/wsj.#\1#'
 prepare 0 'train_cv05: 18' --out data-flat --wsj0 flat/wsj0 --wsj1 flat/wsj1
 same data-flat
 [[ ! -s data-flat/local/twice ]] || fail 'a file is there twice in a flat copy'
-prepare 0 'train_cv05: 18' --out data-both --wsj0 flat --wsj1 flat/wsj1
+ln -s flat documents
+prepare 0 'train_cv05: 18' --out data-both --wsj0 documents --wsj1 flat/wsj1
 same data-both
 copy under 's#^(wsj.)/([0-9]*)-([0-9]*)\.(.*)#\1/\2_\3_\4;1#; s#_1/#_1/#'
 prepare 0 'train_cv05: 18' --out data-under --wsj0 under/wsj0 --wsj1 under/wsj1

@@ -19,7 +19,7 @@ BEGIN {
 	disc = "-"
 	first = given + 1
 	named = 0
-	for (i = given; i < n && part[i] !~ /^(doc|transcrp|s[id]_)/; i++) {
+	for (i = given; i < n && part[i] !~ /^(doc|transcrp|s[id]_[a-z0-9_]+)$/; i++) {
 		if (part[i] ~ /^1[13][-_][0-9]+[._][0-9]+$/) {
 			disc = part[i]
 			gsub(/[-.]/, "_", disc)

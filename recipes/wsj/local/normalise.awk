@@ -1,10 +1,10 @@
 # Transcripts (.dot) as a Kaldi text file.
 #
-#   awk -f normalise.awk DOT...
+#   awk -v strange=FILE -f normalise.awk DOT...
 #
 # In: "words with markup (utterance)". Out: utterance and words. Upper case; backslashes, "~", lone ".", and the marks of
 # noises beside or over words ([<x] [x>] [x/] [/x]) go; other [noises] become <NOISE>; <word>, which is said in part,
-# becomes word.
+# becomes word. Lines of another form go to `strange`.
 
 function normal(word) {
 	word = toupper(word)
@@ -31,8 +31,8 @@ function normal(word) {
 NF == 0 { next }
 
 $NF !~ /^\([0-9A-Za-z]+\)$/ {
-	print "normalise.awk: " FILENAME ":" FNR ": does not end with (UTTERANCE)" > "/dev/stderr"
-	exit 1
+	print FILENAME ":" FNR ": " $0 >> strange
+	next
 }
 
 {

@@ -163,7 +163,9 @@ into "$out/local/twice" awk -F '\t' '
 [ ! -s "$out/local/twice" ] || say "$(wc -l <"$out/local/twice") files are there twice: see $out/local/twice"
 awk -F '\t' '$1 ~ /\.dot$/ {print $3}' "$index" >"$work/dots"
 [ -s "$work/dots" ] || die "there are no transcripts (.dot) in any folder"
-xargs -d '\n' awk -f "$here/normalise.awk" <"$work/dots" >"$work/transcripts" || die "a transcript cannot be read"
+rm -f "$out/local/strange"
+xargs -d '\n' awk -v strange="$out/local/strange" -f "$here/normalise.awk" <"$work/dots" >"$work/transcripts"
+[ ! -e "$out/local/strange" ] || say "$(wc -l <"$out/local/strange") lines of transcripts end with no (UTTERANCE): see $out/local/strange"
 into "$out/local/transcripts" sort -s -u -k 1,1 "$work/transcripts"
 make_folder train_si84 list_si84 7138
 make_folder train_si284 list_si284 37416
