@@ -15,15 +15,8 @@ END
 }
 
 out=''
-while [ $# -gt 0 ]; do
-	case "$1" in
-	--out) out=$2 && shift 2 ;;
-	-h | --help) usage && exit 0 ;;
-	-*) usage >&2 && exit 2 ;;
-	*) break ;;
-	esac
-done
-[ -n "$out" ] && [ $# -gt 0 ] || {
+take_options "out ..." "$@"
+[ -n "$out" ] && [ ${#rest[@]} -gt 0 ] || {
 	usage >&2
 	exit 2
 }
@@ -51,4 +44,4 @@ plot x with lines dashtype 2 linecolor "gray" notitle$curves
 END
 }
 
-program "$@" | draw "$out" 560,560
+program "${rest[@]}" | draw "$out" 560,560

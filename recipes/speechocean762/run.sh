@@ -189,7 +189,7 @@ fi
 if runs 6; then
 	need_file "$out/calibration/model-half.safetensors" "run stage 5 first"
 	LINNET=$linnet "$here/local/decode.sh" --model "$out/calibration/model-half.safetensors" --data "$data" \
-		--out "$out/decode" --sets "dev test${unseen[*]:+ ${unseen[*]}}"
+		--out "$out/decode" --sets "dev test${unseen_sets[*]:+ ${unseen_sets[*]}}"
 fi
 if runs 7; then
 	need_file "$out/test.score" "run stage 4 first"

@@ -29,14 +29,12 @@ take_options "model data out sets beam" "$@"
 	usage >&2
 	exit 2
 }
+linnet=$LINNET
 weights='0.3 0.4 0.5 0.6 0.7 0.8' bonuses='0 0.5 1 1.5 2'
-
-# error_rate REFERENCE HYPOTHESIS: the figure of %PER
-error_rate() { "$LINNET" score --bootstrap 0 "$1" "$2" | awk '/^%PER/ {print $2}'; }
 
 estimate_phones() {
 	cut -d' ' -f2- "$data/train/phones" >"$out/train-phones"
-	"$LINNET" ngram --order 4 --discount-fallback --text "$out/train-phones" --binary "$out/phones.bin" 2>"$out/ngram.log"
+	"$linnet" ngram --order 4 --discount-fallback --text "$out/train-phones" --binary "$out/phones.bin" 2>"$out/ngram.log"
 }
 
 # Lines "ERROR WEIGHT BONUS" of dev, the best first.
@@ -44,7 +42,7 @@ tune_phones() {
 	local w b
 	for w in $weights; do
 		for b in $bonuses; do
-			"$LINNET" decode --symbols "$out/symbols" --beam "$beam" --lm "$out/phones.bin" --lm-weight "$w" \
+			"$linnet" decode --symbols "$out/symbols" --beam "$beam" --lm "$out/phones.bin" --lm-weight "$w" \
 				--insertion-bonus "$b" --output "$out/tuning.hyp" "ark:$out/dev.ark" 2>/dev/null
 			echo "$(error_rate "$data/dev/phones" "$out/tuning.hyp") $w $b"
 		done
@@ -55,7 +53,7 @@ tune_phones() {
 decode_set() {
 	local name=$out/$1-$2 set=$2 TIMEFORMAT='%U %S'
 	shift 2
-	{ time "$LINNET" transcribe --threads 1 --model "$model" --data "$data/$set" --output "$name.hyp" "$@" \
+	{ time "$linnet" transcribe --threads 1 --model "$model" --data "$data/$set" --output "$name.hyp" "$@" \
 		2>"$name.log"; } 2>"$name.time" || die "$set: not all utterances were recognised: see $name.log"
 }
 
@@ -72,7 +70,7 @@ row() {
 	for set in $sets; do
 		name=$out/$2-$set unit=()
 		[ "$(awk '{print $2}' "$data/$set/utt2spk" | sort -u | wc -l)" -lt 2 ] || unit=(--by-speaker)
-		"$LINNET" score --utt2spk "$data/$set/utt2spk" ${unit[@]+"${unit[@]}"} "$data/$set/phones" "$name.hyp" >"$name.score"
+		"$linnet" score --utt2spk "$data/$set/utt2spk" ${unit[@]+"${unit[@]}"} "$data/$set/phones" "$name.hyp" >"$name.score"
 		awk -v speed="$(speed "$2-$set")" '
 			/^%PER/ {per = $2} /^95 % interval/ {interval = $4 " to " $6}
 			END {printf " %s (%s) | %s |", per, interval, speed}' "$name.score"
@@ -94,8 +92,8 @@ table() {
 
 mkdir -p "$out"
 estimate_phones
-into "$out/symbols" "$LINNET" info --symbols "$model"
-"$LINNET" posteriors --model "$model" --data "$data/dev" --out "$out/dev.ark" 2>"$out/posteriors.log"
+into "$out/symbols" "$linnet" info --symbols "$model"
+"$linnet" posteriors --model "$model" --data "$data/dev" --out "$out/dev.ark" 2>"$out/posteriors.log"
 into "$out/tuning" tune_phones
 read -r error weight bonus <"$out/tuning"
 say "4-gram of phones: $error % on dev with weight $weight and insertion bonus $bonus"
