@@ -34,9 +34,7 @@ static void lay_out(struct linnet_arena *arena, struct linnet_beam *b) {
   b->stay.symbol = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol);
   b->stay.score = linnet_arena_take(arena, b->beam, sizeof *b->stay.score);
   b->candidates = linnet_arena_take(arena, b->max_candidates, sizeof *b->candidates);
-  b->appended = linnet_arena_take(arena, b->symbols, sizeof *b->appended);
-  b->exponents = linnet_arena_take(arena, b->symbols, sizeof *b->exponents);
-  b->probability = linnet_arena_take(arena, b->symbols, sizeof *b->probability);
+  linnet_row_choice_lay_out(&b->choice, arena);
 }
 
 static enum linnet_status allocate(struct linnet_beam *b) {
@@ -89,17 +87,17 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, int symbol
   if (!b)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a beam search");
   b->context = context;
-  b->symbols = (size_t)symbols;
   b->beam = settings->beam;
-  b->top_symbols = settings->top_symbols > 0 ? settings->top_symbols : b->symbols;
-  b->symbol_threshold = settings->symbol_threshold;
+  b->choice = (struct linnet_row_choice){.symbols = (size_t)symbols,
+                                         .top = settings->top_symbols > 0 ? settings->top_symbols : (size_t)symbols,
+                                         .threshold = settings->symbol_threshold};
   b->score_ratio = exp(-(double)settings->score_threshold);
   b->max_candidates = 2 * b->beam + SPARE_CANDIDATES;
   linnet_tree_pool_create(&b->trie.pool, context, sizeof(struct linnet_trie_node));
   linnet_tree_pool_create(&b->records, context, sizeof(struct linnet_alignment_record));
   enum linnet_status status = allocate(b);
   if (status == LINNET_OK) /* a slot for each prefix of this frame and of the next */
-    status = linnet_fusion_create(&b->fusion, context, settings, b->symbols, 2 * b->beam);
+    status = linnet_fusion_create(&b->fusion, context, settings, b->choice.symbols, 2 * b->beam);
   if (status != LINNET_OK) {
     linnet_beam_destroy(b);
     return status;
@@ -192,7 +190,7 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
     if (!make_room(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
         !make_room(beam, &beam->records, 2 * beam->beam, collect_records))
       return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", beam->frames);
-    linnet_beam_frame(beam, log_posteriors + t * beam->symbols);
+    linnet_beam_frame(beam, log_posteriors + t * beam->choice.symbols);
   }
   return LINNET_OK;
 }

@@ -32,8 +32,9 @@ static inline struct linnet_token *linnet_token_best(struct linnet_token_pair *p
   return pair->blank.probability > pair->symbol.probability ? &pair->blank : &pair->symbol;
 }
 
+/* The pool's items begin with a record; what an owner puts behind it is its own. */
 static inline struct linnet_alignment_record *linnet_record_at(const struct linnet_tree_pool *records, uint32_t i) {
-  return (struct linnet_alignment_record *)(void *)records->items + i;
+  return linnet_tree_pool_at(records, i);
 }
 
 /* The mean posterior of the last segment, at most 1. */

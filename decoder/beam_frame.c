@@ -1,41 +1,18 @@
 /* One frame of the prefix beam search. */
 #include "decoder/beam_search.h"
 
-#include <math.h>
-
 #include "decoder/exp_array.h"
 
-/* Smaller numbers, relative to the best prefix's, are nothing: products of what stays never become denormal. */
-#define NOTHING 0x1p-900
-
-/* A row relative to its largest value. */
 struct frame {
   struct linnet_beam *beam;
-  const float *row; /* NULL: a certain blank */
-  float largest;
-  double blank;           /* exp(row[0] - largest) */
-  double to_beat;         /* a candidate below this score is not in the beam */
-  size_t count;           /* candidates */
-  double token_scale;     /* brings the probability of the best token near 1 */
-  double posterior_scale; /* posterior = this * probability relative to the row's largest */
+  struct linnet_row row;
+  double to_beat;     /* a candidate below this score is not in the beam */
+  size_t count;       /* candidates */
+  double token_scale; /* brings the probability of the best token near 1 */
 };
 
-/* A log-posterior: NaN and +infinity are impossible. */
-static inline float sane(float x) {
-  return x < INFINITY ? x : -INFINITY;
-}
-
 static struct frame start_frame(struct linnet_beam *beam, const float *row) {
-  struct frame f = {.beam = beam, .row = row, .largest = -INFINITY};
-  for (size_t v = 0; v < beam->symbols && row; v++)
-    f.largest = sane(row[v]) > f.largest ? row[v] : f.largest;
-  if (f.largest == -INFINITY) {
-    f.row = NULL;
-    f.largest = 0;
-  }
-  double blank = f.row ? (double)sane(row[0]) - (double)f.largest : 0.0;
-  linnet_exp_array(&blank, &f.blank, 1);
-  return f;
+  return (struct frame){.beam = beam, .row = linnet_row_read(row, beam->choice.symbols)};
 }
 
 /* --- the prefixes of the beam as they are ------------------------------------------------------------------------- */
@@ -44,10 +21,8 @@ static struct frame start_frame(struct linnet_beam *beam, const float *row) {
 static void find_symbol_factors(const struct frame *f) {
   const struct linnet_beam_side *now = f->beam->now;
   double *factor = f->beam->stay.symbol_factor;
-  for (size_t i = 0; i < now->count; i++) {
-    uint32_t symbol = now->entries[i].symbol;
-    factor[i] = f->row && symbol > 0 ? (double)sane(f->row[symbol]) - (double)f->largest : -(double)INFINITY;
-  }
+  for (size_t i = 0; i < now->count; i++)
+    factor[i] = linnet_row_exponent(&f->row, now->entries[i].symbol);
   linnet_exp_array(factor, factor, now->count);
 }
 
@@ -68,9 +43,8 @@ static void stay(const struct frame *f) {
   for (size_t i = 0; i < now->count; i++)
     stay->symbol[i] = now->symbol[i] + from_parent(now, i);
   for (size_t i = 0; i < now->count; i++) {
-    double blank = (now->blank[i] + now->symbol[i]) * f->blank, symbol = stay->symbol[i] * stay->symbol_factor[i];
-    stay->blank[i] = blank > NOTHING ? blank : 0.0;
-    stay->symbol[i] = symbol > NOTHING ? symbol : 0.0;
+    stay->blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
+    stay->symbol[i] = linnet_row_floor(stay->symbol[i] * stay->symbol_factor[i]);
     stay->score[i] = (stay->blank[i] + stay->symbol[i]) * now->weight[i];
   }
 }
@@ -91,34 +65,6 @@ static void keep_stays(struct frame *f) {
 }
 
 /* --- longer prefixes ---------------------------------------------------------------------------------------------- */
-
-/* The lowest log-posterior of a symbol that could make a candidate good enough; the exact test comes later. */
-static float lowest_symbol(const struct frame *f) {
-  const struct linnet_beam *beam = f->beam;
-  double reach = f->to_beat / (beam->now->score[0] * beam->fusion.most);
-  float lowest = reach > 0 ? f->largest + (float)log(reach) : -INFINITY, pruned = f->largest - beam->symbol_threshold;
-  float slack = 1e-3f + 1e-6f * fabsf(f->largest);
-  return lowest - slack > pruned ? lowest - slack : pruned;
-}
-
-/* The symbols that are worth a try, most probable first, with their probabilities; returns their number. */
-static size_t choose_symbols(const struct frame *f) {
-  struct linnet_beam *beam = f->beam;
-  size_t count = 0;
-  float lowest = lowest_symbol(f);
-  for (uint32_t symbol = 1; symbol < beam->symbols; symbol++) {
-    float value = f->row[symbol];
-    if (value >= lowest && value < INFINITY && value > -INFINITY)
-      beam->appended[count++] = (struct linnet_candidate){(double)value, symbol, 0};
-  }
-  count = linnet_candidates_rank(beam->appended, count, beam->top_symbols);
-  for (size_t i = 0; i < count; i++)
-    beam->exponents[i] = beam->appended[i].score - (double)f->largest;
-  linnet_exp_array(beam->exponents, beam->exponents, count);
-  for (size_t i = 0; i < count; i++)
-    beam->probability[beam->appended[i].symbol] = beam->exponents[i];
-  return count;
-}
 
 static bool in_beam(const struct linnet_beam_side *now, uint32_t parent, uint32_t symbol) {
   uint32_t child = now->entries[parent].first_child;
@@ -152,7 +98,7 @@ static void add_candidate(struct frame *f, double score, uint32_t symbol, uint32
 static void append_symbol(struct frame *f, uint32_t symbol) {
   struct linnet_beam *beam = f->beam;
   const struct linnet_beam_side *now = beam->now;
-  double probability = beam->probability[symbol], most = probability * beam->fusion.most;
+  double probability = beam->choice.probability[symbol], most = probability * beam->fusion.most;
   for (uint32_t i = 0; i < now->count && now->score[i] * most >= f->to_beat; i++) {
     double score = source_score(now, i, symbol);
     if (score * most < f->to_beat || in_beam(now, i, symbol))
@@ -163,10 +109,12 @@ static void append_symbol(struct frame *f, uint32_t symbol) {
   }
 }
 
+/* The lowest probability of a symbol that could make a candidate good enough decides which are tried. */
 static void append_symbols(struct frame *f) {
-  size_t count = f->row ? choose_symbols(f) : 0;
-  for (size_t i = 0; i < count; i++)
-    append_symbol(f, f->beam->appended[i].symbol);
+  struct linnet_beam *beam = f->beam;
+  linnet_row_choose(&f->row, &beam->choice, f->to_beat / (beam->now->score[0] * beam->fusion.most));
+  for (size_t i = 0; i < beam->choice.count; i++)
+    append_symbol(f, beam->choice.chosen[i].symbol);
 }
 
 /* The best candidates in order, without those too far below the best and the impossible; returns their number. */
@@ -187,24 +135,14 @@ static struct linnet_token *source_token(struct linnet_beam_side *now, uint32_t 
   return repeats ? &now->tokens[parent].blank : linnet_token_best(&now->tokens[parent]);
 }
 
-static void set_probability(struct linnet_token *token, double probability) {
-  token->probability = probability > NOTHING ? probability : 0.0;
-}
-
-/* Of a probability relative to the row's largest; what is above 1 counts as 1, as in greedy decoding. */
-static double posterior(const struct frame *f, double probability) {
-  double value = f->posterior_scale * probability;
-  return value < 1 ? value : 1;
-}
-
 /* A token that comes from the parent's. `probability` is relative to the row's largest value, as all here. */
 static void enter(const struct frame *f, uint32_t parent, struct linnet_token *source, double probability,
                   struct linnet_token *to) {
   struct linnet_beam *beam = f->beam;
   bool first = beam->now->entries[parent].node == LINNET_TRIE_ROOT;
   uint32_t before = first ? LINNET_TREE_NONE : linnet_token_record(source, &beam->records);
-  *to = linnet_token_enter(posterior(f, probability), beam->frames, before);
-  set_probability(to, source->probability * probability * f->token_scale);
+  *to = linnet_token_enter(linnet_row_posterior(&f->row, probability), beam->frames, before);
+  to->probability = linnet_row_floor(source->probability * probability * f->token_scale);
 }
 
 /* The alignment that ends in the symbol goes on, or gives way to a better one that comes from the parent. */
@@ -220,25 +158,17 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
     return;
   }
   *to = *old;
-  linnet_token_stay(to, posterior(f, probability), f->beam->frames);
-  set_probability(to, old->probability * probability * f->token_scale);
+  linnet_token_stay(to, linnet_row_posterior(&f->row, probability), f->beam->frames);
+  to->probability = linnet_row_floor(old->probability * probability * f->token_scale);
 }
 
 /* After all symbols' tokens: the records that these made are shared. */
 static void move_blank_token(const struct frame *f, uint32_t i, struct linnet_token *to) {
   *to = *linnet_token_best(&f->beam->now->tokens[i]);
-  set_probability(to, to->probability * f->blank * f->token_scale);
+  to->probability = linnet_row_floor(to->probability * f->row.blank * f->token_scale);
 }
 
 /* --- the next beam ------------------------------------------------------------------------------------------------ */
-
-/* The power of two that brings x near 1. */
-static double scale_of(double x, int *exponent) {
-  *exponent = 0;
-  if (x > 0)
-    frexp(x, exponent);
-  return ldexp(1, -*exponent);
-}
 
 static void keep_entry(const struct frame *f, const struct linnet_candidate *c, size_t to) {
   struct linnet_beam *beam = f->beam;
@@ -254,7 +184,7 @@ static void make_entry(const struct frame *f, const struct linnet_candidate *c, 
   struct linnet_beam *beam = f->beam;
   struct linnet_beam_side *now = beam->now, *next = beam->next;
   const struct linnet_beam_entry *parent = &now->entries[c->parent];
-  double probability = beam->probability[c->symbol], language = parent->language;
+  double probability = beam->choice.probability[c->symbol], language = parent->language;
   bool repeats = parent->symbol == c->symbol;
   next->blank[to] = 0;
   next->symbol[to] = probability * (now->blank[c->parent] + (repeats ? 0.0 : now->symbol[c->parent]));
@@ -282,8 +212,8 @@ static void blank_token(const struct frame *f, const struct linnet_candidate *c,
 static void rescale(struct linnet_beam *beam) {
   struct linnet_beam_side *next = beam->next;
   int exponent, weight_exponent;
-  double scale = scale_of(next->blank[0] + next->symbol[0], &exponent);
-  double weight_scale = scale_of(next->weight[0], &weight_exponent);
+  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
+  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
   beam->exponent += exponent;
   for (size_t i = 0; i < next->count; i++) {
     next->blank[i] *= scale;
@@ -326,8 +256,7 @@ static void make_next(struct frame *f, size_t count) {
   struct linnet_beam *beam = f->beam;
   struct linnet_beam_side *now = beam->now;
   int exponent;
-  f->token_scale = scale_of(linnet_token_best(&now->tokens[0])->probability, &exponent);
-  f->posterior_scale = exp(fmin(f->largest, 700));
+  f->token_scale = linnet_row_scale(linnet_token_best(&now->tokens[0])->probability, &exponent);
   beam->next->count = count;
   for (size_t i = 0; i < count; i++) {
     const struct linnet_candidate *c = &beam->candidates[i];
@@ -338,7 +267,7 @@ static void make_next(struct frame *f, size_t count) {
   rescale(beam);
   link_entries(beam);
   release_slots(beam);
-  beam->log_scale += (double)f->largest;
+  beam->log_scale += (double)f->row.largest;
   beam->now = beam->next;
   beam->next = now;
   beam->frames++;

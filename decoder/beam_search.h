@@ -15,6 +15,7 @@
 #include "decoder/beam_alignment.h"
 #include "decoder/beam_fusion.h"
 #include "decoder/beam_rank.h"
+#include "decoder/beam_row.h"
 #include "decoder/beam_trie.h"
 
 #define LINNET_NO_ENTRY UINT32_MAX
@@ -47,8 +48,7 @@ struct linnet_beam_stay {
 
 struct linnet_beam {
   struct linnet_context *context;
-  size_t symbols, beam, top_symbols;
-  float symbol_threshold;
+  size_t beam;
   double score_ratio; /* exp(-score_threshold) */
   struct linnet_trie trie;
   struct linnet_tree_pool records;
@@ -56,9 +56,7 @@ struct linnet_beam {
   struct linnet_beam_side sides[2], *now, *next;
   struct linnet_beam_stay stay;
   struct linnet_candidate *candidates; /* (max_candidates); once finished, `parent` is the entry of each rank */
-  struct linnet_candidate *appended;   /* (symbols): what the frame may append, most probable first */
-  double *exponents;                   /* (symbols): work space */
-  double *probability;                 /* (symbols): of those in `appended`, by symbol */
+  struct linnet_row_choice choice;     /* of the symbols that a frame appends */
   size_t max_candidates;
   uint32_t frames;  /* taken so far */
   double log_scale; /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
