@@ -146,16 +146,9 @@ size_t linnet_beam_memory(const struct linnet_beam *beam) {
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
-static void mark_tokens(struct linnet_tree_pool *records, const struct linnet_token_pair *pair) {
-  linnet_tree_pool_mark(records, pair->symbol.before);
-  linnet_tree_pool_mark(records, pair->symbol.record);
-  linnet_tree_pool_mark(records, pair->blank.before);
-  linnet_tree_pool_mark(records, pair->blank.record);
-}
-
 static void collect_records(struct linnet_beam *beam) {
   for (size_t i = 0; i < beam->now->count; i++)
-    mark_tokens(&beam->records, &beam->now->tokens[i]);
+    linnet_tokens_mark(&beam->now->tokens[i], &beam->records);
   linnet_tree_pool_sweep(&beam->records);
   linnet_tree_pool_unmark(&beam->records);
 }

@@ -18,3 +18,10 @@ void linnet_tokens_start(struct linnet_token_pair *pair) {
   pair->blank = pair->symbol;
   pair->blank.probability = 1;
 }
+
+void linnet_tokens_mark(const struct linnet_token_pair *pair, struct linnet_tree_pool *records) {
+  linnet_tree_pool_mark(records, pair->symbol.before);
+  linnet_tree_pool_mark(records, pair->symbol.record);
+  linnet_tree_pool_mark(records, pair->blank.before);
+  linnet_tree_pool_mark(records, pair->blank.record);
+}

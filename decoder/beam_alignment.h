@@ -46,6 +46,9 @@ uint32_t linnet_token_record(struct linnet_token *token, struct linnet_tree_pool
 /* Tokens before the first frame. */
 void linnet_tokens_start(struct linnet_token_pair *pair);
 
+/* Marks the records that the tokens lead to. */
+void linnet_tokens_mark(const struct linnet_token_pair *pair, struct linnet_tree_pool *records);
+
 /* The token stays in its symbol, of this posterior, for one frame more. */
 static inline void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame) {
   token->posteriors += posterior;

@@ -1,16 +1,14 @@
 #include "decoder/beam_fusion.h"
 
-#include <math.h>
-
 enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };
 
-static enum linnet_status check_model(struct linnet_context *context, const struct linnet_language_model *model) {
+enum linnet_status linnet_model_check(struct linnet_context *context, const struct linnet_language_model *model) {
   if (!model->begin || !model->score || !model->finish)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the language model lacks a function");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model lacks a function");
   if (model->state_size > MAX_STATE_BYTES)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_beam_create: states of the language model have %zu bytes, at most %d are possible",
-                       model->state_size, MAX_STATE_BYTES);
+                       "states of the language model have %zu bytes, at most %d are possible", model->state_size,
+                       MAX_STATE_BYTES);
   return LINNET_OK;
 }
 
@@ -41,7 +39,7 @@ enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct lin
                                    .slots = slots};
   if (!fusion->model)
     return LINNET_OK;
-  LINNET_TRY(check_model(context, fusion->model));
+  LINNET_TRY(linnet_model_check(context, fusion->model));
   fusion->stride = (fusion->model->state_size + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
   return allocate(fusion, settings->tokens);
 }
@@ -78,18 +76,13 @@ uint32_t linnet_fusion_start(struct linnet_fusion *fusion) {
   return slot;
 }
 
-/* A logarithm of a probability, whatever the model said. */
-static double checked(float score) {
-  return score <= 0 ? (double)score : score > 0 ? 0.0 : -(double)INFINITY;
-}
-
 double linnet_fusion_factor(struct linnet_fusion *f, uint32_t slot, uint32_t symbol) {
   if (!f->model)
     return f->most;
   double *factor = &f->factors[slot * f->symbols + symbol];
   if (*factor < 0) {
     unsigned char next[MAX_STATE_BYTES] __attribute__((aligned(STATE_ALIGNMENT)));
-    double score = checked(f->model->score(f->model->user, state_of(f, slot), f->tokens[symbol], next));
+    double score = linnet_model_checked(f->model->score(f->model->user, state_of(f, slot), f->tokens[symbol], next));
     *factor = exp(linnet_fusion_score(f, score, 1));
   }
   return *factor;
@@ -99,7 +92,8 @@ uint32_t linnet_fusion_extend(struct linnet_fusion *f, uint32_t slot, uint32_t s
   if (!f->model)
     return 0;
   uint32_t longer = take_slot(f);
-  *language += checked(f->model->score(f->model->user, state_of(f, slot), f->tokens[symbol], state_of(f, longer)));
+  *language +=
+      linnet_model_checked(f->model->score(f->model->user, state_of(f, slot), f->tokens[symbol], state_of(f, longer)));
   return longer;
 }
 
@@ -109,7 +103,7 @@ void linnet_fusion_release(struct linnet_fusion *f, uint32_t slot) {
 }
 
 double linnet_fusion_end(const struct linnet_fusion *f, uint32_t slot) {
-  return f->model ? checked(f->model->finish(f->model->user, state_of(f, slot))) : 0.0;
+  return f->model ? linnet_model_checked(f->model->finish(f->model->user, state_of(f, slot))) : 0.0;
 }
 
 double linnet_fusion_score(const struct linnet_fusion *f, double language, size_t length) {

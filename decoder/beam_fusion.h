@@ -3,6 +3,8 @@
 #ifndef LINNET_BEAM_FUSION_H
 #define LINNET_BEAM_FUSION_H
 
+#include <math.h>
+
 #include <linnet/beam.h>
 
 #include "base/base.h"
@@ -19,6 +21,14 @@ struct linnet_fusion {
   uint32_t *free;                /* slots not in use, a stack */
   size_t free_count;
 };
+
+/* A logarithm of a probability, whatever the model said. */
+static inline double linnet_model_checked(float score) {
+  return score <= 0 ? (double)score : score > 0 ? 0.0 : -(double)INFINITY;
+}
+
+/* Whether a search can use the model. */
+enum linnet_status linnet_model_check(struct linnet_context *context, const struct linnet_language_model *model);
 
 /* Room for `slots` prefixes. A fusion of zeros may be destroyed. */
 enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct linnet_context *context,

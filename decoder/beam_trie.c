@@ -21,11 +21,12 @@ void linnet_trie_clear(struct linnet_trie *trie) {
   add_node(trie, LINNET_TREE_NONE, 0, 0);
 }
 
-uint32_t linnet_trie_child(struct linnet_trie *trie, uint32_t node, uint32_t symbol) {
+uint32_t linnet_trie_find_or_add(struct linnet_trie *trie, uint32_t node, uint32_t symbol, bool *fresh) {
   uint32_t child = linnet_trie_at(trie, node)->first_child;
   while (child != LINNET_TREE_NONE && linnet_trie_at(trie, child)->symbol != symbol)
     child = linnet_trie_at(trie, child)->next_sibling;
-  if (child != LINNET_TREE_NONE)
+  *fresh = child == LINNET_TREE_NONE;
+  if (!*fresh)
     return child;
   child = add_node(trie, node, symbol, linnet_trie_at(trie, node)->depth + 1);
   link_to_parent(trie, child);

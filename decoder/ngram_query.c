@@ -98,6 +98,13 @@ void linnet_ngram_binding_destroy(struct linnet_ngram_binding *binding) {
     linnet_free(binding->ngram->context, binding);
 }
 
+void linnet_ngram_unigrams(const struct linnet_ngram_binding *binding, float *scores) {
+  for (size_t token = 0; token < binding->count; token++) {
+    uint32_t state = 0;
+    scores[token] = token > 0 ? linnet_ngram_score(binding->ngram, &state, binding->words[token]) : 0;
+  }
+}
+
 static void begin(const void *user, void *state) {
   const struct linnet_ngram_binding *binding = user;
   *(uint32_t *)state = binding->ngram->begin;

@@ -11,11 +11,13 @@
 #include <linnet/decoder.h>
 #include <linnet/encoder.h>
 #include <linnet/features.h>
+#include <linnet/hotwords.h>
 #include <linnet/lattice.h>
 #include <linnet/model.h>
 #include <linnet/output.h>
 #include <linnet/recurrence.h>
 #include <linnet/status.h>
 #include <linnet/stream.h>
+#include <linnet/word_search.h>
 
 #endif

@@ -109,6 +109,10 @@ LINNET_API enum linnet_status linnet_ngram_bind_symbols(const struct linnet_ngra
 /* What a search takes; valid as long as the binding. */
 LINNET_API struct linnet_language_model linnet_ngram_language_model(const struct linnet_ngram_binding *binding);
 
+/* scores (count) gets log P(token) of all tokens without context, as a lookahead (word_search.h); that of token 0 is 0.
+ */
+LINNET_API void linnet_ngram_unigrams(const struct linnet_ngram_binding *binding, float *scores);
+
 /* Destroys the binding; NULL is allowed. */
 LINNET_API void linnet_ngram_binding_destroy(struct linnet_ngram_binding *binding);
 

@@ -1,0 +1,57 @@
+/* A table from pairs of numbers to a number, of a size that does not change, emptied at no cost. */
+#ifndef LINNET_PAIR_TABLE_H
+#define LINNET_PAIR_TABLE_H
+
+#include <string.h>
+
+#include "base/arena.h"
+
+#define LINNET_NO_PAIR UINT32_MAX
+
+struct linnet_pair_slot {
+  uint64_t a;
+  uint32_t b, value;
+  uint64_t stamp; /* it is used if this is the table's */
+};
+
+struct linnet_pair_table {
+  struct linnet_pair_slot *slots; /* (mask + 1), at most half of them used */
+  size_t mask;
+  uint64_t stamp;
+};
+
+/* Slots for so many pairs. The caller clears the memory. */
+static inline void linnet_pair_table_lay_out(struct linnet_pair_table *table, struct linnet_arena *arena,
+                                             size_t pairs) {
+  size_t slots = 16;
+  while (slots < 2 * pairs)
+    slots *= 2;
+  table->mask = slots - 1;
+  table->slots = linnet_arena_take(arena, slots, sizeof *table->slots);
+}
+
+static inline void linnet_pair_table_empty(struct linnet_pair_table *table) {
+  table->stamp++;
+}
+
+/* The slot of a pair, or the free one where it belongs. */
+static inline struct linnet_pair_slot *linnet_pair_table_slot(const struct linnet_pair_table *table, uint64_t a,
+                                                              uint32_t b) {
+  uint64_t hash = (a ^ (uint64_t)b << 32) * 0x9E3779B97F4A7C15u;
+  for (size_t i = (size_t)(hash >> 32);; i++) {
+    struct linnet_pair_slot *slot = &table->slots[i & table->mask];
+    if (slot->stamp != table->stamp || (slot->a == a && slot->b == b))
+      return slot;
+  }
+}
+
+static inline uint32_t linnet_pair_table_find(const struct linnet_pair_table *table, uint64_t a, uint32_t b) {
+  const struct linnet_pair_slot *slot = linnet_pair_table_slot(table, a, b);
+  return slot->stamp == table->stamp ? slot->value : LINNET_NO_PAIR;
+}
+
+static inline void linnet_pair_table_put(struct linnet_pair_table *table, uint64_t a, uint32_t b, uint32_t value) {
+  *linnet_pair_table_slot(table, a, b) = (struct linnet_pair_slot){a, b, value, table->stamp};
+}
+
+#endif
