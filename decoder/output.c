@@ -75,7 +75,8 @@ static bool is_valid(const struct linnet_output *output) {
   bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->word_count) &&
               is_tier(output->phones, output->phone_count);
   for (size_t i = 0; good && i < output->alternative_count; i++)
-    good = is_tier(output->alternatives[i].phones, output->alternatives[i].phone_count);
+    good = is_tier(output->alternatives[i].words, output->alternatives[i].word_count) &&
+           is_tier(output->alternatives[i].phones, output->alternatives[i].phone_count);
   return good;
 }
 
@@ -172,6 +173,6 @@ enum linnet_status linnet_output_json_string(const char *text, linnet_write_fn w
 }
 
 const struct linnet_span *linnet_main_tier(const struct linnet_output *output, size_t *count) {
-  *count = output->word_count > 0 ? output->word_count : output->phone_count;
-  return output->word_count > 0 ? output->words : output->phones;
+  *count = output->words ? output->word_count : output->phone_count;
+  return output->words ? output->words : output->phones;
 }

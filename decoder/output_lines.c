@@ -26,13 +26,17 @@ static void put_line(struct linnet_sink *sink, const struct linnet_span *spans, 
   linnet_put(sink, "\n");
 }
 
+static void put_alternative_line(struct linnet_sink *sink, const struct linnet_alternative *a) {
+  put_line(sink, a->words ? a->words : a->phones, a->words ? a->word_count : a->phone_count);
+}
+
 /* ID TOKEN TOKEN ... */
 void linnet_output_text(const struct linnet_output *output, struct linnet_sink *sink) {
   size_t count;
   const struct linnet_span *spans = linnet_main_tier(output, &count);
   for (size_t i = 0; i < output->alternative_count; i++) {
     put_name(sink, output, i + 1);
-    put_line(sink, output->alternatives[i].phones, output->alternatives[i].phone_count);
+    put_alternative_line(sink, &output->alternatives[i]);
   }
   if (output->alternative_count > 0)
     return;
@@ -77,6 +81,15 @@ static void put_spans(struct linnet_sink *sink, const char *label, const char *i
   linnet_put(sink, "]");
 }
 
+static void put_tiers(struct linnet_sink *sink, double offset, const struct linnet_span *words, size_t word_count,
+                      const struct linnet_span *phones, size_t phone_count) {
+  if (words) {
+    put_spans(sink, "words", "word", offset, words, word_count);
+    linnet_put(sink, ",");
+  }
+  put_spans(sink, "phones", "symbol", offset, phones, phone_count);
+}
+
 /* JSON has no infinities. */
 static void put_score(struct linnet_sink *sink, const char *label, double value) {
   linnet_put(sink, label);
@@ -94,25 +107,21 @@ static void put_alternatives(struct linnet_sink *sink, const struct linnet_outpu
     put_score(sink, ",\"acoustic\":", a->acoustic);
     put_score(sink, ",\"language\":", a->language);
     linnet_put(sink, ",");
-    put_spans(sink, "phones", "symbol", output->offset, a->phones, a->phone_count);
+    put_tiers(sink, output->offset, a->words, a->word_count, a->phones, a->phone_count);
     linnet_put(sink, "}");
   }
   linnet_put(sink, "]");
 }
 
 /* {"utterance" (or "file"): ..., "seconds": ..., "words": [{"word", "start", "end", "confidence"}, ...], "phones":
- * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "phones"}, ...]} */
+ * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...]} */
 void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink) {
   linnet_put(sink, output->file ? "{\"file\":" : "{\"utterance\":");
   linnet_put_json_string(sink, output->file ? output->file : output->id);
   linnet_put(sink, ",\"seconds\":");
   linnet_put_number(sink, output->seconds, 3);
   linnet_put(sink, ",");
-  if (output->word_count > 0) {
-    put_spans(sink, "words", "word", output->offset, output->words, output->word_count);
-    linnet_put(sink, ",");
-  }
-  put_spans(sink, "phones", "symbol", output->offset, output->phones, output->phone_count);
+  put_tiers(sink, output->offset, output->words, output->word_count, output->phones, output->phone_count);
   if (output->alternative_count > 0)
     put_alternatives(sink, output);
   linnet_put(sink, "}\n");

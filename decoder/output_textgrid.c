@@ -93,7 +93,7 @@ static double duration(const struct linnet_output *output) {
 
 void linnet_output_textgrid(const struct linnet_output *output, struct linnet_sink *sink) {
   double seconds = duration(output);
-  bool words = output->word_count > 0;
+  bool words = output->words != NULL;
   linnet_put(sink, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n\n");
   put_time(sink, "", "xmin", 0);
   put_time(sink, "", "xmax", seconds);

@@ -19,7 +19,7 @@ struct job {
   const struct linnet_model *model;
   struct linnet_calibration calibration;
   const char *text; /* of the only file, NULL: that of the data folder's utterance */
-  struct align_vocabulary vocabulary;
+  struct vocabulary vocabulary;
   struct inputs inputs;
   struct results results;
 };
@@ -126,8 +126,9 @@ static void put_result(const struct item *item, size_t index) {
   struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
   struct linnet_span *words = aligned_words(item->alignment, &rule, &output.word_count);
   output.phones = phones;
-  output.words = words;
-  if (!item->job->vocabulary.lexicon || strcmp(options.unit, "phone") == 0)
+  if (item->job->vocabulary.lexicon && strcmp(options.unit, "word") == 0)
+    output.words = words;
+  else
     output.word_count = 0;
   if (!phones || !words)
     tool_fail("%s: out of memory for the result", item->name);
@@ -141,6 +142,7 @@ static void put_result(const struct item *item, size_t index) {
 static int align_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
   struct job *job = user;
   struct item item = {.job = job, .name = inputs_name(&job->inputs, index)};
+  item.text.skip_unknown = options.skip_unknown;
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
@@ -205,7 +207,7 @@ static char *read_text_file(const char *path) {
 
 /* The lexicon for words; NULL for phones. */
 static bool choose_lexicon(const char **path) {
-  const char *named = options.lexicon ? options.lexicon : getenv("LINNET_LEXICON");
+  const char *named = vocabulary_lexicon(options.lexicon);
   bool words = options.text || options.text_file;
   *path = options.phones ? NULL : named;
   if (!words || named)
@@ -213,6 +215,10 @@ static bool choose_lexicon(const char **path) {
   tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
             "(https://github.com/cmusphinx/cmudict), or give --phones");
   return false;
+}
+
+static const char *symbol_name(const void *user, int symbol) {
+  return linnet_model_symbol(user, symbol);
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
@@ -225,16 +231,15 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   }
   int code = TOOL_FAILURE;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
-  job.vocabulary.skip_unknown = options.skip_unknown;
   if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
       linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
                                &job.calibration) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (align_vocabulary_open(&job.vocabulary, context, model, lexicon)) {
+  } else if (vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon)) {
     job.model = model;
     code = align_all(context, &job, paths, count);
   }
-  align_vocabulary_close(&job.vocabulary);
+  vocabulary_close(&job.vocabulary);
   linnet_model_destroy(model);
   free(file);
   return code;

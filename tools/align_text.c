@@ -8,31 +8,6 @@
 
 enum { NAMED_WORDS = 10 }; /* unknown words named in a message */
 
-bool align_vocabulary_open(struct align_vocabulary *vocabulary, struct linnet_context *context,
-                           const struct linnet_model *model, const char *lexicon_path) {
-  size_t count = (size_t)linnet_model_num_symbols(model);
-  const char **names = calloc(count, sizeof *names);
-  for (size_t i = 0; names && i < count; i++)
-    names[i] = linnet_model_symbol(model, (int)i);
-  struct linnet_lexicon_settings settings;
-  linnet_lexicon_settings_default(&settings);
-  settings.strip_stress = 1;
-  vocabulary->lexicon_path = lexicon_path;
-  bool good = names && linnet_symbols_create(context, names + 1, count - 1, &vocabulary->symbols) == LINNET_OK;
-  if (good && lexicon_path)
-    good =
-        linnet_lexicon_load(context, lexicon_path, &settings, vocabulary->symbols, &vocabulary->lexicon) == LINNET_OK;
-  free(names);
-  if (!good)
-    tool_fail_context(context);
-  return good;
-}
-
-void align_vocabulary_close(struct align_vocabulary *vocabulary) {
-  linnet_lexicon_destroy(vocabulary->lexicon);
-  linnet_symbols_destroy(vocabulary->symbols);
-}
-
 /* --- tokens ------------------------------------------------------------------------------------------------------- */
 
 /* Cuts a text at white space. */
@@ -105,7 +80,7 @@ static size_t find_words(struct align_text *text, const struct linnet_lexicon *l
 }
 
 /* Says which words are unknown; false if that is an error. */
-static bool tell_unknown(const struct align_vocabulary *vocabulary, const char *name,
+static bool tell_unknown(const struct align_text *text, const struct vocabulary *vocabulary, const char *name,
                          const char *const unknown[NAMED_WORDS], size_t missing) {
   char list[NAMED_WORDS * 48] = "";
   for (size_t i = 0; i < missing && i < NAMED_WORDS; i++) {
@@ -113,13 +88,13 @@ static bool tell_unknown(const struct align_vocabulary *vocabulary, const char *
     snprintf(list + length, sizeof list - length, "%s'%.40s'", i > 0 ? ", " : "", unknown[i]);
   }
   const char *more = missing > NAMED_WORDS ? " ..." : "";
-  if (missing > 0 && vocabulary->skip_unknown)
+  if (missing > 0 && text->skip_unknown)
     tool_warn("%s: left out, not in %s: %s%s", name, vocabulary->lexicon_path, list, more);
   else if (missing > 0)
     tool_fail("%s: %zu words are not in %s: %s%s; add lines 'WORD PHONE PHONE ...' to it, or leave them out with "
               "--skip-unknown",
               name, missing, vocabulary->lexicon_path, list, more);
-  return missing == 0 || vocabulary->skip_unknown;
+  return missing == 0 || text->skip_unknown;
 }
 
 /* Points the words at the pronunciations of the lexicon. */
@@ -136,7 +111,7 @@ static bool pronounce(struct align_text *text, const struct linnet_lexicon *lexi
   return text->variants != NULL;
 }
 
-bool align_text_words(struct align_text *text, const struct align_vocabulary *vocabulary, const char *name,
+bool align_text_words(struct align_text *text, const struct vocabulary *vocabulary, const char *name,
                       const char *words) {
   const char *unknown[NAMED_WORDS];
   bool good = read_tokens(text, words), told = false;
@@ -144,7 +119,7 @@ bool align_text_words(struct align_text *text, const struct align_vocabulary *vo
   char *stripped = malloc(strlen(words) + 1);
   if (good && found && stripped) {
     size_t missing = find_words(text, vocabulary->lexicon, found, unknown, stripped);
-    good = tell_unknown(vocabulary, name, unknown, missing);
+    good = tell_unknown(text, vocabulary, name, unknown, missing);
     told = !good;
     good = good && pronounce(text, vocabulary->lexicon, found);
   } else {
@@ -169,7 +144,7 @@ static int find_phone(const struct linnet_symbols *symbols, char *phone) {
   return linnet_symbols_find(symbols, phone);
 }
 
-bool align_text_phones(struct align_text *text, const struct align_vocabulary *vocabulary, const char *name,
+bool align_text_phones(struct align_text *text, const struct vocabulary *vocabulary, const char *name,
                        const char *phones) {
   bool good = read_tokens(text, phones);
   text->labels = calloc(text->count + 1, sizeof *text->labels);

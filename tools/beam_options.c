@@ -22,7 +22,7 @@ struct poptOption beam_options_table[] = {
      "prefixes so far below the best are dropped (inf)", "X"},
     {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0, "added to the score for each symbol (0)", "X"},
     {"lm", 0, POPT_ARG_STRING, &options.lm, 0,
-     "n-gram model over the symbols, as of 'linnet ngram': ARPA, ARPA.gz, binary (none)", "FILE"},
+     "n-gram model over the symbols, or words, as of 'linnet ngram': ARPA, ARPA.gz, binary (none)", "FILE"},
     {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0, "its logarithms are multiplied by this (1)", "X"},
     POPT_TABLEEND};
 
@@ -76,7 +76,7 @@ bool beam_options_nbest(void) {
 }
 
 /* As many prefixes as hypotheses are wanted, at least. */
-static void read_settings(struct linnet_beam_settings *settings) {
+void beam_options_read(struct linnet_beam_settings *settings) {
   linnet_beam_settings_default(settings);
   if (options.beam != -1)
     settings->beam = (size_t)options.beam;
@@ -88,6 +88,10 @@ static void read_settings(struct linnet_beam_settings *settings) {
   settings->insertion_bonus = (float)options.insertion_bonus;
   if (options.lm_weight != NOT_GIVEN)
     settings->model_weight = (float)options.lm_weight;
+}
+
+const char *beam_options_lm(void) {
+  return options.lm;
 }
 
 size_t beam_options_count(void) {
@@ -130,7 +134,7 @@ static bool bind(struct beam_setup *setup, struct linnet_context *context, const
 bool beam_setup_open(struct beam_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
                      int count) {
   *setup = (struct beam_setup){.ngram = NULL};
-  read_settings(&setup->settings);
+  beam_options_read(&setup->settings);
   if (!options.lm)
     return true;
   const char **names = calloc((size_t)count, sizeof *names);

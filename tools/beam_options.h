@@ -19,6 +19,10 @@ bool beam_options_check(bool optional);
 bool beam_options_given(void);
 bool beam_options_nbest(void);
 
+/* What the options say but for the language model; and its file, NULL: none. */
+void beam_options_read(struct linnet_beam_settings *settings);
+const char *beam_options_lm(void);
+
 /* What the options say; any number of searches may share it. */
 struct beam_setup {
   struct linnet_beam_settings settings;

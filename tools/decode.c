@@ -1,13 +1,12 @@
-/* linnet decode: log-posteriors in Kaldi archives, of any system, to symbols by a prefix beam search. */
+/* linnet decode: log-posteriors in Kaldi archives, of any system, to symbols by a prefix beam search, or to words. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <linnet/kaldi.h>
 #include <linnet/lexicon.h>
 
-#include "beam_options.h"
-#include "hypotheses.h"
 #include "lattices.h"
+#include "search.h"
 #include "tool.h"
 
 static struct {
@@ -18,7 +17,7 @@ static struct {
 struct decoding {
   struct linnet_context *context;
   const struct linnet_symbols *symbols;
-  struct linnet_beam *beam;
+  struct search search;
   const struct linnet_output_format *format;
   FILE *output;
   struct lattices lattices;
@@ -31,13 +30,13 @@ static const char *symbol_name(const void *user, int symbol) {
   return linnet_symbols_name(user, symbol);
 }
 
-static int write_result(const struct decoding *d, const char *key, size_t frames) {
+static int write_result(struct decoding *d, const char *key, size_t frames) {
   const struct segment_rule rule = {
       .name = symbol_name, .user = d->symbols, .frame_seconds = options.frame_shift / 1000};
   struct linnet_output output = {.id = key, .seconds = (double)frames * rule.frame_seconds};
   struct hypotheses hypotheses;
   enum linnet_status status = LINNET_ERROR_MEMORY;
-  if (hypotheses_of_beam(&hypotheses, &rule, d->beam, beam_options_count())) {
+  if (search_hypotheses(&d->search, &rule, &hypotheses)) {
     hypotheses_describe(&hypotheses, beam_options_nbest() || d->json, &output);
     status = linnet_output_write(d->format, &output, tool_write_piece, d->output);
   }
@@ -52,12 +51,11 @@ static int decode_matrix(struct decoding *d, const char *key, const struct linne
     return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank", key, matrix->cols,
                      options.symbols, symbols);
   double started = tool_clock();
-  linnet_beam_reset(d->beam);
-  if (linnet_beam_accept(d->beam, matrix->values, matrix->rows) != LINNET_OK ||
-      linnet_beam_finish(d->beam) != LINNET_OK)
+  search_reset(&d->search);
+  if (search_accept(&d->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&d->search) != LINNET_OK)
     return tool_fail_context(d->context);
   d->seconds += tool_clock() - started;
-  if (!lattices_put(&d->lattices, d->context, d->utterances, key, d->beam))
+  if (!lattices_put(&d->lattices, d->context, d->utterances, key, d->search.beam))
     return TOOL_FAILURE;
   d->utterances++;
   d->frames += matrix->rows;
@@ -141,28 +139,28 @@ static bool read_options(struct decoding *d) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }
-  return beam_options_check(false) && lattices_check();
+  return search_options_check(false);
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
   struct decoding d = {.context = context};
   struct linnet_symbols *symbols = NULL;
-  struct beam_setup search = {.ngram = NULL};
+  struct search_setup search = {.symbols = 0};
   int code = TOOL_FAILURE;
   if (!read_options(&d))
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (beam_setup_open(&search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
+  } else if (search_setup_open(&search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
     d.symbols = symbols;
     int columns = linnet_symbols_count(symbols);
-    if (linnet_beam_create(context, columns, &search.settings, &d.beam) != LINNET_OK)
+    if (search_create(&d.search, context, &search) != LINNET_OK)
       tool_fail_context(context);
     else if (lattices_open(&d.lattices, symbol_name, symbols, columns))
       code = lattices_close(&d.lattices, decode_all(&d, inputs, count));
   }
-  linnet_beam_destroy(d.beam);
-  beam_setup_close(&search);
+  search_destroy(&d.search);
+  search_setup_close(&search);
   linnet_symbols_destroy(symbols);
   return code;
 }
@@ -179,6 +177,7 @@ int tool_decode(int argc, const char **argv) {
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0, "from one row to the next, for times (10)", "MS"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =

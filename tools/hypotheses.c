@@ -52,7 +52,57 @@ bool hypotheses_of_beam(struct hypotheses *hypotheses, const struct segment_rule
   return hypotheses->count == count;
 }
 
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+static struct linnet_span word_span(const struct segment_rule *rule, const struct linnet_word_search *search,
+                                    const struct linnet_recognised_word *word) {
+  struct linnet_span span = {.text = linnet_word_search_text(search, word->token),
+                             .start = (double)word->start * rule->frame_seconds,
+                             .end = (double)word->end * rule->frame_seconds,
+                             .confidence = word->confidence};
+  if (rule->calibration)
+    span.confidence = linnet_calibrate(rule->calibration, span.confidence);
+  return span;
+}
+
+/* Words first, then phones. */
+static struct linnet_span *append_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
+                                        const struct linnet_word_search *search, const struct linnet_word_hypothesis *h,
+                                        struct linnet_span *spans) {
+  for (size_t i = 0; i < h->word_count; i++)
+    spans[i] = word_span(rule, search, &h->words[i]);
+  for (size_t i = 0; i < h->segment_count; i++)
+    spans[h->word_count + i] = span_of(rule, &h->segments[i]);
+  hypotheses->alternatives[hypotheses->count++] = (struct linnet_alternative){.score = h->score,
+                                                                              .acoustic = h->acoustic,
+                                                                              .language = h->language,
+                                                                              .words = spans,
+                                                                              .word_count = h->word_count,
+                                                                              .phones = spans + h->word_count,
+                                                                              .phone_count = h->segment_count};
+  return spans + h->word_count + h->segment_count;
+}
+
+bool hypotheses_of_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
+                         struct linnet_word_search *search, size_t most) {
+  struct linnet_word_hypothesis h;
+  size_t count = linnet_word_search_count(search), spans = 0;
+  count = count < most ? count : most;
+  for (size_t i = 0; i < count && linnet_word_search_hypothesis(search, i, &h) == LINNET_OK; i++)
+    spans += h.word_count + h.segment_count;
+  if (!reserve(hypotheses, count, spans))
+    return false;
+  struct linnet_span *end = hypotheses->spans;
+  for (size_t i = 0; i < count && linnet_word_search_hypothesis(search, i, &h) == LINNET_OK; i++)
+    end = append_words(hypotheses, rule, search, &h, end);
+  return count > 0 && hypotheses->count == count;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
 void hypotheses_describe(const struct hypotheses *hypotheses, bool alternatives, struct linnet_output *output) {
+  output->words = hypotheses->alternatives[0].words;
+  output->word_count = hypotheses->alternatives[0].word_count;
   output->phones = hypotheses->alternatives[0].phones;
   output->phone_count = hypotheses->alternatives[0].phone_count;
   output->alternatives = hypotheses->alternatives;

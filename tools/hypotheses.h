@@ -28,8 +28,11 @@ bool hypotheses_of_greedy(struct hypotheses *hypotheses, const struct segment_ru
                           const struct linnet_segment *segments, size_t count);
 bool hypotheses_of_beam(struct hypotheses *hypotheses, const struct segment_rule *rule, struct linnet_beam *beam,
                         size_t most);
+bool hypotheses_of_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
+                         struct linnet_word_search *search, size_t most);
 
-/* The best as the phones of `output`, and all as its alternatives if they are wanted; valid until the release. */
+/* The best as the words and phones of `output`, and all as its alternatives if they are wanted; valid until the
+ * release. */
 void hypotheses_describe(const struct hypotheses *hypotheses, bool alternatives, struct linnet_output *output);
 
 void hypotheses_release(struct hypotheses *hypotheses);

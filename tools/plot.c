@@ -26,7 +26,7 @@ struct plotting {
   struct linnet_stream *stream;
   float *samples;
   struct picture picture;
-  struct align_vocabulary vocabulary; /* of a known text: */
+  struct vocabulary vocabulary; /* of a known text: */
   struct align_text text;
   struct linnet_alignment *alignment;
   struct linnet_span *words, *phones;
@@ -217,7 +217,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
   struct linnet_model *model = NULL;
   struct plotting p = {.model = NULL};
-  const char *lexicon = options.lexicon ? options.lexicon : getenv("LINNET_LEXICON");
+  const char *lexicon = vocabulary_lexicon(options.lexicon);
   int code = TOOL_FAILURE;
   if (options.text && !lexicon)
     return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, or give "
@@ -226,13 +226,14 @@ static int run(struct linnet_context *context, const char *model_path, const cha
       linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
                                &p.calibration) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (align_vocabulary_open(&p.vocabulary, context, model, options.text ? lexicon : NULL) &&
+  } else if (vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
+                             options.text ? lexicon : NULL) &&
              beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
     p.model = model;
     code = plot_input(&p, context, paths, count);
   }
   beam_setup_close(&p.search);
-  align_vocabulary_close(&p.vocabulary);
+  vocabulary_close(&p.vocabulary);
   linnet_model_destroy(model);
   return code;
 }

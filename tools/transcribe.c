@@ -1,19 +1,18 @@
-/* linnet transcribe: audio files, or the utterances of a data folder, to phonemes with their times. */
+/* linnet transcribe: audio files, or the utterances of a data folder, to phonemes, or words, with their times. */
 #include <stdlib.h>
 
-#include "beam_options.h"
 #include "default_model.h"
-#include "hypotheses.h"
 #include "lattices.h"
 #include "parallel.h"
 #include "results.h"
+#include "search.h"
 
 static char *model_option;
 
 struct job {
   const struct linnet_model *model;
   struct linnet_calibration calibration;
-  struct beam_setup search; /* if there is one */
+  struct search_setup search; /* if there is one */
   struct inputs inputs;
   struct results results;
   struct lattices lattices;
@@ -23,25 +22,25 @@ struct job {
 struct item {
   struct job *job;
   struct linnet_stream *stream;
-  struct linnet_beam *beam; /* NULL: greedy */
+  struct search search; /* none: greedy */
 };
 
 static const char *symbol_name(const void *user, int symbol) {
   return linnet_model_symbol(user, symbol);
 }
 
-static bool collect(const struct item *item, struct hypotheses *hypotheses) {
+static bool collect(struct item *item, struct hypotheses *hypotheses) {
   const struct segment_rule rule = {.name = symbol_name,
                                     .user = item->job->model,
                                     .frame_seconds = linnet_stream_frame_seconds(item->stream),
                                     .calibration = &item->job->calibration};
   size_t count;
   const struct linnet_segment *segments = linnet_stream_segments(item->stream, &count);
-  return item->beam ? hypotheses_of_beam(hypotheses, &rule, item->beam, beam_options_count())
-                    : hypotheses_of_greedy(hypotheses, &rule, segments, count);
+  return search_options_given() ? search_hypotheses(&item->search, &rule, hypotheses)
+                                : hypotheses_of_greedy(hypotheses, &rule, segments, count);
 }
 
-static void put_result(const struct item *item, struct linnet_context *context, size_t index) {
+static void put_result(struct item *item, struct linnet_context *context, size_t index) {
   struct job *job = item->job;
   struct linnet_output output;
   struct hypotheses hypotheses;
@@ -51,27 +50,27 @@ static void put_result(const struct item *item, struct linnet_context *context, 
     hypotheses_describe(&hypotheses, beam_options_nbest(), &output);
   else
     tool_fail("%s: out of memory for the result", output.id);
-  good = lattices_put(&job->lattices, context, index, output.id, item->beam) && good;
+  good = lattices_put(&job->lattices, context, index, output.id, item->search.beam) && good;
   results_put(&job->results, index, good ? &output : NULL);
   hypotheses_release(&hypotheses);
 }
 
-static int search_frames(void *beam, const float *log_posteriors, size_t first, size_t frames) {
+static int search_frames(void *search, const float *log_posteriors, size_t first, size_t frames) {
   (void)first;
-  return linnet_beam_accept(beam, log_posteriors, frames) != LINNET_OK;
+  return search_accept(search, log_posteriors, frames) != LINNET_OK;
 }
 
 /* A beam search gets the stream's posteriors. */
 static enum linnet_status recognise(struct item *item, struct linnet_context *context, size_t index) {
   const struct job *job = item->job;
   enum linnet_status status = linnet_stream_create(context, job->model, &item->stream);
-  if (status == LINNET_OK && (beam_options_given() || lattices_given()))
-    status = linnet_beam_create(context, linnet_model_num_symbols(job->model), &job->search.settings, &item->beam);
-  if (item->beam)
-    linnet_stream_set_sink(item->stream, search_frames, item->beam);
+  if (status == LINNET_OK && search_options_given())
+    status = search_create(&item->search, context, &job->search);
+  if (status == LINNET_OK && search_options_given())
+    linnet_stream_set_sink(item->stream, search_frames, &item->search);
   if (status == LINNET_OK)
     status = inputs_recognise(&job->inputs, context, index, item->stream);
-  return status == LINNET_OK && item->beam ? linnet_beam_finish(item->beam) : status;
+  return status == LINNET_OK && search_options_given() ? search_finish(&item->search) : status;
 }
 
 static int transcribe_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
@@ -86,7 +85,7 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
     lattices_put(&item.job->lattices, context, index, NULL, NULL);
     results_put(&item.job->results, index, NULL);
   }
-  linnet_beam_destroy(item.beam);
+  search_destroy(&item.search);
   linnet_stream_destroy(item.stream);
   return 0;
 }
@@ -102,7 +101,7 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
 }
 
 static bool check_options(void) {
-  return beam_options_check(true) && lattices_check() && (!beam_options_nbest() || results_take_alternatives());
+  return search_options_check(true) && (!beam_options_nbest() || results_take_alternatives());
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
@@ -113,12 +112,12 @@ static int run(struct linnet_context *context, const char *model_path, const cha
       linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
                                &job.calibration) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (beam_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
+  } else if (search_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
     job.model = model;
     if (lattices_open(&job.lattices, symbol_name, model, linnet_model_num_symbols(model)))
       code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
   }
-  beam_setup_close(&job.search);
+  search_setup_close(&job.search);
   linnet_model_destroy(model);
   return code;
 }
@@ -129,6 +128,7 @@ int tool_transcribe(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices (of a beam search):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

@@ -28,12 +28,12 @@ struct linnet_span {
 
 /* One of several hypotheses of a recording, with its scores (beam.h). */
 struct linnet_alternative {
-  double score, acoustic, language; /* natural logarithms */
-  const struct linnet_span *phones;
-  size_t phone_count;
+  double score, acoustic, language;         /* natural logarithms */
+  const struct linnet_span *words, *phones; /* words NULL: phones alone */
+  size_t word_count, phone_count;
 };
 
-/* One recording. Words are written where there are some, else phones; a TextGrid and JSON hold both. */
+/* One recording. Words are written unless they are NULL, else phones; a TextGrid and JSON hold both. */
 struct linnet_output {
   const char *id;      /* utterance, or file name without folder and extension */
   const char *file;    /* path, where the recording is a file and no utterance of a data folder; NULL: none */

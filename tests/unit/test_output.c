@@ -37,8 +37,9 @@ enum { WORDS = sizeof words / sizeof *words };
 static const struct linnet_output full = {
     .id = "u1", .seconds = 5.25, .words = words, .word_count = WORDS, .phones = phones, .phone_count = 2};
 
-static const struct linnet_alternative alternatives[] = {
-    {-1.23456, -2.5, -INFINITY, phones, 2}, {-30, -28, -4e-5, phones + 1, 1}, {-2e8, 0.5, 0, NULL, 0}};
+static const struct linnet_alternative alternatives[] = {{-1.23456, -2.5, -INFINITY, NULL, phones, 0, 2},
+                                                         {-30, -28, -4e-5, NULL, phones + 1, 0, 1},
+                                                         {-2e8, 0.5, 0, NULL, NULL, 0, 0}};
 
 static const struct linnet_output several = {.id = "u 1",
                                              .bare = 1,
