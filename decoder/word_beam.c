@@ -23,47 +23,52 @@ static uint32_t first_state(const struct linnet_word_search *s, uint32_t history
   return node->stamp == s->frames + 1 ? node->entry : LINNET_NO_STATE;
 }
 
-static bool ends_word(const struct linnet_word_tree *tree, uint32_t node, uint32_t token) {
-  size_t count;
-  const uint32_t *tokens = linnet_word_ends(tree, node, &count);
-  for (size_t i = 0; i < count; i++)
-    if (tokens[i] == token)
+static bool ends_word(const struct linnet_word_search *s, const struct linnet_word_state *state, uint32_t token) {
+  if (state->token == token)
+    return true;
+  for (uint32_t i = 1; i < state->word_count; i++)
+    if (s->tree.words[state->first_word + i] == token)
       return true;
   return false;
 }
 
 /* The states of the beam from which a place between words, or at the start of one, is reached with the words it has:
  * silences, and in the loop the symbols before. */
-static size_t sources_within(const struct linnet_word_search *s, struct linnet_word_place to) {
+static void add_sources_within(struct linnet_word_search *s, uint32_t history, bool loop) {
   const struct linnet_word_state *states = s->now->states;
-  bool loop = linnet_word_is_loop(&s->tree, to.node);
-  size_t count = 0;
-  for (uint32_t i = first_state(s, to.history); i != LINNET_NO_STATE; i = states[i].next)
+  for (uint32_t i = first_state(s, history); i != LINNET_NO_STATE; i = states[i].next)
     if (linnet_word_is_between(&s->tree, states[i].place.node) ||
         (loop && linnet_word_is_loop(&s->tree, states[i].place.node)))
-      s->sources[count++] = i;
-  return count;
+      s->sources.states[s->sources.count++] = i;
 }
 
 /* Those from which it is reached by adding the last word. */
-static size_t sources_before(const struct linnet_word_search *s, struct linnet_word_place to, size_t count) {
-  const struct linnet_trie_node *history = linnet_history_at(&s->history, to.history);
-  if (to.history == LINNET_TRIE_ROOT)
-    return count;
+static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
+  const struct linnet_trie_node *node = linnet_history_at(&s->history, history);
   const struct linnet_word_state *states = s->now->states;
-  for (uint32_t i = first_state(s, history->parent); i != LINNET_NO_STATE; i = states[i].next)
-    if (ends_word(&s->tree, states[i].place.node, history->symbol))
-      s->sources[count++] = i;
-  return count;
+  if (history == LINNET_TRIE_ROOT)
+    return;
+  for (uint32_t i = first_state(s, node->parent); i != LINNET_NO_STATE; i = states[i].next)
+    if (ends_word(s, &states[i], node->symbol))
+      s->sources.states[s->sources.count++] = i;
 }
 
-/* Puts all states from which a place is reached into `sources`; returns their number. `parent` is the state before it
- * in the same word. */
-static size_t find_sources(const struct linnet_word_search *s, struct linnet_word_place to, uint32_t parent) {
-  if (s->tree.nodes[to.node].parent == LINNET_WORD_ROOT)
-    return sources_before(s, to, sources_within(s, to));
-  s->sources[0] = parent;
-  return parent != LINNET_NO_STATE;
+/* Puts all states from which a place is reached into `sources`. `parent` is the state before it in the same word. */
+static void find_sources(struct linnet_word_search *s, struct linnet_word_place to, uint32_t parent) {
+  struct linnet_word_sources *sources = &s->sources;
+  bool start = s->tree.nodes[to.node].parent == LINNET_WORD_ROOT, loop = linnet_word_is_loop(&s->tree, to.node);
+  if (start && sources->frame == s->frames + 1 && sources->history == to.history && sources->loop == loop)
+    return;
+  sources->frame = start ? s->frames + 1 : 0;
+  sources->history = to.history;
+  sources->loop = loop;
+  sources->count = 0;
+  if (start) {
+    add_sources_within(s, to.history, loop);
+    add_sources_before(s, to.history);
+  } else if (parent != LINNET_NO_STATE) {
+    sources->states[sources->count++] = parent;
+  }
 }
 
 /* Factor of the probability of entering a place. */
@@ -76,12 +81,22 @@ static inline double outflow(const struct linnet_word_side *now, uint32_t from, 
   return now->blank[from] + (now->states[from].symbol == symbol ? 0.0 : now->symbol[from]);
 }
 
-/* What the first `count` sources bring to a place. */
-static double inflow(const struct linnet_word_search *s, uint32_t node, size_t count) {
+/* What the sources bring to a node. */
+static double inflow(const struct linnet_word_search *s, uint32_t node, uint32_t symbol) {
   double sum = 0;
-  for (size_t i = 0; i < count; i++)
-    sum += outflow(s->now, s->sources[i], s->tree.nodes[node].symbol);
+  for (size_t i = 0; i < s->sources.count; i++)
+    sum += outflow(s->now, s->sources.states[i], symbol);
   return sum * arrive(&s->tree, node);
+}
+
+/* The same of a state; most have no source, or one. */
+static double inflow_of(struct linnet_word_search *s, const struct linnet_word_state *state) {
+  if (state->parent != LINNET_NO_STATE)
+    return outflow(s->now, state->parent, state->symbol);
+  if (s->tree.nodes[state->place.node].parent != LINNET_WORD_ROOT)
+    return 0;
+  find_sources(s, state->place, state->parent);
+  return inflow(s, state->place.node, state->symbol);
 }
 
 /* The weight of a place: that of a state it is reached from, without what that looked ahead, with the word added
@@ -90,7 +105,7 @@ static double weight_of(const struct linnet_word_search *s, struct linnet_word_p
   static const double highest = 0x1p1000;
   const struct linnet_word_state *state = &s->now->states[from];
   double factor = state->place.history == to.history ? 1.0 : s->history.items[to.history].factor;
-  double weight = s->now->weight[from] / s->tree.nodes[state->place.node].look * factor * s->tree.nodes[to.node].look;
+  double weight = s->now->weight[from] / state->look * factor * s->tree.nodes[to.node].look;
   return weight < highest ? weight : highest;
 }
 
@@ -104,10 +119,8 @@ static void stay(const struct frame *f) {
   linnet_exp_array(s->stay.factor, s->stay.factor, now->count);
   for (size_t i = 0; i < now->count; i++) {
     const struct linnet_word_state *state = &now->states[i];
-    double symbol = now->symbol[i];
-    if (s->stay.factor[i] > 0)
-      symbol += inflow(s, state->place.node, find_sources(s, state->place, state->parent));
-    s->stay.symbol[i] = linnet_row_floor(symbol * s->stay.factor[i]);
+    s->stay.inflow[i] = s->stay.factor[i] > 0 ? inflow_of(s, state) : 0.0;
+    s->stay.symbol[i] = linnet_row_floor((now->symbol[i] + s->stay.inflow[i]) * s->stay.factor[i]);
     s->stay.blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
   }
 }
@@ -167,11 +180,13 @@ static void add_candidate(struct frame *f, double score, struct linnet_word_plac
 /* A place that a state leads to: unless it is in the beam or a candidate, it becomes one if all that leads there is
  * good enough. */
 static void try_place(struct frame *f, struct linnet_word_place to, uint32_t from) {
-  const struct linnet_word_search *s = f->search;
+  struct linnet_word_search *s = f->search;
   if (linnet_pair_table_find(&s->table, to.history, to.node) != LINNET_NO_PAIR)
     return;
-  double probability = s->choice.probability[s->tree.nodes[to.node].symbol];
-  double sum = inflow(s, to.node, find_sources(s, to, from));
+  uint32_t symbol = s->tree.nodes[to.node].symbol;
+  double probability = s->choice.probability[symbol];
+  find_sources(s, to, from);
+  double sum = inflow(s, to.node, symbol);
   double score = linnet_row_floor(sum * probability) * weight_of(s, to, from);
   if (score >= f->to_beat && score > 0)
     add_candidate(f, score, to);
@@ -181,9 +196,9 @@ static void try_place(struct frame *f, struct linnet_word_place to, uint32_t fro
 static void go_on(struct frame *f, uint32_t from) {
   const struct linnet_word_search *s = f->search;
   struct linnet_word_place to = s->now->states[from].place;
-  const struct linnet_word_node *node = &s->tree.nodes[to.node];
-  double per_look = s->now->score[from] / node->look;
-  for (to.node = node[0].first_child; to.node < node[1].first_child; to.node++) {
+  const struct linnet_word_state *state = &s->now->states[from];
+  double per_look = s->now->score[from] / state->look;
+  for (to.node = state->first_child; to.node < state->end_child; to.node++) {
     const struct linnet_word_node *child = &s->tree.nodes[to.node];
     double probability = s->choice.probability[child->symbol];
     if (per_look * child->look * probability >= f->to_beat && probability > 0)
@@ -224,15 +239,14 @@ static void go_on_unknown(struct frame *f, uint32_t from) {
 
 /* The score of a state without lookahead. */
 static double bare_score(const struct linnet_word_search *s, uint32_t state) {
-  return s->now->score[state] / s->tree.nodes[s->now->states[state].place.node].look;
+  return s->now->score[state] / s->now->states[state].look;
 }
 
 static void find_leave(struct linnet_word_search *s, struct linnet_word_state *state) {
-  size_t count;
-  const uint32_t *tokens = linnet_word_ends(&s->tree, state->place.node, &count);
   state->leave = 0;
-  for (size_t i = 0; i < count; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->place.history, tokens[i]);
+  for (uint32_t i = 0; i < state->word_count; i++) {
+    uint32_t longer =
+        linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
     state->leave = fmax(state->leave, s->history.items[longer].factor);
   }
 }
@@ -259,11 +273,10 @@ static double find_leaves(const struct frame *f, double best_symbol) {
 static void leave(struct frame *f, uint32_t from) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[from];
-  size_t count;
-  const uint32_t *tokens = linnet_word_ends(&s->tree, state->place.node, &count);
   double bare = bare_score(s, from);
-  for (size_t i = 0; i < count; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->place.history, tokens[i]);
+  for (uint32_t i = 0; i < state->word_count; i++) {
+    uint32_t longer =
+        linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
     start(f, from, longer, bare * s->history.items[longer].factor);
   }
 }
@@ -296,12 +309,12 @@ static void expand(struct frame *f, uint32_t from, double probability) {
 static void expand_all(struct frame *f) {
   struct linnet_word_search *s = f->search;
   double probability = best_symbol(&f->row, s->choice.symbols);
+  for (size_t i = 0; i < s->choice.count; i++) /* of the frame before */
+    s->choice.probability[s->choice.chosen[i].symbol] = 0;
   double best = find_leaves(f, probability);
   linnet_row_choose(&f->row, &s->choice, f->to_beat / best);
   for (uint32_t i = 0; i < s->now->count && s->choice.count > 0; i++)
     expand(f, i, probability);
-  for (size_t i = 0; i < s->choice.count; i++)
-    s->choice.probability[s->choice.chosen[i].symbol] = 0;
 }
 
 /* --- which stay --------------------------------------------------------------------------------------------------- */
@@ -345,14 +358,14 @@ static size_t rank(struct frame *f) {
 /* --- alignments --------------------------------------------------------------------------------------------------- */
 
 /* The best token that a symbol may follow, of the sources; LINNET_NO_STATE if there is none. */
-static uint32_t best_source(struct linnet_word_search *s, uint32_t symbol, size_t count, struct linnet_token **best) {
+static uint32_t best_source(struct linnet_word_search *s, uint32_t symbol, struct linnet_token **best) {
   uint32_t state = LINNET_NO_STATE;
-  for (size_t i = 0; i < count; i++) {
-    struct linnet_token_pair *pair = &s->now->tokens[s->sources[i]];
-    struct linnet_token *token =
-        s->now->states[s->sources[i]].symbol == symbol ? &pair->blank : linnet_token_best(pair);
+  for (size_t i = 0; i < s->sources.count; i++) {
+    uint32_t source = s->sources.states[i];
+    struct linnet_token_pair *pair = &s->now->tokens[source];
+    struct linnet_token *token = s->now->states[source].symbol == symbol ? &pair->blank : linnet_token_best(pair);
     if (state == LINNET_NO_STATE || token->probability > (*best)->probability) {
-      state = s->sources[i];
+      state = source;
       *best = token;
     }
   }
@@ -388,8 +401,10 @@ static struct linnet_token move_symbol_token(const struct frame *f, uint32_t i) 
   struct linnet_token token = s->now->tokens[i].symbol, *source = NULL;
   double probability = s->stay.factor[i];
   uint32_t from = LINNET_NO_STATE;
-  if (probability > 0)
-    from = best_source(s, state->symbol, find_sources(s, state->place, state->parent), &source);
+  if (s->stay.inflow[i] > 0) {
+    find_sources(s, state->place, state->parent);
+    from = best_source(s, state->symbol, &source);
+  }
   if (from != LINNET_NO_STATE && source->probability * arrive(&s->tree, state->place.node) > token.probability)
     return enter(f, from, source, state->place.node, probability);
   linnet_token_stay(&token, linnet_row_posterior(&f->row, probability), s->frames);
@@ -421,19 +436,33 @@ static uint32_t parent_of(const struct linnet_word_search *s, struct linnet_word
   return parent == LINNET_WORD_ROOT ? LINNET_NO_STATE : linnet_pair_table_find(&s->table, place.history, parent);
 }
 
+struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s, struct linnet_word_place place) {
+  const struct linnet_word_node *node = &s->tree.nodes[place.node];
+  bool ends = node[1].first_word > node[0].first_word;
+  return (struct linnet_word_state){.place = place,
+                                    .symbol = node->symbol,
+                                    .first_child = node[0].first_child,
+                                    .end_child = node[1].first_child,
+                                    .first_word = node[0].first_word,
+                                    .word_count = node[1].first_word - node[0].first_word,
+                                    .token = ends ? s->tree.words[node->first_word] : 0,
+                                    .parent = LINNET_NO_STATE,
+                                    .next = LINNET_NO_STATE,
+                                    .look = node->look,
+                                    .leave = ends ? -1 : 0};
+}
+
 static void make_state(const struct frame *f, struct linnet_word_place place, size_t to) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_node *node = &s->tree.nodes[place.node];
-  double probability = linnet_row_exponent(&f->row, node->symbol);
-  linnet_exp_array(&probability, &probability, 1);
-  size_t count = find_sources(s, place, parent_of(s, place));
+  double probability = s->choice.probability[node->symbol];
   struct linnet_token *source = NULL;
-  uint32_t from = best_source(s, node->symbol, count, &source);
+  find_sources(s, place, parent_of(s, place));
+  uint32_t from = best_source(s, node->symbol, &source);
   s->next->blank[to] = 0;
-  s->next->symbol[to] = linnet_row_floor(inflow(s, place.node, count) * probability);
-  s->next->weight[to] = weight_of(s, place, s->sources[0]);
-  s->next->states[to] = (struct linnet_word_state){
-      .place = place, .symbol = node->symbol, .leave = node[1].first_word > node->first_word ? -1 : 0};
+  s->next->symbol[to] = linnet_row_floor(inflow(s, place.node, node->symbol) * probability);
+  s->next->weight[to] = weight_of(s, place, s->sources.states[0]);
+  s->next->states[to] = linnet_word_state_at(s, place);
   s->next->tokens[to].symbol = enter(f, from, source, place.node, probability);
 }
 
@@ -469,6 +498,8 @@ void linnet_word_link(struct linnet_word_search *s) {
   fill_table(s);
   for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
     struct linnet_word_state *state = &now->states[i];
+    if (state->word_count == 0 && !linnet_word_is_between(&s->tree, state->place.node))
+      continue;
     struct linnet_trie_node *history = linnet_history_at(&s->history, state->place.history);
     state->next = first_state(s, state->place.history);
     history->entry = i;
@@ -519,10 +550,8 @@ void linnet_word_frame(struct linnet_word_search *s, const float *row) {
 }
 
 size_t linnet_word_room(const struct linnet_word_search *s) {
-  size_t words = 0, count;
-  for (size_t i = 0; i < s->now->count; i++) {
-    linnet_word_ends(&s->tree, s->now->states[i].place.node, &count);
-    words += count;
-  }
+  size_t words = 0;
+  for (size_t i = 0; i < s->now->count; i++)
+    words += s->now->states[i].word_count;
   return words;
 }

@@ -22,11 +22,16 @@ struct linnet_word_place {
   uint32_t history, node;
 };
 
+/* What the tree says of the node is kept here, too: it is looked at in every frame. */
 struct linnet_word_state {
   struct linnet_word_place place;
-  uint32_t symbol; /* of the node */
-  uint32_t parent; /* state of the same word one phone before, or LINNET_NO_STATE */
-  uint32_t next;   /* state of the same word sequence, after this one; LINNET_NO_STATE ends the list */
+  uint32_t symbol;                 /* of the node, as are: */
+  uint32_t first_child, end_child; /* its children */
+  uint32_t first_word, word_count; /* the words that end there */
+  uint32_t token;                  /* the first of these, 0: none */
+  uint32_t parent;                 /* state of the same word one phone before, or LINNET_NO_STATE */
+  uint32_t next;                   /* of the list of what can be left in the same word sequence; LINNET_NO_STATE ends it */
+  double look;                     /* of the node */
   double leave; /* where words end: the highest factor, relative to the weight, of a word; -1 while not known, else 0 */
 };
 
@@ -43,6 +48,7 @@ struct linnet_word_side {
 /* What a frame makes of the states of the beam as they are. */
 struct linnet_word_stay {
   double *factor; /* (count): probability of the phone at this frame */
+  double *inflow; /* (count): what other states bring, before that */
   double *blank, *symbol;
 };
 
@@ -84,7 +90,12 @@ struct linnet_word_search {
   size_t max_candidates;
   struct linnet_pair_table table; /* of the places of the beam, and of this frame's candidates */
   struct linnet_pair_table kept;  /* for recombination: (hash of the history's state, node) to candidate */
-  uint32_t *sources;              /* (beam): work space, see linnet_word_sources */
+  struct linnet_word_sources {
+    uint32_t *states; /* (beam) */
+    size_t count;
+    uint32_t history, frame; /* of places between words or at the start of one, in this frame (from 1), */
+    bool loop;               /* in the loop or not; all of these have the same sources */
+  } sources;
   double most_factor;             /* no word's factor is higher */
   uint32_t frames;                /* taken so far */
   double log_scale;               /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
@@ -109,7 +120,11 @@ size_t linnet_word_room(const struct linnet_word_search *search);
 /* Room for so many sequences; what no state needs is freed first. */
 bool linnet_word_make_room(struct linnet_word_search *search, size_t sequences);
 
-/* After the states of `now` were set: finds each state by its place, and those of each word sequence. */
+/* A state at a place, in none of the lists. */
+struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *search, struct linnet_word_place place);
+
+/* After the states of `now` were set: finds each state by its place, and those of each word sequence that are between
+ * words or at the end of one. */
 void linnet_word_link(struct linnet_word_search *search);
 
 /* The word index of the segments of a state. */

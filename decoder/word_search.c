@@ -31,12 +31,13 @@ static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
   lay_out_side(arena, s->beam, &s->sides[0]);
   lay_out_side(arena, s->beam, &s->sides[1]);
   s->stay.factor = linnet_arena_take(arena, s->beam, sizeof *s->stay.factor);
+  s->stay.inflow = linnet_arena_take(arena, s->beam, sizeof *s->stay.inflow);
   s->stay.blank = linnet_arena_take(arena, s->beam, sizeof *s->stay.blank);
   s->stay.symbol = linnet_arena_take(arena, s->beam, sizeof *s->stay.symbol);
   s->candidates = linnet_arena_take(arena, s->max_candidates, sizeof *s->candidates);
   s->places = linnet_arena_take(arena, s->max_candidates, sizeof *s->places);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
-  s->sources = linnet_arena_take(arena, s->beam, sizeof *s->sources);
+  s->sources.states = linnet_arena_take(arena, s->beam, sizeof *s->sources.states);
   linnet_row_choice_lay_out(&s->choice, arena);
   linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
   linnet_pair_table_lay_out(&s->kept, arena, s->beam);
@@ -142,12 +143,13 @@ void linnet_word_search_reset(struct linnet_word_search *s) {
   now->blank[0] = now->weight[0] = 1;
   now->score[0] = 1;
   now->symbol[0] = 0;
-  now->states[0] = (struct linnet_word_state){.place = {LINNET_TRIE_ROOT, LINNET_WORD_ROOT}};
+  now->states[0] = linnet_word_state_at(s, (struct linnet_word_place){LINNET_TRIE_ROOT, LINNET_WORD_ROOT});
   linnet_tokens_start(&now->tokens[0]);
   s->frames = 0;
   s->log_scale = 0;
   s->exponent = 0;
   s->finished = s->ranked = false;
+  s->sources.frame = 0;
   linnet_word_link(s);
 }
 

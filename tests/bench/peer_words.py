@@ -1,0 +1,219 @@
+"""Search for words by flashlight-text (LexiconDecoder with KenLM), side by side with bench_words: the same posteriors,
+lexicon and language model; CPU time, and the word error rate of both.
+
+flashlight enters the next word from the root of its trie, where the last phone cannot go on: a phone of several frames
+at the end of a word is lost to it. So it is given the spellings as they are and, as a variant, with an optional
+separator whose posterior is that of the blank; the better one counts. pyctcdecode finds words between separators that
+the network writes, and has no pronunciations: it cannot take part.
+
+usage: peer_words.py LINNET BENCH_WORDS --symbols FILE --lexicon FILE --arpa FILE
+         --posteriors FILE.ark --text FILE | --sentences FILE
+         [--utterances 27] [--beams 50] [--lm-weight 1] [--word-bonus 0] [--rounds 5] [--limits 10:3:6]
+
+LINNET and BENCH_WORDS are tools/linnet and tests/bench_words of the build folder, --posteriors is written by `linnet
+posteriors`, --text has their words; --sentences are texts of which peaked posteriors are made instead (T = 800, V = 42).
+--arpa is written by `linnet ngram`. --limits are pairs of a score threshold and symbols a frame ("inf:all" is no
+limit), which ours and flashlight get alike. Needs numpy, flashlight-text and kenlm (requirements in ../golden).
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+from importlib.metadata import version
+
+import numpy as np
+from flashlight.lib.text.decoder import CriterionType, LexiconDecoder, LexiconDecoderOptions, SmearingMode, Trie
+from flashlight.lib.text.decoder.kenlm import KenLM
+from flashlight.lib.text.dictionary import Dictionary
+
+BLANK = 0
+LN10 = math.log(10)
+
+
+def read_ark(path):
+    data, at = open(path, "rb").read(), 0
+    while at < len(data):
+        space = data.index(b" ", at)
+        key, start = data[at:space].decode(), space + 16
+        assert data[space + 1:space + 6] == b"\0BFM ", "not a binary archive of float matrices"
+        rows, = struct.unpack_from("<i", data, space + 7)
+        cols, = struct.unpack_from("<i", data, space + 12)
+        at = start + rows * cols * 4
+        yield key, np.frombuffer(data[start:at], np.float32).reshape(rows, cols)
+
+
+def read_lexicon(path):
+    """Words in upper case with their pronunciations, stress digits dropped, each once."""
+    lexicon = {}
+    for line in open(path, encoding="utf8"):
+        word, *phones = line.split("#")[0].split()
+        word = re.sub(r"\(\d+\)$", "", word).upper()
+        spelling = tuple(re.sub(r"[012]$", "", p) for p in phones)
+        if spelling not in lexicon.setdefault(word, []):
+            lexicon[word].append(spelling)
+    return lexicon
+
+
+def make_peaked(args, count, frames=800, labels=80):
+    """Posteriors like those of bench_beam's kind "peaked", of sentences of --sentences: every label is a peak of one to
+    three frames between blanks, one in five has a rival. 42 symbols: those of the file and two that are never meant."""
+    lexicon, names = read_lexicon(args.lexicon), open(args.symbols).read().split()
+    random = np.random.default_rng(1)
+    texts = [words for words in map(str.split, open(args.sentences)) if all(w in lexicon for w in words)]
+    random.shuffle(texts)
+    for number in range(count):
+        words, phones = [], []
+        for word in (w for text in texts[number::count] for w in text):
+            spelling = lexicon[word][0]
+            if len(phones) + len(spelling) > labels:
+                break
+            words.append(word)
+            phones += [names.index(p) for p in spelling]
+        logits = 2 * random.uniform(-1, 1, (frames, 42))
+        logits[:, BLANK] += 9
+        for i, phone in enumerate(phones):
+            start = i * (frames // labels) + 2 + random.integers(4)
+            for t in range(start, start + random.integers(1, 4)):
+                logits[t, BLANK] = 5 + 2 * random.uniform(-1, 1)
+                logits[t, phone] += 10
+            if random.integers(5) == 0:
+                logits[start, random.integers(1, len(names))] += 9 + random.uniform(-1, 1)
+        rows = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        yield f"p{number}", " ".join(words), rows.astype(np.float32)
+
+
+class Peer:
+    def __init__(self, args, separator):
+        self.names = args.names
+        self.separator = separator
+        index = {name: i for i, name in enumerate(self.names)}
+        lexicon = read_lexicon(args.lexicon)
+        words = Dictionary()
+        for word in lexicon:
+            words.add_entry(word)
+        words.add_entry("<unk>")
+        self.words, self.lm = words, KenLM(args.arpa, words)
+        silence = len(self.names) if separator else BLANK
+        trie, start = Trie(len(self.names) + separator, silence), self.lm.start(False)
+        for word, spellings in lexicon.items():
+            number = words.get_index(word)
+            _, score = self.lm.score(start, number)
+            for spelling in spellings:
+                path = [index[p] for p in spelling]
+                trie.insert(path, number, score)
+                if separator:
+                    trie.insert(path + [silence], number, score)
+        trie.smear(SmearingMode.MAX)
+        self.trie, self.silence = trie, silence
+
+    def posteriors(self, values):
+        return np.ascontiguousarray(np.hstack([values, values[:, :1]]) if self.separator else values)
+
+    def decoder(self, args, beam, threshold, top):
+        options = LexiconDecoderOptions(
+            beam_size=beam, beam_size_token=min(top, len(self.names)) + self.separator, beam_threshold=min(threshold, 1e9),
+            lm_weight=args.lm_weight * LN10, word_score=args.word_bonus, unk_score=-math.inf, sil_score=0, log_add=True,
+            criterion_type=CriterionType.CTC)
+        return LexiconDecoder(options, self.trie, self.lm, self.silence, BLANK, self.words.get_index("<unk>"), [], False)
+
+    def run(self, decoder, utterances):
+        """CPU seconds without the conversion of the best words, and these."""
+        seconds, found = 0, []
+        for values in utterances:
+            start = time.thread_time()
+            results = decoder.decode(values.ctypes.data, *values.shape)
+            seconds += time.thread_time() - start
+            found.append(" ".join(self.words.get_entry(w) for w in results[0].words if w >= 0) if results else "")
+        return seconds, found
+
+
+def error_rate(args, keys, found, folder):
+    path = os.path.join(folder, "hyp")
+    with open(path, "w") as file:
+        file.writelines(f"{key} {words}\n" for key, words in zip(keys, found))
+    lines = subprocess.run([args.linnet, "score", "--unit", "word", "--bootstrap", "0", os.path.join(folder, "ref"), path],
+                           capture_output=True, text=True, check=True).stdout
+    return float(re.search(r"%WER ([0-9.]+)", lines).group(1))
+
+
+def ours(args, folder, beam, threshold, top, *more):
+    line = subprocess.run(
+        [args.bench, os.path.join(folder, "symbols"), args.lexicon, args.arpa, os.path.join(folder, "raw"), os.path.join(folder, "lengths"),
+         "--beam", str(beam), "--lm-weight", str(args.lm_weight), "--word-bonus", str(args.word_bonus),
+         "--threshold", str(threshold), "--top", str(0 if top > 1000 else top), *more],
+        capture_output=True, text=True, check=True).stdout
+    return line.splitlines() if "--text" in more else json.loads(line)
+
+
+def compare(args, peers, keys, utterances, folder, beam, threshold, top):
+    frames = sum(map(len, utterances))
+    decoders = [p.decoder(args, beam, threshold, top) for p in peers]
+    inputs = [[p.posteriors(u) for u in utterances] for p in peers]
+    mine, theirs = [], [[] for _ in peers]
+    for _ in range(args.rounds):
+        mine.append(ours(args, folder, beam, threshold, top))
+        for peer, decoder, values, times in zip(peers, decoders, inputs, theirs):
+            times.append(peer.run(decoder, values)[0] * 800e3 / frames)
+    errors = [error_rate(args, keys, p.run(d, v)[1], folder) for p, d, v in zip(peers, decoders, inputs)]
+    error = error_rate(args, keys, ours(args, folder, beam, threshold, top, "--text"), folder)
+    ms = statistics.median(m["ms"] for m in mine)
+    print(f"beam {beam:4} threshold {threshold:4} top {top:4}  ours {ms:7.3f} ms, {800e3 / ms:8.0f} frames/s, "
+          f"{mine[0]['bytes']:.0f} bytes a state, WER {error:5.2f}", end="")
+    for peer, times, wer in zip(peers, theirs, errors):
+        ratio = statistics.median(t / m["ms"] for t, m in zip(times, mine))
+        print(f"  | {'separator' if peer.separator else 'plain'} {statistics.median(times):7.2f} ms, WER {wer:5.2f}, "
+              f"ratio {ratio:.1f}", end="")
+    print(flush=True)
+
+
+def limits(text):
+    threshold, top = text.split(":")
+    return float(threshold), 10**6 if top == "all" else int(top)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("linnet")
+    parser.add_argument("bench")
+    for name in ["symbols", "lexicon", "arpa", "posteriors", "text", "sentences"]:
+        parser.add_argument("--" + name, required=name in ["symbols", "lexicon", "arpa"])
+    parser.add_argument("--utterances", type=int, default=27)
+    parser.add_argument("--beams", nargs="+", type=int, default=[50])
+    parser.add_argument("--lm-weight", type=float, default=1)
+    parser.add_argument("--word-bonus", type=float, default=0)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--limits", nargs="+", type=limits, default=[limits("inf:all"), limits("14:12")])
+    args = parser.parse_args()
+    args.names = open(args.symbols).read().split()
+    if args.sentences:
+        items = list(make_peaked(args, args.utterances))
+        args.names += ["unused1", "unused2"]
+    else:
+        wanted = dict(line.split(maxsplit=1) for line in open(args.text))
+        items = [(key, wanted[key].strip(), values) for key, values in read_ark(args.posteriors)][:args.utterances]
+    keys, texts, utterances = zip(*items)
+    print(f"flashlight-text {version('flashlight-text')}, {len(items)} utterances, {sum(map(len, utterances))} frames, "
+          f"CPU milliseconds for 800 frames, medians of {args.rounds} rounds")
+    peers = [Peer(args, 0), Peer(args, 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        np.concatenate(utterances).tofile(os.path.join(folder, "raw"))
+        with open(os.path.join(folder, "lengths"), "w") as file:
+            file.writelines(f"{len(u)}\n" for u in utterances)
+        with open(os.path.join(folder, "ref"), "w") as file:
+            file.writelines(f"{key} {text}\n" for key, text in zip(keys, texts))
+        with open(os.path.join(folder, "symbols"), "w") as file:
+            file.writelines(name + "\n" for name in args.names)
+        for beam in args.beams:
+            for threshold, top in args.limits:
+                compare(args, peers, keys, utterances, folder, beam, threshold, top)
+
+
+if __name__ == "__main__":
+    main()
