@@ -5,7 +5,7 @@
 
 #include "decoder/grammar.h"
 
-enum { MAX_ARCS = 1 << 22, MAX_STATES = 1 << 20, MAX_MEMBERS = 1 << 24 };
+enum { MAX_ARCS = 1 << 20, MAX_STATES = 1 << 20, MAX_MEMBERS = 1 << 22 };
 
 static const uint32_t NO_STATE = UINT32_MAX;
 
@@ -40,9 +40,10 @@ static enum linnet_status out_of_memory(const struct builder *b) {
 }
 
 static enum linnet_status too_large(const struct builder *b) {
-  return linnet_fail(b->context, LINNET_ERROR_LIMIT,
-                     "%s: the grammar is too large once its rules are written out: at most %d words and states",
-                     b->source->name, MAX_STATES);
+  return linnet_fail(
+      b->context, LINNET_ERROR_LIMIT,
+      "%s: the grammar is too large once its rules are written out: at most %d words, and as many states",
+      b->source->name, MAX_STATES);
 }
 
 /* --- with empty arcs ---------------------------------------------------------------------------------------------- */

@@ -30,8 +30,8 @@ struct linnet_word_state {
   uint32_t first_word, word_count; /* the words that end there */
   uint32_t token;                  /* the first of these, 0: none */
   uint32_t parent;                 /* state of the same word one phone before, or LINNET_NO_STATE */
-  uint32_t next;                   /* of the list of what can be left in the same word sequence; LINNET_NO_STATE ends it */
-  double look;                     /* of the node */
+  uint32_t next; /* of the list of what can be left in the same word sequence; LINNET_NO_STATE ends it */
+  double look;   /* of the node */
   double leave; /* where words end: the highest factor, relative to the weight, of a word; -1 while not known, else 0 */
 };
 
@@ -96,9 +96,9 @@ struct linnet_word_search {
     uint32_t history, frame; /* of places between words or at the start of one, in this frame (from 1), */
     bool loop;               /* in the loop or not; all of these have the same sources */
   } sources;
-  double most_factor;             /* no word's factor is higher */
-  uint32_t frames;                /* taken so far */
-  double log_scale;               /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
+  double most_factor; /* no word's factor is higher */
+  uint32_t frames;    /* taken so far */
+  double log_scale;   /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
   int64_t exponent;
   bool finished, ranked; /* `results` are those of this point */
   struct linnet_word_result *results;

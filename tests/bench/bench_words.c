@@ -1,12 +1,12 @@
-/* Search for words, with a pronunciation lexicon and a language model over words: CPU milliseconds for 800 frames, bytes
- * of a hypothesis, and what was found.
+/* Search for words, with a pronunciation lexicon and a language model over words: CPU milliseconds for 800 frames,
+ * bytes of a hypothesis, and what was found.
  *
  *   bench_words SYMBOLS LEXICON LM POSTERIORS LENGTHS [--beam N] [--lm-weight X] [--word-bonus X] [--threshold X]
  *               [--symbol-threshold X] [--top N] [--seconds X] [--text]
  *
- * POSTERIORS are the log-posteriors of all utterances, raw float32, LENGTHS their numbers of frames, one a line; SYMBOLS
- * as for `linnet decode`. --text prints the words of each utterance, a line each, instead of the time. peer_words.py
- * writes these files, and compares. */
+ * POSTERIORS are the log-posteriors of all utterances, raw float32, LENGTHS their numbers of frames, one a line;
+ * SYMBOLS as for `linnet decode`. --text prints the words of each utterance, a line each, instead of the time.
+ * peer_words.py writes these files, and compares. */
 #include <linnet/ngram.h>
 #include <linnet/word_search.h>
 

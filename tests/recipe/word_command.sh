@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# `linnet decode --words` and `linnet transcribe --words`: lexicon, language model, grammar, hotwords, silences, unknown
+# words, output formats, and what they say of wrong files.
+#
+#   word_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+prefix=("$linnet")
+model=$here/../../models/english-phonemes.safetensors
+
+# decoded WHAT WANTED OPTION...: the lines that `linnet decode` writes.
+decoded() {
+  local what=$1 wanted=$2
+  shift 2
+  "$linnet" decode --symbols symbols --words --lexicon lexicon --frame-shift 30 "$@" ark:post.txt > hyp 2> err ||
+    fail "$what: $(cat err)"
+  [[ $(cat hyp) == "$wanted" ]] || fail "$what: '$(cat hyp)', expected '$wanted'"
+}
+
+# row BEST: log-posteriors of blank, T, UW, F, AO, SIL, of which one is near certain.
+row() {
+  local i
+  for i in 0 1 2 3 4 5; do
+    if [[ $i -eq $1 ]]; then printf ' -0.05'; else printf ' -5'; fi
+  done
+  echo
+}
+
+printf '<blk>\nT\nUW\nF\nAO\nSIL\n' > symbols
+cat > lexicon << 'END'
+TO  T UW1
+TWO  T UW1
+TOO  T UW1
+FOUR  F AO1   # stress digits are dropped
+FOR  F AO1
+FOR(2)  F
+END
+{
+  echo 'u1 ['
+  for best in 0 1 2 2 5 0 3 3 4; do row $best; done
+  echo ' ]'
+} > post.txt
+
+# --- homophones by the first in the lexicon, a language model, hotwords, a grammar
+# FOR has one pronunciation more than FOUR, and so more ways to be said.
+decoded 'a silence that none expects' 'u1 TO FOR'
+decoded 'silence' 'u1 TO FOR' --silence SIL
+decoded 'n-best' "$(printf 'u1-1 TO FOR\nu1-2 TWO FOR')" --silence SIL --nbest 2
+for _ in {1..20}; do printf 'TWO FOUR\nTOO\n'; done > lines
+"$linnet" ngram --order 2 --discount-fallback --text lines --arpa lm.arpa 2> /dev/null
+decoded 'a language model' 'u1 TWO FOUR' --lm lm.arpa --silence SIL
+# The score that is told is what `linnet ngram` says of the sentence.
+echo 'TWO FOUR' > line
+"$linnet" ngram --model lm.arpa --perplexity line > perplexity
+"$linnet" decode --symbols symbols --words --lexicon lexicon --lm lm.arpa --format json ark:post.txt 2> /dev/null |
+  sed 's/.*"language":\([^,]*\),.*/\1/' > language
+awk 'NR == FNR {if ($1 == "log10") log10 = $3; next} {d = $1 - log10 * log(10); exit !(log10 < 0 && d * d < 1e-7)}' \
+  perplexity language || fail "the score of the language model: $(cat perplexity language)"
+printf 'too for 3\n' > phrases
+decoded 'hotwords' 'u1 TOO FOR' --hotwords phrases
+printf 'too 3\nfor -3\n' > phrases
+decoded 'hotwords with weights' 'u1 TOO FOUR' --hotwords phrases
+printf 'two four\nfour two\n' > phrases
+decoded 'a list of phrases' 'u1 TWO FOUR' --grammar phrases
+printf '#JSGF V1.0;\npublic <s> = (too | two two) for+;\n' > grammar
+decoded 'JSGF' 'u1 TOO FOR' --grammar grammar
+printf 'F  F\n' > only
+LINNET_LEXICON=only "$linnet" decode --symbols symbols --words --unknown-penalty 0.5 --silence SIL ark:post.txt > hyp \
+  2> /dev/null
+grep -qx 'u1 <unk> <unk>' hyp || grep -qx 'u1 <unk> F <unk>' hyp || fail "unknown words: $(cat hyp)"
+
+# --- formats: words with times, phones beside them
+decoded 'CTM' "$(printf 'u1 1 0.030 0.090 TO 0.9512\nu1 1 0.180 0.090 FOR 0.9512')" --silence SIL --format ctm
+"$linnet" decode --symbols symbols --words --lexicon lexicon --silence SIL --frame-shift 30 --format json post.txt \
+  > hyp 2> /dev/null
+grep -qF '"words":[{"word":"TO","start":0.030,"end":0.120,"confidence":0.9512},' hyp &&
+  grep -qF '{"symbol":"SIL","start":0.120,"end":0.150,' hyp || fail "JSON: $(cat hyp)"
+printf 'u1 [\n 0 -50 -50 -50 -50 -50 ]\n' > quiet.txt
+"$linnet" decode --symbols symbols --words --lexicon lexicon quiet.txt > hyp 2> /dev/null
+grep -qx 'u1 ' hyp || fail "nothing was said: $(cat hyp)"
+
+# --- wrong options and files
+decode=(decode --symbols symbols --words)
+check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
+check 2 '--lexicon is for words: add --words' decode --symbols symbols --lexicon lexicon post.txt
+check 2 '--hotwords is for words' transcribe --hotwords phrases post.txt
+decode+=(--lexicon lexicon)
+check 2 'lattices are of symbols' "${decode[@]}" --lattice x post.txt
+check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
+check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
+check 1 "--silence SPN: not one of the symbols" "${decode[@]}" --silence SIL,SPN post.txt
+printf 'TO T UW\nAH AH0\n' > bad
+check 1 "bad:2: unknown phone 'AH'" decode --symbols symbols --words --lexicon bad post.txt
+printf 'to\nnine\n' > bad
+check 1 "--grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
+check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
+printf '#JSGF V1.0;\npublic <a> = to <b>;\n<b> = for <b>;\n' > bad
+check 1 '--grammar: bad:3: rule <b> refers to itself' "${decode[@]}" --grammar bad post.txt
+check 1 'nowhere' "${decode[@]}" --grammar nowhere post.txt
+printf 'a b c\n' > other
+"$linnet" ngram --order 1 --discount-fallback --text other --arpa other.arpa 2> /dev/null
+check 1 'other.arpa: has none of the words of lexicon' "${decode[@]}" --lm other.arpa post.txt
+
+# --- a model over audio: the two ways to words agree
+{
+  printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
+  dd if="$linnet" bs=1 skip=1 count=40000 2> /dev/null
+} > a.wav
+mkdir data
+printf 'a ../a.wav\n' > data/wav.scp
+head -c 100000 "$model" > header # safetensors: eight bytes, then JSON
+grep -ao '"symbols":"[^]]*' header | grep -o '\\"[^,]*\\"' | tr -d '\\"' > symbols
+"$linnet" posteriors --model "$model" --data data --out post.ark 2> /dev/null
+"$linnet" decode --symbols symbols --words --lexicon lexicon --frame-shift 30 --format ctm ark:post.ark > hyp 2> /dev/null
+"$linnet" transcribe --model "$model" --words --lexicon lexicon --data data --format json > transcribed 2> /dev/null
+cut -d ' ' -f 5 hyp > words
+grep -o '"word":"[^"]*"' transcribed | sed 's/.*:"\(.*\)"/\1/' > words.transcribe || true
+cmp -s words words.transcribe || fail "transcribe: $(cat words words.transcribe)"
+for format in textgrid srt vtt stm; do
+  "$linnet" transcribe --model "$model" --words --lexicon lexicon --format "$format" a.wav > hyp 2>&1 ||
+    fail "$format: $(cat hyp)"
+done
+
+[[ $failures -eq 0 ]] && echo 'all good'
+exit $((failures > 0))
