@@ -216,6 +216,33 @@ static void test_recombination(struct linnet_context *context) {
   CHECK(same * 10 >= seeds * 9, "recombination: %zu of %zu are the same", same, seeds);
 }
 
+static double best_score(struct linnet_context *context, struct scene *scene, int recombine) {
+  struct linnet_word_hypothesis h;
+  scene->settings.recombine = recombine;
+  struct linnet_word_search *search = open_search(context, scene);
+  CHECK(linnet_word_search_accept(search, scene->rows, FRAMES) == LINNET_OK, "accept");
+  CHECK(linnet_word_search_finish(search) == LINNET_OK, "finish");
+  REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "no hypothesis");
+  linnet_word_search_destroy(search);
+  return h.score;
+}
+
+/* In a small beam it makes room for what matters. */
+static void test_recombination_in_small_beam(struct linnet_context *context) {
+  size_t better = 0, worse = 0;
+  for (uint64_t seed = 1; seed < 60; seed++) {
+    static struct scene scene;
+    make_scene(&scene, context, seed);
+    scene.settings.model = &scene.model;
+    double with = best_score(context, &scene, 1), without = best_score(context, &scene, 0);
+    better += with > without + 1e-9;
+    worse += with < without - 1e-9;
+    release_word_case(&scene.words);
+  }
+  printf("recombination: in a small beam %zu better, %zu worse\n", better, worse);
+  CHECK(better > 2 * worse, "recombination: %zu better, %zu worse", better, worse);
+}
+
 /* --- hand-made ---------------------------------------------------------------------------------------------------- */
 
 /* Posteriors that say the symbols in turn, a blank between. */
@@ -328,6 +355,7 @@ int main(void) {
   for (uint64_t seed = 0; seed < 120; seed++)
     test_streaming(context, seed);
   test_recombination(context);
+  test_recombination_in_small_beam(context);
   test_by_hand(context);
   test_arguments(context);
   linnet_context_destroy(context);
