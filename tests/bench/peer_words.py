@@ -1,10 +1,10 @@
 """Search for words by flashlight-text (LexiconDecoder with KenLM), side by side with bench_words: the same posteriors,
 lexicon and language model; CPU time, and the word error rate of both.
 
-flashlight enters the next word from the root of its trie, where the last phone cannot go on: a phone of several frames
-at the end of a word is lost to it. So it is given the spellings as they are and, as a variant, with an optional
-separator whose posterior is that of the blank; the better one counts. pyctcdecode finds words between separators that
-the network writes, and has no pronunciations: it cannot take part.
+flashlight goes on from the root of its trie as soon as a word's last phone was heard for one frame; more frames of it are
+lost, unless the spelling has the phone twice. So it gets the lexicon as it is and, as a variant, each spelling a second
+time with its last phone doubled; the better one counts. pyctcdecode finds words between separators that the network
+writes, and has no pronunciations: it cannot take part.
 
 usage: peer_words.py LINNET BENCH_WORDS --symbols FILE --lexicon FILE --arpa FILE
          --posteriors FILE.ark --text FILE | --sentences FILE
@@ -90,9 +90,9 @@ def make_peaked(args, count, frames=800, labels=80):
 
 
 class Peer:
-    def __init__(self, args, separator):
+    def __init__(self, args, doubled):
         self.names = args.names
-        self.separator = separator
+        self.doubled = doubled
         index = {name: i for i, name in enumerate(self.names)}
         lexicon = read_lexicon(args.lexicon)
         words = Dictionary()
@@ -100,28 +100,24 @@ class Peer:
             words.add_entry(word)
         words.add_entry("<unk>")
         self.words, self.lm = words, KenLM(args.arpa, words)
-        silence = len(self.names) if separator else BLANK
-        trie, start = Trie(len(self.names) + separator, silence), self.lm.start(False)
+        trie, start = Trie(len(self.names), BLANK), self.lm.start(False)
         for word, spellings in lexicon.items():
             number = words.get_index(word)
             _, score = self.lm.score(start, number)
             for spelling in spellings:
                 path = [index[p] for p in spelling]
                 trie.insert(path, number, score)
-                if separator:
-                    trie.insert(path + [silence], number, score)
+                if doubled:
+                    trie.insert(path + path[-1:], number, score)
         trie.smear(SmearingMode.MAX)
-        self.trie, self.silence = trie, silence
-
-    def posteriors(self, values):
-        return np.ascontiguousarray(np.hstack([values, values[:, :1]]) if self.separator else values)
+        self.trie = trie
 
     def decoder(self, args, beam, threshold, top):
         options = LexiconDecoderOptions(
-            beam_size=beam, beam_size_token=min(top, len(self.names)) + self.separator, beam_threshold=min(threshold, 1e9),
+            beam_size=beam, beam_size_token=min(top, len(self.names)), beam_threshold=min(threshold, 1e9),
             lm_weight=args.lm_weight * LN10, word_score=args.word_bonus, unk_score=-math.inf, sil_score=0, log_add=True,
             criterion_type=CriterionType.CTC)
-        return LexiconDecoder(options, self.trie, self.lm, self.silence, BLANK, self.words.get_index("<unk>"), [], False)
+        return LexiconDecoder(options, self.trie, self.lm, BLANK, BLANK, self.words.get_index("<unk>"), [], False)
 
     def run(self, decoder, utterances):
         """CPU seconds without the conversion of the best words, and these."""
@@ -155,20 +151,19 @@ def ours(args, folder, beam, threshold, top, *more):
 def compare(args, peers, keys, utterances, folder, beam, threshold, top):
     frames = sum(map(len, utterances))
     decoders = [p.decoder(args, beam, threshold, top) for p in peers]
-    inputs = [[p.posteriors(u) for u in utterances] for p in peers]
     mine, theirs = [], [[] for _ in peers]
     for _ in range(args.rounds):
         mine.append(ours(args, folder, beam, threshold, top))
-        for peer, decoder, values, times in zip(peers, decoders, inputs, theirs):
-            times.append(peer.run(decoder, values)[0] * 800e3 / frames)
-    errors = [error_rate(args, keys, p.run(d, v)[1], folder) for p, d, v in zip(peers, decoders, inputs)]
+        for peer, decoder, times in zip(peers, decoders, theirs):
+            times.append(peer.run(decoder, utterances)[0] * 800e3 / frames)
+    errors = [error_rate(args, keys, p.run(d, utterances)[1], folder) for p, d in zip(peers, decoders)]
     error = error_rate(args, keys, ours(args, folder, beam, threshold, top, "--text"), folder)
     ms = statistics.median(m["ms"] for m in mine)
     print(f"beam {beam:4} threshold {threshold:4} top {top:4}  ours {ms:7.3f} ms, {800e3 / ms:8.0f} frames/s, "
           f"{mine[0]['bytes']:.0f} bytes a state, WER {error:5.2f}", end="")
     for peer, times, wer in zip(peers, theirs, errors):
         ratio = statistics.median(t / m["ms"] for t, m in zip(times, mine))
-        print(f"  | {'separator' if peer.separator else 'plain'} {statistics.median(times):7.2f} ms, WER {wer:5.2f}, "
+        print(f"  | {'doubled' if peer.doubled else 'plain'} {statistics.median(times):7.2f} ms, WER {wer:5.2f}, "
               f"ratio {ratio:.1f}", end="")
     print(flush=True)
 
