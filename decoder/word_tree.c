@@ -15,7 +15,8 @@ struct builder {
   const struct linnet_word_search_settings *settings;
   struct linnet_label_sequence *sequences;
   size_t count, capacity;
-  unsigned char *silence; /* (symbols) */
+  unsigned char *silence;          /* (symbols) */
+  struct linnet_label_tree labels; /* of pronunciations; its values are tokens */
 };
 
 static enum linnet_status out_of_memory(const struct builder *b) {
@@ -62,7 +63,7 @@ static void count_nodes(struct builder *b) {
   for (uint32_t symbol = 1; symbol < tree->symbols; symbol++)
     silences += b->silence[symbol] == IS_SILENCE;
   bool unknown = b->settings->unknown_penalty < INFINITY && !is_impossible(b, tree->unknown);
-  tree->silences = tree->labels.count;
+  tree->silences = b->labels.count;
   tree->loop = tree->silences + silences;
   tree->count = tree->loop + (unknown ? tree->symbols - 1 - silences : 0);
 }
@@ -70,24 +71,25 @@ static void count_nodes(struct builder *b) {
 /* Silences and the loop have no children. */
 static void add_between(struct builder *b) {
   struct linnet_word_tree *tree = b->tree;
-  uint32_t silence = tree->silences, loop = tree->loop, words = tree->labels.value_count;
+  uint32_t silence = tree->silences, loop = tree->loop, words = b->labels.value_count;
   for (uint32_t symbol = 1; symbol < tree->symbols; symbol++) {
     bool is_silence = b->silence[symbol] == IS_SILENCE;
     if (!is_silence && loop == tree->count)
       continue;
     uint32_t node = is_silence ? silence++ : loop++;
-    tree->nodes[node] = (struct linnet_word_node){.first_child = tree->labels.count, .symbol = symbol};
+    tree->nodes[node] = (struct linnet_word_node){.first_child = tree->silences, .symbol = symbol};
     tree->starts[symbol * LINNET_WORD_STARTS + (is_silence ? 1 : 2)] = node;
   }
   for (uint32_t node = tree->silences; node <= tree->count; node++)
     tree->nodes[node].first_word = words + (node > tree->loop ? node - tree->loop : 0);
   for (uint32_t i = 0; i < tree->count - tree->loop; i++)
     tree->words[words + i] = tree->unknown;
-  tree->nodes[tree->count].first_child = tree->labels.count;
+  tree->nodes[tree->count].first_child = tree->silences;
 }
 
-static void copy_labels(struct linnet_word_tree *tree) {
-  const struct linnet_label_tree *labels = &tree->labels;
+static void copy_labels(struct builder *b) {
+  struct linnet_word_tree *tree = b->tree;
+  const struct linnet_label_tree *labels = &b->labels;
   for (uint32_t node = 0; node < labels->count; node++) {
     const struct linnet_label_node *n = &labels->nodes[node];
     tree->nodes[node] = (struct linnet_word_node){n->first_child, n->first_value, n->parent, (uint32_t)n->label, 1};
@@ -133,9 +135,9 @@ static void spread_look(const struct builder *b) {
 
 static enum linnet_status allocate(struct builder *b) {
   struct linnet_word_tree *tree = b->tree;
-  uint32_t loop = tree->count - tree->loop;
+  tree->word_count = b->labels.value_count + tree->count - tree->loop;
   tree->nodes = linnet_alloc(tree->context, (size_t)tree->count + 1, sizeof *tree->nodes);
-  tree->words = linnet_alloc(tree->context, (size_t)tree->labels.value_count + loop, sizeof *tree->words);
+  tree->words = linnet_alloc(tree->context, tree->word_count, sizeof *tree->words);
   tree->starts = linnet_calloc(tree->context, tree->symbols, LINNET_WORD_STARTS * sizeof *tree->starts);
   return tree->nodes && tree->words && tree->starts ? LINNET_OK : out_of_memory(b);
 }
@@ -147,14 +149,12 @@ static enum linnet_status build(struct builder *b) {
   for (size_t i = 0; i < b->settings->silence_count; i++)
     b->silence[b->settings->silences[i]] = IS_SILENCE;
   LINNET_TRY(add_pronunciations(b));
-  LINNET_TRY(linnet_label_tree_create(&b->tree->labels, b->tree->context, b->sequences, b->count));
+  LINNET_TRY(linnet_label_tree_create(&b->labels, b->tree->context, b->sequences, b->count));
   count_nodes(b);
   LINNET_TRY(allocate(b));
-  copy_labels(b->tree);
+  copy_labels(b);
   add_between(b);
   spread_look(b);
-  linnet_label_tree_destroy(&b->tree->labels);
-  b->tree->labels = (struct linnet_label_tree){.value_count = b->tree->labels.value_count};
   return LINNET_OK;
 }
 
@@ -167,6 +167,7 @@ enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct
                                     .arrive = exp(-(double)settings->unknown_penalty)};
   struct builder b = {.tree = tree, .lexicon = lexicon, .settings = settings};
   enum linnet_status status = build(&b);
+  linnet_label_tree_destroy(&b.labels);
   linnet_free(context, b.sequences);
   linnet_free(context, b.silence);
   return status;
@@ -175,14 +176,12 @@ enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct
 void linnet_word_tree_destroy(struct linnet_word_tree *tree) {
   if (!tree->context)
     return;
-  linnet_label_tree_destroy(&tree->labels);
   linnet_free(tree->context, tree->nodes);
   linnet_free(tree->context, tree->words);
   linnet_free(tree->context, tree->starts);
 }
 
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {
-  return ((size_t)tree->count + 1) * sizeof *tree->nodes +
-         ((size_t)tree->labels.value_count + tree->count - tree->loop) * sizeof *tree->words +
+  return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->word_count * sizeof *tree->words +
          (size_t)tree->symbols * LINNET_WORD_STARTS * sizeof *tree->starts;
 }

@@ -1,7 +1,7 @@
 /* The places where a search for words can be: the prefix tree of the pronunciations, and beside it silences and the
  * phone loop of unknown words, one node for each symbol.
  *
- *   0      1 ... tree.count - 1     silences            loop
+ *   0      1 ... silences - 1       silences            loop
  *   root   nodes of the tree        one per silence     one per symbol, silences excepted
  *
  * The root, where a search begins, and silences lie between words. A word starts at a child of the root or in the loop,
@@ -24,11 +24,11 @@ struct linnet_word_node {
 
 struct linnet_word_tree {
   struct linnet_context *context;
-  struct linnet_label_tree labels; /* while the tree is made; its values, the words, stay */
-  struct linnet_word_node *nodes;  /* (count + 1) */
-  uint32_t *words;                 /* tokens: those of the tree, then the unknown word for each node of the loop */
-  uint32_t *starts;                /* (symbols, STARTS): nodes by which a symbol can follow a word, 0: none */
-  uint32_t silences, loop, count;  /* where these begin; the end */
+  struct linnet_word_node *nodes; /* (count + 1) */
+  uint32_t *words; /* (word_count) tokens: those of the tree, then the unknown word for each node of the loop */
+  uint32_t word_count;
+  uint32_t *starts;               /* (symbols, STARTS): nodes by which a symbol can follow a word, 0: none */
+  uint32_t silences, loop, count; /* where these begin; the end */
   uint32_t symbols;
   unsigned unknown;  /* token */
   double arrive;     /* exp(-unknown_penalty): factor of each symbol of an unknown word */
