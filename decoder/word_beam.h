@@ -75,6 +75,7 @@ struct linnet_word_result {
 struct linnet_word_search {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon;
+  struct linnet_word_search_settings settings; /* but for arrays, which the tree holds */
   size_t beam;
   double score_ratio; /* exp(-score_threshold) */
   bool recombine;

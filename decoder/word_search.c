@@ -91,13 +91,50 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
   return check_weights(context, s);
 }
 
-static enum linnet_status build(struct linnet_word_search *s, uint32_t symbols,
-                                const struct linnet_word_search_settings *settings) {
+/* What follows from the settings. */
+static void apply_settings(struct linnet_word_search *s, size_t symbols) {
+  const struct linnet_word_search_settings *settings = &s->settings;
+  s->beam = settings->beam;
+  s->choice = (struct linnet_row_choice){.symbols = symbols,
+                                         .top = settings->top_symbols > 0 ? settings->top_symbols : symbols,
+                                         .threshold = settings->symbol_threshold};
+  s->score_ratio = exp(-(double)settings->score_threshold);
+  s->recombine = settings->recombine != 0;
+  s->max_candidates = 2 * s->beam + SPARE_CANDIDATES;
+}
+
+/* With the tree of another search, or one of its own if that is NULL. */
+static enum linnet_status build(struct linnet_word_search *s, size_t symbols, const struct linnet_word_tree *tree) {
   linnet_tree_pool_create(&s->records, s->context, sizeof(struct linnet_word_record));
-  LINNET_TRY(linnet_word_tree_create(&s->tree, s->context, s->lexicon, symbols, settings));
-  LINNET_TRY(linnet_history_create(&s->history, s->context, settings));
+  apply_settings(s, symbols);
+  if (tree)
+    s->tree = linnet_word_tree_share(tree, s->context);
+  else
+    LINNET_TRY(linnet_word_tree_create(&s->tree, s->context, s->lexicon, (uint32_t)symbols, &s->settings));
+  s->settings.lookahead = NULL;
+  s->settings.silences = NULL;
+  LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
   s->most_factor = linnet_history_most(&s->history);
   return allocate(s);
+}
+
+static enum linnet_status open_search(struct linnet_context *context, const struct linnet_lexicon *lexicon,
+                                      size_t symbols, const struct linnet_word_search_settings *settings,
+                                      const struct linnet_word_tree *tree, struct linnet_word_search **search) {
+  struct linnet_word_search *s = linnet_calloc(context, 1, sizeof *s);
+  if (!s)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a search for words");
+  s->context = context;
+  s->lexicon = lexicon;
+  s->settings = *settings;
+  enum linnet_status status = build(s, symbols, tree);
+  if (status != LINNET_OK) {
+    linnet_word_search_destroy(s);
+    return status;
+  }
+  linnet_word_search_reset(s);
+  *search = s;
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_word_search_create(struct linnet_context *context, const struct linnet_lexicon *lexicon,
@@ -111,26 +148,16 @@ enum linnet_status linnet_word_search_create(struct linnet_context *context, con
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: no place for the result");
   *search = NULL;
   LINNET_TRY(check(context, lexicon, symbols, settings));
-  struct linnet_word_search *s = linnet_calloc(context, 1, sizeof *s);
-  if (!s)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a search for words");
-  s->context = context;
-  s->lexicon = lexicon;
-  s->beam = settings->beam;
-  s->choice = (struct linnet_row_choice){.symbols = (size_t)symbols,
-                                         .top = settings->top_symbols > 0 ? settings->top_symbols : (size_t)symbols,
-                                         .threshold = settings->symbol_threshold};
-  s->score_ratio = exp(-(double)settings->score_threshold);
-  s->recombine = settings->recombine != 0;
-  s->max_candidates = 2 * s->beam + SPARE_CANDIDATES;
-  enum linnet_status status = build(s, (uint32_t)symbols, settings);
-  if (status != LINNET_OK) {
-    linnet_word_search_destroy(s);
-    return status;
-  }
-  linnet_word_search_reset(s);
-  *search = s;
-  return LINNET_OK;
+  return open_search(context, lexicon, (size_t)symbols, settings, NULL, search);
+}
+
+enum linnet_status linnet_word_search_share(struct linnet_context *context, const struct linnet_word_search *first,
+                                            struct linnet_word_search **search) {
+  if (search)
+    *search = NULL;
+  if (!context || !first || !search)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_share: an argument is NULL");
+  return open_search(context, first->lexicon, first->choice.symbols, &first->settings, &first->tree, search);
 }
 
 /* The empty word sequence at the root alone. */

@@ -143,6 +143,10 @@ static enum linnet_status allocate(struct builder *b) {
 }
 
 static enum linnet_status build(struct builder *b) {
+  b->tree->references = linnet_alloc(b->tree->context, 1, sizeof *b->tree->references);
+  if (!b->tree->references)
+    return out_of_memory(b);
+  atomic_init(b->tree->references, 1);
   b->silence = linnet_calloc(b->tree->context, b->tree->symbols, 1);
   if (!b->silence)
     return out_of_memory(b);
@@ -174,11 +178,19 @@ enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct
 }
 
 void linnet_word_tree_destroy(struct linnet_word_tree *tree) {
-  if (!tree->context)
+  if (!tree->context || (tree->references && atomic_fetch_sub(tree->references, 1) > 1))
     return;
+  linnet_free(tree->context, tree->references);
   linnet_free(tree->context, tree->nodes);
   linnet_free(tree->context, tree->words);
   linnet_free(tree->context, tree->starts);
+}
+
+struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tree, struct linnet_context *context) {
+  struct linnet_word_tree copy = *tree;
+  copy.context = context;
+  atomic_fetch_add(tree->references, 1);
+  return copy;
 }
 
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {

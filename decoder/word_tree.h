@@ -9,6 +9,8 @@
 #ifndef LINNET_WORD_TREE_H
 #define LINNET_WORD_TREE_H
 
+#include <stdatomic.h>
+
 #include <linnet/word_search.h>
 
 #include "decoder/label_tree.h"
@@ -24,6 +26,7 @@ struct linnet_word_node {
 
 struct linnet_word_tree {
   struct linnet_context *context;
+  atomic_uint *references;        /* copies that share the arrays */
   struct linnet_word_node *nodes; /* (count + 1) */
   uint32_t *words; /* (word_count) tokens: those of the tree, then the unknown word for each node of the loop */
   uint32_t word_count;
@@ -42,6 +45,10 @@ enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct
                                            const struct linnet_lexicon *lexicon, uint32_t symbols,
                                            const struct linnet_word_search_settings *settings);
 void linnet_word_tree_destroy(struct linnet_word_tree *tree);
+
+/* A copy that shares the arrays, from any thread; destroyed like the original, in any order. */
+struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tree, struct linnet_context *context);
+
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree);
 
 static inline bool linnet_word_is_loop(const struct linnet_word_tree *tree, uint32_t node) {

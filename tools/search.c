@@ -30,8 +30,7 @@ void search_setup_close(struct search_setup *setup) {
 enum linnet_status search_create(struct search *search, struct linnet_context *context,
                                  const struct search_setup *setup) {
   if (word_options_given())
-    return linnet_word_search_create(context, setup->word.vocabulary.lexicon, setup->symbols, &setup->word.settings,
-                                     &search->words);
+    return linnet_word_search_share(context, setup->word.search, &search->words);
   return linnet_beam_create(context, setup->symbols, &setup->beam.settings, &search->beam);
 }
 

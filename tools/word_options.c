@@ -159,16 +159,25 @@ static bool load_hotwords(struct word_setup *setup, struct linnet_context *conte
   return true;
 }
 
+static bool create_search(struct word_setup *setup, struct linnet_context *context, int symbols) {
+  if (linnet_word_search_create(context, setup->vocabulary.lexicon, symbols, &setup->settings, &setup->search) ==
+      LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
 bool word_setup_open(struct word_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
                      int count) {
   *setup = (struct word_setup){.ngram = NULL};
   read_settings(&setup->settings);
   return vocabulary_open(&setup->vocabulary, context, name, user, count, vocabulary_lexicon(options.lexicon)) &&
          read_silences(setup) && (!(options.grammar || beam_options_lm()) || load_language(setup, context)) &&
-         (!options.hotwords || load_hotwords(setup, context));
+         (!options.hotwords || load_hotwords(setup, context)) && create_search(setup, context, count);
 }
 
 void word_setup_close(struct word_setup *setup) {
+  linnet_word_search_destroy(setup->search);
   linnet_ngram_binding_destroy(setup->binding);
   linnet_ngram_destroy(setup->ngram);
   linnet_grammar_destroy(setup->grammar);

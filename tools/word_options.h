@@ -30,6 +30,7 @@ struct word_setup {
   struct linnet_hotwords *hotwords;
   float *lookahead;
   int *silences;
+  struct linnet_word_search *search; /* whose tree the others share */
 };
 
 /* For symbols called name(user, 0) to name(user, count - 1), the first being the blank. Loads what the options name:

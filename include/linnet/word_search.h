@@ -34,7 +34,8 @@
  * Memory: the tree (24 bytes a node), O(beam + symbols), and what the surviving word sequences need, reclaimed by mark
  * and sweep; once it was enough for an utterance, another like it allocates nothing.
  *
- * Threads: one object, one thread at a time; lexicon, model and hotwords may be shared. */
+ * Threads: one object, one thread at a time; lexicon, model, hotwords and tree (linnet_word_search_share) are shared.
+ */
 #ifndef LINNET_WORD_SEARCH_H
 #define LINNET_WORD_SEARCH_H
 
@@ -84,6 +85,13 @@ LINNET_API enum linnet_status linnet_word_search_create(struct linnet_context *c
                                                         const struct linnet_lexicon *lexicon, int symbols,
                                                         const struct linnet_word_search_settings *settings,
                                                         struct linnet_word_search **search);
+
+/* Another search with the same settings, for an utterance at the same time, or another thread: it takes what the first
+ * was made of, and shares its prefix tree. `context` must be the first one's or share its allocator
+ * (linnet_context_share). They may be destroyed in any order. */
+LINNET_API enum linnet_status linnet_word_search_share(struct linnet_context *context,
+                                                       const struct linnet_word_search *first,
+                                                       struct linnet_word_search **search);
 
 /* Takes log_posteriors (frames, symbols), row-major, natural logarithm; as linnet_beam_accept does. */
 LINNET_API enum linnet_status linnet_word_search_accept(struct linnet_word_search *search, const float *log_posteriors,

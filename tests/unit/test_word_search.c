@@ -98,7 +98,9 @@ static void stream(struct linnet_word_search *search, const struct scene *scene,
 static void test_streaming(struct linnet_context *context, uint64_t seed) {
   static struct scene scene;
   make_scene(&scene, context, seed);
-  struct linnet_word_search *whole = open_search(context, &scene), *pieces = open_search(context, &scene);
+  struct linnet_word_search *whole = open_search(context, &scene), *pieces, *first = open_search(context, &scene);
+  REQUIRE(linnet_word_search_share(context, first, &pieces) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_word_search_destroy(first);
   CHECK(linnet_word_search_accept(whole, scene.rows, FRAMES) == LINNET_OK, "accept");
   CHECK(linnet_word_search_finish(whole) == LINNET_OK && linnet_word_search_finish(whole) == LINNET_OK, "finish");
   stream(pieces, &scene, seed);
@@ -143,7 +145,7 @@ static enum linnet_status scenario(struct linnet_context *context) {
   struct linnet_symbols *symbols = NULL;
   struct linnet_lexicon *lexicon = NULL;
   struct linnet_hotwords *hotwords = NULL;
-  struct linnet_word_search *search = NULL;
+  struct linnet_word_search *search = NULL, *shared = NULL;
   struct linnet_word_search_settings settings;
   struct linnet_word_hypothesis h;
   fill_posteriors(&r, rows, 20, CASE_SYMBOLS, 5);
@@ -161,12 +163,17 @@ static enum linnet_status scenario(struct linnet_context *context) {
   if (status == LINNET_OK)
     status = linnet_word_search_create(context, lexicon, CASE_SYMBOLS, &settings, &search);
   if (status == LINNET_OK)
+    status = linnet_word_search_share(context, search, &shared);
+  if (status == LINNET_OK)
+    status = linnet_word_search_accept(shared, rows, 20);
+  if (status == LINNET_OK)
     status = linnet_word_search_accept(search, rows, 20);
   if (status == LINNET_OK)
     status = linnet_word_search_finish(search);
   if (status == LINNET_OK)
     status = linnet_word_search_hypothesis(search, 0, &h);
   linnet_word_search_destroy(search);
+  linnet_word_search_destroy(shared);
   linnet_hotwords_destroy(hotwords);
   linnet_lexicon_destroy(lexicon);
   linnet_symbols_destroy(symbols);
