@@ -196,6 +196,34 @@ enum linnet_status linnet_lattice_add_beam(struct linnet_lattice *lattice, struc
   return LINNET_OK;
 }
 
+static enum linnet_status add_sentence(struct linnet_lattice *lattice, const struct linnet_word_hypothesis *h,
+                                       struct linnet_segment *words) {
+  for (size_t i = 0; i < h->word_count; i++)
+    words[i] = (struct linnet_segment){.symbol = (int)h->words[i].token,
+                                       .start = h->words[i].start,
+                                       .end = h->words[i].end,
+                                       .confidence = h->words[i].confidence};
+  return linnet_lattice_add_path(lattice, words, h->word_count, h->acoustic, h->score - h->acoustic);
+}
+
+enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, struct linnet_word_search *search) {
+  LINNET_TRY(check_open(lattice));
+  if (!search)
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: no search");
+  enum linnet_status status = LINNET_OK;
+  for (size_t i = 0; i < linnet_word_search_count(search) && status == LINNET_OK; i++) {
+    struct linnet_word_hypothesis h;
+    LINNET_TRY(linnet_word_search_hypothesis(search, i, &h));
+    struct linnet_segment *words = linnet_alloc(lattice->context, h.word_count + 1, sizeof *words);
+    if (!words)
+      return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a path of %zu words", h.word_count);
+    if (isfinite(h.score))
+      status = add_sentence(lattice, &h, words);
+    linnet_free(lattice->context, words);
+  }
+  return status;
+}
+
 /* --- what is in it ------------------------------------------------------------------------------------------------ */
 
 const struct linnet_lattice_state *linnet_lattice_states(const struct linnet_lattice *lattice, size_t *count) {

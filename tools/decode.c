@@ -55,7 +55,7 @@ static int decode_matrix(struct decoding *d, const char *key, const struct linne
   if (search_accept(&d->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&d->search) != LINNET_OK)
     return tool_fail_context(d->context);
   d->seconds += tool_clock() - started;
-  if (!lattices_put(&d->lattices, d->context, d->utterances, key, d->search.beam))
+  if (!lattices_put(&d->lattices, d->context, d->utterances, key, &d->search))
     return TOOL_FAILURE;
   d->utterances++;
   d->frames += matrix->rows;
@@ -153,10 +153,9 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
     tool_fail_context(context);
   } else if (search_setup_open(&search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
     d.symbols = symbols;
-    int columns = linnet_symbols_count(symbols);
     if (search_create(&d.search, context, &search) != LINNET_OK)
       tool_fail_context(context);
-    else if (lattices_open(&d.lattices, symbol_name, symbols, columns))
+    else if (search_open_lattices(&search, &d.lattices, symbol_name, symbols))
       code = lattices_close(&d.lattices, decode_all(&d, inputs, count));
   }
   search_destroy(&d.search);

@@ -3,12 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct { char *path, *format; } options = {.format = "kaldi"};
+#include "search.h"
+
+static struct { char *path, *format, *symbols; } options = {.format = "kaldi"};
 
 struct poptOption lattices_options[] = {
-    {"lattice", 0, POPT_ARG_STRING, &options.path, 0, "write a lattice of all prefixes left in the beam", "FILE"},
+    {"lattice", 0, POPT_ARG_STRING, &options.path, 0, "write a lattice of all hypotheses left in the beam", "FILE"},
     {"lattice-format", 0, POPT_ARG_STRING, &options.format, 0,
      "kaldi (default; text, symbols as numbers), dot (for Graphviz)", "FORMAT"},
+    {"lattice-symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
+     "write what the numbers stand for, 'NAME NUMBER' a line", "FILE"},
     POPT_TABLEEND};
 
 bool lattices_given(void) {
@@ -16,10 +20,25 @@ bool lattices_given(void) {
 }
 
 bool lattices_check(void) {
+  if (options.symbols && !options.path) {
+    tool_usage("--lattice-symbols %s: is of a lattice: add --lattice", options.symbols);
+    return false;
+  }
   if (linnet_lattice_format_find(options.format))
     return true;
   tool_usage("--lattice-format %s: not one of kaldi, dot", options.format);
   return false;
+}
+
+/* Kaldi's table: 0 is no symbol. */
+static bool write_symbols(tool_symbol_fn name, const void *user, int count) {
+  struct tool_output output;
+  if (!tool_output_open(&output, options.symbols))
+    return false;
+  fputs("<eps> 0\n", output.stream);
+  for (int i = 1; i < count; i++)
+    fprintf(output.stream, "%s %d\n", name(user, i), i);
+  return tool_output_commit(&output);
 }
 
 bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *user, int count) {
@@ -29,14 +48,14 @@ bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *u
   lattices->format = linnet_lattice_format_find(options.format);
   if (strcmp(options.format, "kaldi") != 0) {
     lattices->names = calloc((size_t)count, sizeof *lattices->names);
-    for (int i = 0; lattices->names && i < count; i++)
+    for (int i = 1; lattices->names && i < count; i++)
       lattices->names[i] = name(user, i);
     if (!lattices->names) {
       tool_fail("out of memory for the names of %d symbols", count);
       return false;
     }
   }
-  if (!tool_output_open(&lattices->output, options.path)) {
+  if ((options.symbols && !write_symbols(name, user, count)) || !tool_output_open(&lattices->output, options.path)) {
     free(lattices->names);
     return false;
   }
@@ -46,13 +65,15 @@ bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *u
 
 /* The lattice of a search as text, to be freed; NULL if that fails. */
 static char *render(const struct lattices *lattices, struct linnet_context *context, const char *id,
-                    struct linnet_beam *beam, size_t *bytes) {
+                    const struct search *search, size_t *bytes) {
   struct linnet_lattice *lattice = NULL;
   char *text = NULL;
   FILE *stream = open_memstream(&text, bytes);
   bool good =
       stream && linnet_lattice_create(context, &lattice) == LINNET_OK &&
-      linnet_lattice_add_beam(lattice, beam) == LINNET_OK && linnet_lattice_finish(lattice, NULL) == LINNET_OK &&
+      (search->words ? linnet_lattice_add_words(lattice, search->words)
+                     : linnet_lattice_add_beam(lattice, search->beam)) == LINNET_OK &&
+      linnet_lattice_finish(lattice, NULL) == LINNET_OK &&
       linnet_lattice_write(lattice, lattices->format, id, lattices->names, tool_write_piece, stream) == LINNET_OK;
   linnet_lattice_destroy(lattice);
   if (stream)
@@ -64,14 +85,14 @@ static char *render(const struct lattices *lattices, struct linnet_context *cont
 }
 
 bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
-                  struct linnet_beam *beam) {
+                  const struct search *search) {
   size_t bytes = 0;
   if (!lattices->format)
     return true;
-  char *text = beam ? render(lattices, context, id, beam, &bytes) : NULL;
-  if (beam && !text)
+  char *text = search ? render(lattices, context, id, search, &bytes) : NULL;
+  if (search && !text)
     tool_fail("%s: no lattice: %s", id, linnet_context_error(context));
-  return ordered_put(&lattices->ordered, item, text, bytes) && (text || !beam);
+  return ordered_put(&lattices->ordered, item, text, bytes) && (text || !search);
 }
 
 int lattices_close(struct lattices *lattices, int code) {

@@ -7,7 +7,7 @@
 #include "ordered.h"
 #include "tool.h"
 
-/* --lattice, --lattice-format; include it as the common options. */
+/* --lattice, --lattice-format, --lattice-symbols; include it as the common options. */
 extern struct poptOption lattices_options[];
 
 /* Whether lattices are wanted. */
@@ -24,14 +24,16 @@ struct lattices {
   struct ordered ordered;
 };
 
-/* For symbols called name(user, 0) to name(user, count - 1). Without --lattice nothing is opened, and what follows does
+/* For symbols called name(user, 1) to name(user, count - 1). Without --lattice nothing is opened, and what follows does
  * nothing. False after printing why not. */
 bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *user, int count);
 
-/* What is left of a finished search; beam NULL: the input failed. From any thread, once per input; false after printing
+struct search;
+
+/* What is left of a finished search; NULL: the input failed. From any thread, once per input; false after printing
  * why not. */
 bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
-                  struct linnet_beam *beam);
+                  const struct search *search);
 
 /* Completes the file, or drops it if the command was interrupted or did not get to the first input. Takes and returns
  * the exit code. */

@@ -7,10 +7,6 @@ bool search_options_given(void) {
 }
 
 bool search_options_check(bool optional) {
-  if (word_options_given() && lattices_given()) {
-    tool_usage("--lattice: lattices are of symbols: leave it out, or --words");
-    return false;
-  }
   return beam_options_check(optional && !word_options_given()) && word_options_check() && lattices_check();
 }
 
@@ -25,6 +21,18 @@ bool search_setup_open(struct search_setup *setup, struct linnet_context *contex
 void search_setup_close(struct search_setup *setup) {
   word_setup_close(&setup->word);
   beam_setup_close(&setup->beam);
+}
+
+static const char *token_name(const void *user, int token) {
+  return linnet_word_search_text(user, (unsigned)token);
+}
+
+bool search_open_lattices(const struct search_setup *setup, struct lattices *lattices, tool_symbol_fn name,
+                          const void *user) {
+  if (!word_options_given())
+    return lattices_open(lattices, name, user, setup->symbols);
+  size_t tokens = linnet_lexicon_count(setup->word.vocabulary.lexicon) + 2;
+  return lattices_open(lattices, token_name, setup->word.search, (int)tokens);
 }
 
 enum linnet_status search_create(struct search *search, struct linnet_context *context,

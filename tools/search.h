@@ -25,6 +25,12 @@ bool search_setup_open(struct search_setup *setup, struct linnet_context *contex
                        const void *user, int count);
 void search_setup_close(struct search_setup *setup);
 
+struct lattices;
+
+/* Opens the lattices of such searches, if they are wanted; see lattices.h. */
+bool search_open_lattices(const struct search_setup *setup, struct lattices *lattices, tool_symbol_fn name,
+                          const void *user);
+
 /* One of the two, or none. Start with zeros; to be destroyed also if it was not created. */
 struct search {
   struct linnet_beam *beam;

@@ -50,7 +50,7 @@ static void put_result(struct item *item, struct linnet_context *context, size_t
     hypotheses_describe(&hypotheses, beam_options_nbest(), &output);
   else
     tool_fail("%s: out of memory for the result", output.id);
-  good = lattices_put(&job->lattices, context, index, output.id, item->search.beam) && good;
+  good = lattices_put(&job->lattices, context, index, output.id, &item->search) && good;
   results_put(&job->results, index, good ? &output : NULL);
   hypotheses_release(&hypotheses);
 }
@@ -114,7 +114,7 @@ static int run(struct linnet_context *context, const char *model_path, const cha
     tool_fail_context(context);
   } else if (search_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
     job.model = model;
-    if (lattices_open(&job.lattices, symbol_name, model, linnet_model_num_symbols(model)))
+    if (search_open_lattices(&job.search, &job.lattices, symbol_name, model))
       code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
   }
   search_setup_close(&job.search);
@@ -127,7 +127,7 @@ int tool_transcribe(int argc, const char **argv) {
       {"model", 'm', POPT_ARG_STRING, &model_option, 0, "model file (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices (of a beam search):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "beam_options.h"
+#include "lattices.h"
 
 static struct {
   int words;
@@ -80,7 +81,7 @@ static void read_settings(struct linnet_word_search_settings *settings) {
   settings->model_weight = beam.model_weight;
   settings->word_bonus = (float)options.word_bonus;
   settings->unknown_penalty = (float)options.unknown_penalty;
-  settings->recombine = beam_options_count() == 1;
+  settings->recombine = beam_options_count() == 1 && !lattices_given();
 }
 
 /* "SIL,SPN": changes the option's text. */

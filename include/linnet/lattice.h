@@ -24,6 +24,7 @@
 #include <linnet/beam.h>
 #include <linnet/lexicon.h>
 #include <linnet/output.h>
+#include <linnet/word_search.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,6 +60,11 @@ LINNET_API enum linnet_status linnet_lattice_add_path(struct linnet_lattice *lat
 
 /* Adds all hypotheses of a prefix beam search that are possible (score above -infinity). */
 LINNET_API enum linnet_status linnet_lattice_add_beam(struct linnet_lattice *lattice, struct linnet_beam *beam);
+
+/* Adds all hypotheses of a search for words; symbols are tokens (word_search.h). It should not recombine: what was
+ * dropped in favour of a better history is in no lattice. */
+LINNET_API enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice,
+                                                       struct linnet_word_search *search);
 
 struct linnet_lattice_settings {
   size_t size;      /* set by ..._default */

@@ -119,14 +119,9 @@ fi
 if runs 6; then
 	need_file "$out/model.safetensors" "run stage 5 first"
 	need_file "$exp/lm/phones.bin" "run stage 4 first"
-	words=()
-	if "$linnet" decode --help | grep -q -e '--words'; then
-		words=(--lexicon "$exp/lang-words/words.txt" --word-lm "$exp/lm/trigram.bin")
-	else
-		say "this build of linnet does not search for words: no word error rates"
-	fi
 	"$common/score_sets.sh" --model "$out/model.safetensors" --data "$feats" --dev test_dev93 --tests "test_eval92 test_eval93" \
-		--units "$exp/lang/units" --lm "$exp/lm/phones.bin" --out "$out" --jobs "$jobs" ${words[@]+"${words[@]}"}
+		--units "$exp/lang/units" --lm "$exp/lm/phones.bin" --lexicon "$exp/lang-words/words.txt" --word-lm "$exp/lm/trigram.bin" \
+		--out "$out" --jobs "$jobs"
 fi
 if runs 7; then
 	"$here/local/report.sh" --exp "$exp" --command "recipes/wsj/run.sh $arguments"

@@ -45,6 +45,15 @@ END
 # FOR has one pronunciation more than FOUR, and so more ways to be said.
 decoded 'a silence that none expects' 'u1 TO FOR'
 decoded 'silence' 'u1 TO FOR' --silence SIL
+# --- a lattice of the same hypotheses
+decoded 'lattice' 'u1 TO FOR' --silence SIL --beam 40 --lattice lat --lattice-symbols words.txt
+"$linnet" decode --symbols symbols --words --lexicon lexicon --silence SIL --beam 40 --nbest 40 ark:post.txt > nbest 2> err
+printf 'u1 FOR TOO FOUR\n' > ref
+errors() { "$linnet" score --unit word --bootstrap 0 "$@" | sed -n 's/^%WER.*\[ \([0-9]*\) .*/\1/p'; }
+list=$(errors --oracle nbest ref nbest) lattice=$(errors --oracle lattice --symbols words.txt ref lat)
+[[ -n $list && $list -eq $lattice && $(grep -c . lat) -gt 5 ]] || fail "oracle: $lattice, list $list: $(cat lat)"
+decoded 'lattice' 'u1 TO FOR' --silence SIL --lattice dot --lattice-format dot
+grep -q 'label = "TWO' dot || fail "a lattice without words: $(cat dot)"
 decoded 'n-best' "$(printf 'u1-1 TO FOR\nu1-2 TWO FOR')" --silence SIL --nbest 2
 for _ in {1..20}; do printf 'TWO FOUR\nTOO\n'; done > lines
 "$linnet" ngram --order 2 --discount-fallback --text lines --arpa lm.arpa 2> /dev/null
@@ -85,7 +94,7 @@ check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
 check 2 '--lexicon is for words: add --words' decode --symbols symbols --lexicon lexicon post.txt
 check 2 '--hotwords is for words' transcribe --hotwords phrases post.txt
 decode+=(--lexicon lexicon)
-check 2 'lattices are of symbols' "${decode[@]}" --lattice x post.txt
+check 2 'add --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
 check 1 "--silence SPN: not one of the symbols" "${decode[@]}" --silence SIL,SPN post.txt
