@@ -46,7 +46,7 @@ struct linnet_corpus {
 enum linnet_train_optimizer { LINNET_TRAIN_ADAM = 0, LINNET_TRAIN_RADAM = 1 };
 
 enum linnet_train_schedule {
-  LINNET_TRAIN_PLATEAU = 0, /* multiplied by `plateau_factor` when validation stopped improving */
+  LINNET_TRAIN_PLATEAU = 0, /* multiplied by `plateau_factor` when validation, error and loss, stopped improving */
   LINNET_TRAIN_COSINE = 1   /* falls to `min_learning_rate` along half a cosine over `epochs` */
 };
 

@@ -7,7 +7,7 @@
 
 #include "model/safetensors.h"
 
-#define CHECKPOINT_FORMAT "linnet-checkpoint-1"
+#define CHECKPOINT_FORMAT "linnet-checkpoint-2"
 
 enum { VECTORS = 3, STATE_BYTES = 8192 };
 
@@ -15,10 +15,11 @@ static const char *const vector_names[VECTORS] = {"weights", "moment1", "moment2
 
 /* The state as text: one line of numbers, then one line for each kept model. %a writes doubles exactly. */
 static void format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
-  int n = snprintf(
-      text, STATE_BYTES, "%" PRIu64 " %u %" PRIu64 " %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
-      s->step, s->epoch, s->epoch_step, s->schedule.rate, s->schedule.best, s->schedule.waiting, s->schedule.stagnant,
-      s->sums.loss, s->sums.seconds, s->sums.labels, s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
+  int n = snprintf(text, STATE_BYTES,
+                   "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
+                   s->step, s->epoch, s->epoch_step, s->schedule.rate, s->schedule.best, s->schedule.best_loss,
+                   s->schedule.waiting, s->schedule.stagnant, s->sums.loss, s->sums.seconds, s->sums.labels,
+                   s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
   for (unsigned i = 0; i < s->num_kept; i++)
     n += snprintf(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
 }
@@ -34,11 +35,11 @@ static bool parse_kept(const char *text, struct linnet_train_state *s) {
 
 static bool parse_state(const char *text, struct linnet_train_state *s) {
   int fields =
-      sscanf(text, "%" SCNu64 " %u %" SCNu64 " %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u",
-             &s->step, &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.waiting,
-             &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames,
-             &s->sums.infeasible, &s->total_seconds, &s->num_kept);
-  return fields == 14 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
+      sscanf(text, "%" SCNu64 " %u %" SCNu64 " %la %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u",
+             &s->step, &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss,
+             &s->schedule.waiting, &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels,
+             &s->sums.frames, &s->sums.infeasible, &s->total_seconds, &s->num_kept);
+  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
 }
 
 static enum linnet_status write_file(struct linnet_context *context, struct linnet_output *output,

@@ -3,7 +3,7 @@
 #include <math.h>
 
 void linnet_schedule_start(const struct linnet_train_settings *settings, struct linnet_schedule *schedule) {
-  *schedule = (struct linnet_schedule){.rate = settings->learning_rate, .best = INFINITY};
+  *schedule = (struct linnet_schedule){.rate = settings->learning_rate, .best = INFINITY, .best_loss = INFINITY};
 }
 
 static double cosine(const struct linnet_train_settings *settings, double progress) {
@@ -19,14 +19,14 @@ double linnet_schedule_rate(const struct linnet_train_settings *settings, const 
 }
 
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
-                           double result, bool begun) {
-  if (result < schedule->best) {
-    schedule->best = result;
+                           double result, double loss) {
+  bool best = result < schedule->best;
+  if (best || loss < schedule->best_loss) {
+    schedule->best = fmin(result, schedule->best);
+    schedule->best_loss = fmin(loss, schedule->best_loss);
     schedule->waiting = schedule->stagnant = 0;
-    return true;
+    return best;
   }
-  if (!begun)
-    return false;
   schedule->stagnant++;
   if (++schedule->waiting >= settings->plateau_patience) {
     schedule->rate = fmax(schedule->rate * settings->plateau_factor, settings->min_learning_rate);

@@ -9,6 +9,7 @@
 struct linnet_schedule {
   double rate;       /* before warm-up */
   double best;       /* validation result (error rate or loss); infinity at the start */
+  double best_loss;  /* of validation; likewise */
   unsigned waiting;  /* epochs since the last improvement, or since the rate fell */
   unsigned stagnant; /* epochs since the last improvement */
 };
@@ -19,11 +20,11 @@ void linnet_schedule_start(const struct linnet_train_settings *settings, struct 
 double linnet_schedule_rate(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule,
                             uint64_t step, double progress);
 
-/* Takes an epoch's validation result (smaller is better); true if it is the best so far. Epochs without improvement
- * count where the network has `begun`: CTC training starts on a plateau of its own, where the answer is blanks alone.
- */
+/* Takes an epoch's validation result (smaller is better) and loss; true if the result is the best so far. An epoch is
+ * part of a plateau if neither is: CTC training begins with answers of blanks alone, an error rate that stays near
+ * 100 %, while the loss falls. */
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
-                           double result, bool begun);
+                           double result, double loss);
 
 /* True if training should end. */
 bool linnet_schedule_stopped(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule);

@@ -109,8 +109,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .frames = (size_t)s->sums.frames,
       .infeasible = (size_t)s->sums.infeasible};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
-  bool begun = !t->dev.count_errors || report.dev_error < 100;
-  report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, begun);
+  report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;
   s->epoch_step = 0;
   s->sums = (struct linnet_epoch_sums){0};

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR...] [--encoder NAME] [--exp DIR] [--seed S]
+Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR... --text FILE] [--encoder NAME] [--exp DIR] [--seed S]
               [--jobs J] [--precision P] [--epochs N] [--stage N] [--stop-stage N]
 
 Trains and scores phoneme recognisers on speechocean762 (OpenSLR 101: read English by Mandarin speakers, half of them
@@ -24,7 +24,8 @@ builds linnet first, unless $LINNET names it.
   7  EXP/NAME/RESULTS.md with plots
 
   --corpus DIR    the folder speechocean762 as OpenSLR publishes it, or with other audio formats
-  --lexicon FILE  CMUdict, for the folders below
+  --lexicon FILE  CMUdict, for the folders below and for words
+  --text FILE     sentences, one a line: decode to words of the lexicon, too, with a trigram of them
   --extra DIR     a Kaldi data folder (wav.scp, text, utt2spk) to train on as well
   --unseen DIR    one to test on
   --encoder NAME  a configuration of conf/:
@@ -59,9 +60,9 @@ table_settings() {
 	esac
 }
 
-corpus='' lexicon='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 epochs='' stage=1 stop_stage=7
+corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 epochs='' stage=1 stop_stage=7
 extra=() unseen=()
-take_options "corpus lexicon extra+ unseen+ encoder exp seed jobs precision epochs stage stop-stage" "$@"
+take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision epochs stage stop-stage" "$@"
 conf=$here/conf/$encoder.json settings=()
 if [ ! -e "$conf" ]; then
 	conf=$here/conf/table.json
@@ -189,7 +190,8 @@ fi
 if runs 6; then
 	need_file "$out/calibration/model-half.safetensors" "run stage 5 first"
 	LINNET=$linnet "$here/local/decode.sh" --model "$out/calibration/model-half.safetensors" --data "$data" \
-		--out "$out/decode" --sets "dev test${unseen_sets[*]:+ ${unseen_sets[*]}}"
+		--out "$out/decode" --sets "dev test${unseen_sets[*]:+ ${unseen_sets[*]}}" \
+		${text:+--lexicon "$lexicon" --text "$text"}
 fi
 if runs 7; then
 	need_file "$out/test.score" "run stage 4 first"
