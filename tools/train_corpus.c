@@ -21,7 +21,7 @@ struct utterance {
   size_t num_labels;
   size_t frames;                     /* at its own speed */
   struct clip audio[MAX_SPEEDS + 1]; /* [0]: as recorded; then one for each speed */
-  struct linnet_matrix stored;       /* features of feats.scp, where there is no audio */
+  bool stored;                       /* no audio: features are read from feats.scp whenever they are needed */
 };
 
 struct train_corpus {
@@ -69,13 +69,16 @@ static enum linnet_status read_audio(struct linnet_context *context, const struc
 static enum linnet_status read_stored(struct linnet_context *context, const struct train_corpus *corpus,
                                       struct utterance *u) {
   int mel = corpus->config->feature_config.fbank.num_mel;
-  enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &u->stored);
-  u->frames = u->stored.rows;
-  if (status == LINNET_OK && u->stored.cols != (size_t)mel) {
+  struct linnet_matrix matrix = {0};
+  enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
+  u->stored = true;
+  u->frames = matrix.rows;
+  if (status == LINNET_OK && matrix.cols != (size_t)mel) {
     tool_fail("utterance %s: its stored features have %zu columns, the configuration's num_mel is %d", u->id,
-              u->stored.cols, mel);
+              matrix.cols, mel);
     status = LINNET_ERROR_FORMAT;
   }
+  linnet_matrix_release(context, &matrix);
   return status;
 }
 
@@ -179,11 +182,10 @@ static bool lexicon_labels(struct utterance *u, struct train_labels *labels, con
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-static void free_utterance(struct linnet_context *context, struct utterance *u) {
+static void free_utterance(struct utterance *u) {
   free(u->labels);
   for (size_t i = 0; i <= MAX_SPEEDS; i++)
     free(u->audio[i].samples);
-  linnet_matrix_release(context, &u->stored);
 }
 
 /* Appends an utterance of the folder whose labels are in `transcripts`; without labels it is left out. */
@@ -209,7 +211,7 @@ static bool add_utterance(struct train_corpus *corpus, const struct linnet_data_
   if (good && !unknown)
     corpus->count++;
   else
-    free_utterance(corpus->context, u);
+    free_utterance(u);
   return good;
 }
 
@@ -279,7 +281,7 @@ void train_corpus_free(struct train_corpus *corpus) {
   if (!corpus)
     return;
   for (size_t i = 0; i < corpus->count; i++)
-    free_utterance(corpus->context, &corpus->utterances[i]);
+    free_utterance(&corpus->utterances[i]);
   for (size_t i = 0; i < MAX_FOLDERS; i++)
     linnet_data_folder_destroy(corpus->folders[i]);
   for (size_t i = 0; i < corpus->num_noise; i++)
@@ -323,16 +325,29 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   return status;
 }
 
+/* Those of feats.scp, as they were when the corpus was loaded. */
+static enum linnet_status load_stored(struct linnet_context *context, const struct train_corpus *corpus,
+                                      const struct utterance *u, float *features, size_t capacity, size_t *frames) {
+  size_t mel = (size_t)corpus->config->feature_config.fbank.num_mel;
+  struct linnet_matrix matrix = {0};
+  enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
+  if (status == LINNET_OK && (matrix.rows != u->frames || matrix.cols != mel || matrix.rows > capacity)) {
+    tool_fail("utterance %s: its stored features have changed while training read them", u->id);
+    status = LINNET_ERROR_FORMAT;
+  }
+  if (status == LINNET_OK) {
+    *frames = matrix.rows;
+    memcpy(features, matrix.values, matrix.rows * mel * sizeof *features);
+  }
+  linnet_matrix_release(context, &matrix);
+  return status;
+}
+
 /* Of an utterance as it is, without noise or change of speed. */
 static enum linnet_status compute_plain(struct linnet_context *context, const struct train_corpus *corpus,
                                         const struct utterance *u, float *features, size_t capacity, size_t *frames) {
-  if (!u->stored.values)
-    return compute(context, corpus, &u->audio[0], NULL, features, capacity, frames);
-  *frames = u->stored.rows;
-  if (*frames > capacity)
-    return LINNET_ERROR_LIMIT;
-  memcpy(features, u->stored.values, u->stored.rows * u->stored.cols * sizeof *features);
-  return LINNET_OK;
+  return u->stored ? load_stored(context, corpus, u, features, capacity, frames)
+                   : compute(context, corpus, &u->audio[0], NULL, features, capacity, frames);
 }
 
 static void normalise(const struct train_corpus *corpus, const struct utterance *u, float *features, size_t frames) {
@@ -366,9 +381,8 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   struct linnet_augment_key key = {config->training.seed, epoch, utterance};
   bool augmented = corpus->augmented && epoch > 0;
   enum linnet_status status =
-      augmented && !u->stored.values
-          ? compute(context, corpus, choose_clip(corpus, u, key), &key, features, capacity, frames)
-          : compute_plain(context, corpus, u, features, capacity, frames);
+      augmented && !u->stored ? compute(context, corpus, choose_clip(corpus, u, key), &key, features, capacity, frames)
+                              : compute_plain(context, corpus, u, features, capacity, frames);
   if (status != LINNET_OK)
     return status;
   normalise(corpus, u, features, *frames);
