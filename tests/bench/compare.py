@@ -1,7 +1,7 @@
 """Linnet against PyTorch, in turns: each round runs ours and the peers one after the other, and what counts is the
 median of the rounds' ratios; the smallest and largest are shown beside it.
 
-    compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--only encoder training ctc attention] [--threads 1 2]
+    compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--plain] [--only encoder training ctc attention] [--threads 1 2]
                [--precision float32|bfloat16] [--markdown]
 
 BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
@@ -128,7 +128,7 @@ def choose(args, peers, work, case):
     endings = ["", "-bfloat16"] if args.precision == "bfloat16" and work in REDUCED else [""]
     plain = look(peers, work, case, args.clock, [v + ending for v in TUNED[work] for ending in endings])
     sides = {"stock": ("stock", STOCK[work]), "tuned": plain[0][1:]}
-    if not args.quick:
+    if not args.quick and not args.plain:
         best = sorted(plain + look(peers, work, case, args.clock, [v + ending for v in COMPILED[work] for ending in endings]))[0]
         sides["compiled"] = best[1:]
     return sides
@@ -201,6 +201,7 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--quick", action="store_true", help="one case of each work, three rounds, nothing compiled")
+    parser.add_argument("--plain", action="store_true", help="all cases, nothing compiled")
     parser.add_argument("--only", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--match", default="", help="only cases whose name contains this, such as 'paper 4000x3.5s'")
