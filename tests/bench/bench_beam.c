@@ -1,11 +1,15 @@
-/* Prefix beam search without a language model, T = 800, V = 42: milliseconds an utterance, bytes a hypothesis.
+/* Prefix beam search, T = 800, V = 42 without a language model, or what --read and --model give: milliseconds for 800
+ * frames, frames per second, bytes a hypothesis.
  *
- *   bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE] [--read FILE --symbols V]
+ *   bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE] [--read FILE --symbols V [--frames T]]
+ *              [--model LM --names FILE] [--model-weight X] [--threshold X] [--top N]
  *
  * "peaked" are posteriors like those of a trained model: 80 symbols, each a peak of one to three frames between blanks,
  * one in five with a rival; "random" are softmaxes of noise, the worst case. --write stores them as raw float32 for a
- * peer, --read takes others from such a file. The best hypothesis is printed with --json. */
+ * peer, --read takes others from such a file, utterances of T frames or all as one. --model is an n-gram model over the
+ * symbols, which --names names as for `linnet decode`. The best hypotheses are printed with --json. */
 #include <linnet/beam.h>
+#include <linnet/ngram.h>
 
 #include "bench.h"
 
@@ -51,82 +55,160 @@ static float *make_posteriors(const struct kind *kind) {
   return logits;
 }
 
-/* Log-posteriors (frames, symbols). */
+/* Log-posteriors (utterances, frames, symbols). */
 struct posteriors {
   const char *name;
   float *values;
-  size_t frames, symbols;
+  size_t utterances, frames, symbols;
 };
+
+struct arguments {
+  const char *kind, *write, *read, *model, *names;
+  size_t symbols, frames;
+  struct linnet_beam_settings settings;
+  bool json, one_beam;
+};
+
+/* --- language model ---------------------------------------------------------------------------------------------- */
+
+struct model {
+  struct linnet_symbols *symbols;
+  struct linnet_ngram *ngram;
+  struct linnet_ngram_binding *binding;
+  struct linnet_language_model interface;
+};
+
+static void load_model(struct linnet_context *context, struct arguments *a, struct model *model) {
+  if (!a->model)
+    return;
+  REQUIRE(linnet_symbols_load(context, a->names, &model->symbols) == LINNET_OK &&
+              linnet_ngram_load(context, a->model, &model->ngram) == LINNET_OK &&
+              linnet_ngram_bind_symbols(model->ngram, model->symbols, NULL, &model->binding) == LINNET_OK,
+          "%s", linnet_context_error(context));
+  model->interface = linnet_ngram_language_model(model->binding);
+  a->settings.model = &model->interface;
+}
+
+static void destroy_model(struct model *model) {
+  linnet_ngram_binding_destroy(model->binding);
+  linnet_ngram_destroy(model->ngram);
+  linnet_symbols_destroy(model->symbols);
+}
+
+/* --- search ------------------------------------------------------------------------------------------------------ */
 
 struct run {
   struct linnet_beam *beam;
   const struct posteriors *posteriors;
 };
 
-static void body(void *user) {
-  struct run *r = user;
+static void search(const struct run *r, size_t utterance) {
+  size_t frames = r->posteriors->frames;
   linnet_beam_reset(r->beam);
-  linnet_beam_accept(r->beam, r->posteriors->values, r->posteriors->frames);
+  linnet_beam_accept(r->beam, r->posteriors->values + utterance * frames * r->posteriors->symbols, frames);
   linnet_beam_finish(r->beam);
 }
 
-static void print_symbols(struct linnet_beam *beam) {
-  struct linnet_hypothesis best;
-  REQUIRE(linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK, "no hypothesis");
-  printf("\"score\": %.9g, \"symbols\": [", best.score);
-  for (size_t i = 0; i < best.count; i++)
-    printf("%s%d", i > 0 ? ", " : "", best.segments[i].symbol);
-  printf("]");
+static void search_all(void *user) {
+  const struct run *r = user;
+  for (size_t i = 0; i < r->posteriors->utterances; i++)
+    search(r, i);
 }
 
-static void measure(struct linnet_context *context, const struct posteriors *posteriors, size_t width, bool json) {
-  struct linnet_beam_settings settings;
-  struct run r = {.posteriors = posteriors};
-  linnet_beam_settings_default(&settings);
-  settings.beam = width;
-  REQUIRE(linnet_beam_create(context, (int)posteriors->symbols, &settings, &r.beam) == LINNET_OK, "%s",
-          linnet_context_error(context));
-  double seconds = bench_time(body, &r, 0.3), bytes = (double)linnet_beam_memory(r.beam) / (double)width;
-  if (json) {
-    printf("{\"kind\": \"%s\", \"beam\": %zu, \"ms\": %.4f, \"bytes\": %.0f, ", posteriors->name, width, seconds * 1e3,
-           bytes);
-    print_symbols(r.beam);
-    printf("}\n");
-  } else {
-    printf("%-7s beam %4zu  %8.3f ms  %9.0f frames/s  %6.0f bytes a hypothesis\n", posteriors->name, width,
-           seconds * 1e3, (double)posteriors->frames / seconds, bytes);
+static void print_best(struct linnet_beam *beam) {
+  struct linnet_hypothesis best;
+  REQUIRE(linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK, "no hypothesis");
+  printf("{\"score\": %.9g, \"symbols\": [", best.score);
+  for (size_t i = 0; i < best.count; i++)
+    printf("%s%d", i > 0 ? ", " : "", best.segments[i].symbol);
+  printf("]}");
+}
+
+static void print_json(const struct run *r, size_t width, double seconds, double bytes) {
+  printf("{\"kind\": \"%s\", \"beam\": %zu, \"ms\": %.4f, \"bytes\": %.0f, \"hypotheses\": [", r->posteriors->name,
+         width, seconds * FRAMES * 1e3, bytes);
+  for (size_t i = 0; i < r->posteriors->utterances; i++) {
+    printf("%s", i > 0 ? ", " : "");
+    search(r, i);
+    print_best(r->beam);
   }
+  printf("]}\n");
+}
+
+static void measure(struct linnet_context *context, const struct posteriors *posteriors,
+                    const struct linnet_beam_settings *settings, bool json) {
+  struct run r = {.posteriors = posteriors};
+  REQUIRE(linnet_beam_create(context, (int)posteriors->symbols, settings, &r.beam) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  double frames = (double)(posteriors->utterances * posteriors->frames);
+  double seconds = bench_time(search_all, &r, 0.3) / frames; /* of a frame */
+  double bytes = (double)linnet_beam_memory(r.beam) / (double)settings->beam;
+  if (json)
+    print_json(&r, settings->beam, seconds, bytes);
+  else
+    printf("%-7s beam %4zu  %8.3f ms  %9.0f frames/s  %6.0f bytes a hypothesis\n", posteriors->name, settings->beam,
+           seconds * FRAMES * 1e3, 1 / seconds, bytes);
   linnet_beam_destroy(r.beam);
 }
 
-struct arguments {
-  const char *kind, *write, *read;
-  size_t beam, symbols;
-  bool json;
-};
+static void measure_beams(struct linnet_context *context, const struct posteriors *posteriors,
+                          const struct arguments *a) {
+  struct linnet_beam_settings settings = a->settings;
+  for (size_t i = 0; i < sizeof beams / sizeof *beams && !a->one_beam; i++) {
+    settings.beam = beams[i];
+    measure(context, posteriors, &settings, a->json);
+  }
+  if (a->one_beam)
+    measure(context, posteriors, &settings, a->json);
+}
+
+/* --- files and options ------------------------------------------------------------------------------------------- */
+
+static bool parse_value(const char *option, const char *value, struct arguments *a) {
+  const struct {
+    const char *name;
+    const char **text;
+    size_t *number;
+    float *real;
+  } options[] = {
+      {"--kind", &a->kind, NULL, NULL},
+      {"--write", &a->write, NULL, NULL},
+      {"--read", &a->read, NULL, NULL},
+      {"--model", &a->model, NULL, NULL},
+      {"--names", &a->names, NULL, NULL},
+      {"--symbols", NULL, &a->symbols, NULL},
+      {"--frames", NULL, &a->frames, NULL},
+      {"--beam", NULL, &a->settings.beam, NULL},
+      {"--top", NULL, &a->settings.top_symbols, NULL},
+      {"--model-weight", NULL, NULL, &a->settings.model_weight},
+      {"--threshold", NULL, NULL, &a->settings.score_threshold},
+  };
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+    if (strcmp(option, options[i].name) != 0)
+      continue;
+    if (options[i].text)
+      *options[i].text = value;
+    if (options[i].number)
+      *options[i].number = strtoul(value, NULL, 10);
+    if (options[i].real)
+      *options[i].real = strtof(value, NULL);
+    return true;
+  }
+  return false;
+}
 
 static bool parse(int argc, char **argv, struct arguments *a) {
   for (int i = 1; i < argc; i++) {
-    const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (strcmp(argv[i], "--json") == 0) {
       a->json = true;
       continue;
     }
-    if (value && strcmp(argv[i], "--kind") == 0)
-      a->kind = value;
-    else if (value && strcmp(argv[i], "--write") == 0)
-      a->write = value;
-    else if (value && strcmp(argv[i], "--read") == 0)
-      a->read = value;
-    else if (value && strcmp(argv[i], "--beam") == 0)
-      a->beam = strtoul(value, NULL, 10);
-    else if (value && strcmp(argv[i], "--symbols") == 0)
-      a->symbols = strtoul(value, NULL, 10);
-    else
+    if (i + 1 == argc || !parse_value(argv[i], argv[i + 1], a))
       return false;
+    a->one_beam = a->one_beam || strcmp(argv[i], "--beam") == 0;
     i++;
   }
-  return !a->read || a->symbols > 0;
+  return (!a->read || a->symbols > 0) && !a->model == !a->names && (!a->model || a->read);
 }
 
 static void write_floats(const char *path, const float *values, size_t count) {
@@ -134,43 +216,42 @@ static void write_floats(const char *path, const float *values, size_t count) {
   REQUIRE(file && fwrite(values, sizeof *values, count, file) == count && fclose(file) == 0, "%s", path);
 }
 
-static struct posteriors read_posteriors(const char *path, size_t symbols) {
+static struct posteriors read_posteriors(const struct arguments *a) {
   enum { MOST_FLOATS = 1 << 26 };
   float *values = bench_alloc(MOST_FLOATS * sizeof *values);
-  FILE *file = fopen(path, "rb");
-  REQUIRE(file, "%s", path);
-  size_t count = fread(values, sizeof *values, MOST_FLOATS, file);
+  FILE *file = fopen(a->read, "rb");
+  REQUIRE(file, "%s", a->read);
+  size_t rows = fread(values, sizeof *values, MOST_FLOATS, file) / a->symbols, frames = a->frames ? a->frames : rows;
   fclose(file);
-  return (struct posteriors){"read", values, count / symbols, symbols};
+  REQUIRE(frames > 0 && frames <= rows, "%s: %zu frames", a->read, rows);
+  return (struct posteriors){"read", values, rows / frames, frames, a->symbols};
 }
 
-static void measure_beams(struct linnet_context *context, const struct posteriors *posteriors,
-                          const struct arguments *a) {
+static void run(struct linnet_context *context, struct posteriors posteriors, const struct arguments *a) {
   if (a->write)
-    write_floats(a->write, posteriors->values, posteriors->frames * posteriors->symbols);
-  for (size_t i = 0; i < sizeof beams / sizeof *beams; i++)
-    if (a->beam == 0 || i == 0)
-      measure(context, posteriors, a->beam > 0 ? a->beam : beams[i], a->json);
-  free(posteriors->values);
+    write_floats(a->write, posteriors.values, posteriors.utterances * posteriors.frames * posteriors.symbols);
+  measure_beams(context, &posteriors, a);
+  free(posteriors.values);
 }
 
 int main(int argc, char **argv) {
   struct arguments a = {0};
+  struct model model = {0};
+  linnet_beam_settings_default(&a.settings);
   if (!parse(argc, argv, &a)) {
     fprintf(stderr, "usage: bench_beam [--kind peaked|random] [--beam N] [--json] [--write FILE] "
-                    "[--read FILE --symbols V]\n");
+                    "[--read FILE --symbols V [--frames T]] [--model LM --names FILE] [--model-weight X] "
+                    "[--threshold X] [--top N]\n");
     return 2;
   }
   struct linnet_context *context = test_context();
-  if (a.read) {
-    struct posteriors posteriors = read_posteriors(a.read, a.symbols);
-    measure_beams(context, &posteriors, &a);
-  }
+  load_model(context, &a, &model);
+  if (a.read)
+    run(context, read_posteriors(&a), &a);
   for (size_t k = 0; k < KINDS && !a.read; k++)
-    if (!a.kind || strcmp(a.kind, kinds[k].name) == 0) {
-      struct posteriors posteriors = {kinds[k].name, make_posteriors(&kinds[k]), FRAMES, SYMBOLS};
-      measure_beams(context, &posteriors, &a);
-    }
+    if (!a.kind || strcmp(a.kind, kinds[k].name) == 0)
+      run(context, (struct posteriors){kinds[k].name, make_posteriors(&kinds[k]), 1, FRAMES, SYMBOLS}, &a);
+  destroy_model(&model);
   linnet_context_destroy(context);
   return 0;
 }

@@ -61,9 +61,23 @@ def read_lexicon(path):
     return lexicon
 
 
-def make_peaked(args, count, frames=800, labels=80):
-    """Posteriors like those of bench_beam's kind "peaked", of sentences of --sentences: every label is a peak of one to
-    three frames between blanks, one in five has a rival. 42 symbols: those of the file and two that are never meant."""
+def peaked_rows(random, labels, meant, symbols=42, frames=800, most=80):
+    """Log-posteriors like those of bench_beam's kind "peaked": every label is a peak of one to three frames between
+    blanks, one in five has a rival among the first `meant` symbols."""
+    logits = 2 * random.uniform(-1, 1, (frames, symbols))
+    logits[:, BLANK] += 9
+    for i, label in enumerate(labels):
+        start = i * (frames // most) + 2 + random.integers(4)
+        for t in range(start, start + random.integers(1, 4)):
+            logits[t, BLANK] = 5 + 2 * random.uniform(-1, 1)
+            logits[t, label] += 10
+        if random.integers(5) == 0:
+            logits[start, random.integers(1, meant)] += 9 + random.uniform(-1, 1)
+    return (logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))).astype(np.float32)
+
+
+def make_peaked(args, count, most=80):
+    """Peaked posteriors of sentences of --sentences: 42 symbols, those of the file and two that are never meant."""
     lexicon, names = read_lexicon(args.lexicon), open(args.symbols).read().split()
     random = np.random.default_rng(1)
     texts = [words for words in map(str.split, open(args.sentences)) if all(w in lexicon for w in words)]
@@ -72,21 +86,11 @@ def make_peaked(args, count, frames=800, labels=80):
         words, phones = [], []
         for word in (w for text in texts[number::count] for w in text):
             spelling = lexicon[word][0]
-            if len(phones) + len(spelling) > labels:
+            if len(phones) + len(spelling) > most:
                 break
             words.append(word)
             phones += [names.index(p) for p in spelling]
-        logits = 2 * random.uniform(-1, 1, (frames, 42))
-        logits[:, BLANK] += 9
-        for i, phone in enumerate(phones):
-            start = i * (frames // labels) + 2 + random.integers(4)
-            for t in range(start, start + random.integers(1, 4)):
-                logits[t, BLANK] = 5 + 2 * random.uniform(-1, 1)
-                logits[t, phone] += 10
-            if random.integers(5) == 0:
-                logits[start, random.integers(1, len(names))] += 9 + random.uniform(-1, 1)
-        rows = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        yield f"p{number}", " ".join(words), rows.astype(np.float32)
+        yield f"p{number}", " ".join(words), peaked_rows(random, phones, len(names))
 
 
 class Peer:
@@ -130,13 +134,17 @@ class Peer:
         return seconds, found
 
 
-def error_rate(args, keys, found, folder):
-    path = os.path.join(folder, "hyp")
-    with open(path, "w") as file:
-        file.writelines(f"{key} {words}\n" for key, words in zip(keys, found))
-    lines = subprocess.run([args.linnet, "score", "--unit", "word", "--bootstrap", "0", os.path.join(folder, "ref"), path],
-                           capture_output=True, text=True, check=True).stdout
-    return float(re.search(r"%WER ([0-9.]+)", lines).group(1))
+def write_table(folder, name, keys, texts):
+    with open(os.path.join(folder, name), "w") as file:
+        file.writelines(f"{key} {text}\n" for key, text in zip(keys, texts))
+
+
+def error_rate(linnet, keys, found, folder, unit="word"):
+    """Of texts against the table "ref" in the folder, percent."""
+    write_table(folder, "hyp", keys, found)
+    lines = subprocess.run([linnet, "score", "--unit", unit, "--bootstrap", "0", os.path.join(folder, "ref"),
+                            os.path.join(folder, "hyp")], capture_output=True, text=True, check=True).stdout
+    return float(re.search(r"%[A-Z]+ ([0-9.]+)", lines).group(1))
 
 
 def ours(args, folder, beam, threshold, top, *more):
@@ -156,8 +164,8 @@ def compare(args, peers, keys, utterances, folder, beam, threshold, top):
         mine.append(ours(args, folder, beam, threshold, top))
         for peer, decoder, times in zip(peers, decoders, theirs):
             times.append(peer.run(decoder, utterances)[0] * 800e3 / frames)
-    errors = [error_rate(args, keys, p.run(d, utterances)[1], folder) for p, d in zip(peers, decoders)]
-    error = error_rate(args, keys, ours(args, folder, beam, threshold, top, "--text"), folder)
+    errors = [error_rate(args.linnet, keys, p.run(d, utterances)[1], folder) for p, d in zip(peers, decoders)]
+    error = error_rate(args.linnet, keys, ours(args, folder, beam, threshold, top, "--text"), folder)
     ms = statistics.median(m["ms"] for m in mine)
     print(f"beam {beam:4} threshold {threshold:4} top {top:4}  ours {ms:7.3f} ms, {800e3 / ms:8.0f} frames/s, "
           f"{mine[0]['bytes']:.0f} bytes a state, WER {error:5.2f}", end="")
@@ -201,8 +209,7 @@ def main():
         np.concatenate(utterances).tofile(os.path.join(folder, "raw"))
         with open(os.path.join(folder, "lengths"), "w") as file:
             file.writelines(f"{len(u)}\n" for u in utterances)
-        with open(os.path.join(folder, "ref"), "w") as file:
-            file.writelines(f"{key} {text}\n" for key, text in zip(keys, texts))
+        write_table(folder, "ref", keys, texts)
         with open(os.path.join(folder, "symbols"), "w") as file:
             file.writelines(name + "\n" for name in args.names)
         for beam in args.beams:
