@@ -8,10 +8,10 @@ differ, the log-probability of both is compared (ours by bench_beam; higher is b
 
 usage: peer_beam.py BENCH_BEAM [--kinds peaked random] [--read FILE --symbols V] [--beams 16 50 100] [--rounds 7]
        peer_beam.py BENCH_BEAM --characters TEXT --linnet LINNET [--order 5] [--model-weight 1] [--utterances 8]
-         [--limits inf:all 10:12] [--beams 16 50 100] [--rounds 7]
+         [--noise 2] [--limits inf:all 10:12] [--beams 16 50 100] [--rounds 7]
 
 --read takes posteriors from a file of raw float32, such as a real model's. --characters estimates a model of the
-characters of TEXT, a sentence a line, by `linnet ngram` and decodes peaked posteriors of sentences of it; both search with
+characters of TEXT, a sentence a line, by `linnet ngram` and decodes peaked posteriors of sentences of it, whose peaks are 10 against --noise; both search with
 the same ARPA file, flashlight through its KenLM. --limits are pairs of a score threshold and symbols a frame ("inf:all" is
 no limit), which both get alike.
 
@@ -165,7 +165,7 @@ def characters_task(args, folder, frames=800):
     fit = [sentence for sentence in sentences if len(sentence.split()) in LENGTHS]
     texts = [fit[i] for i in random.choice(len(fit), args.utterances, replace=False)]
     rows = [peer_words.peaked_rows(random, [names.index(name) for name in text.split()], len(names), len(names), frames,
-                                   LENGTHS[-1]) for text in texts]
+                                   LENGTHS[-1], args.noise) for text in texts]
     np.concatenate(rows).tofile(file)
     return Task("characters", file, len(names), frames,
                 ["--model", arpa, "--names", table, "--model-weight", str(args.model_weight)],
@@ -194,6 +194,7 @@ def main():
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--model-weight", type=float, default=1)
     parser.add_argument("--utterances", type=int, default=8)
+    parser.add_argument("--noise", type=float, default=2)
     parser.add_argument("--limits", nargs="+", type=peer_words.limits, default=[(math.inf, 10**6)])
     parser.add_argument("--beams", nargs="+", type=int, default=[16, 50, 100])
     parser.add_argument("--rounds", type=int, default=7)

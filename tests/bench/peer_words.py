@@ -61,10 +61,10 @@ def read_lexicon(path):
     return lexicon
 
 
-def peaked_rows(random, labels, meant, symbols=42, frames=800, most=80):
+def peaked_rows(random, labels, meant, symbols=42, frames=800, most=80, noise=2):
     """Log-posteriors like those of bench_beam's kind "peaked": every label is a peak of one to three frames between
-    blanks, one in five has a rival among the first `meant` symbols."""
-    logits = 2 * random.uniform(-1, 1, (frames, symbols))
+    blanks, one in five has a rival among the first `meant` symbols. A peak's logit is 10, noise its amplitude."""
+    logits = noise * random.uniform(-1, 1, (frames, symbols))
     logits[:, BLANK] += 9
     for i, label in enumerate(labels):
         start = i * (frames // most) + 2 + random.integers(4)

@@ -4,13 +4,20 @@
 
 enum { FRAMES = 400, SYMBOLS = 7 };
 
-static struct linnet_beam *create(struct linnet_context *context, int symbols, size_t width) {
+static struct linnet_beam *create_with(struct linnet_context *context, int symbols, size_t width,
+                                       const struct linnet_language_model *model) {
   struct linnet_beam_settings settings;
   struct linnet_beam *beam;
   linnet_beam_settings_default(&settings);
   settings.beam = width;
+  if (model)
+    use_bigram(&settings, model);
   REQUIRE(linnet_beam_create(context, symbols, &settings, &beam) == LINNET_OK, "%s", linnet_context_error(context));
   return beam;
+}
+
+static struct linnet_beam *create(struct linnet_context *context, int symbols, size_t width) {
+  return create_with(context, symbols, width, NULL);
 }
 
 static struct linnet_hypothesis hypothesis(struct linnet_beam *beam, size_t index) {
@@ -281,12 +288,12 @@ static void test_arguments(struct linnet_context *context) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static void test_warm(void) {
+static void check_warm(const struct linnet_language_model *model) {
   static float rows[FRAMES * SYMBOLS];
   struct failing_allocator allocator;
   struct linnet_context *context = failing_context(&allocator);
   struct test_random r = {1};
-  struct linnet_beam *beam = create(context, SYMBOLS, 30);
+  struct linnet_beam *beam = create_with(context, SYMBOLS, 30, model);
   fill_posteriors(&r, rows, FRAMES, SYMBOLS, 4);
   size_t before = 0;
   for (int round = 0; round < 10; round++) {
@@ -299,6 +306,16 @@ static void test_warm(void) {
   CHECK(allocator.calls == before, "%zu allocations by a warm search", allocator.calls - before);
   linnet_beam_destroy(beam);
   linnet_context_destroy(context);
+}
+
+/* Once warm, a search allocates nothing, with and without a language model. */
+static void test_warm(void) {
+  struct test_random r = {2};
+  struct bigram bigram;
+  fill_bigram(&r, &bigram);
+  struct linnet_language_model model = bigram_model(&bigram);
+  check_warm(NULL);
+  check_warm(&model);
 }
 
 /* An hour at 100 frames a second, with a symbol about once a second: memory is what the transcript needs, a few tens of
