@@ -1,357 +1,5 @@
-/* One frame of the search for words. */
-#include "decoder/word_beam.h"
-
-#include "decoder/exp_array.h"
-
-/* Values of the table are states, or this. */
-static const uint32_t CANDIDATE = LINNET_NO_STATE - 1;
-
-struct frame {
-  struct linnet_word_search *search;
-  struct linnet_row row;
-  double to_beat;     /* a candidate below this score is not in the beam */
-  size_t count;       /* candidates */
-  size_t place_count; /* of them new */
-  uint32_t serial;    /* of the newest */
-  double token_scale; /* brings the probability of the best token near 1 */
-};
-
-/* --- how states follow one another -------------------------------------------------------------------------------- */
-
-static uint32_t first_state(const struct linnet_word_search *s, uint32_t history) {
-  const struct linnet_trie_node *node = linnet_history_at(&s->history, history);
-  return node->stamp == s->frames + 1 ? node->entry : LINNET_NO_STATE;
-}
-
-static bool ends_word(const struct linnet_word_search *s, const struct linnet_word_state *state, uint32_t token) {
-  if (state->token == token)
-    return true;
-  for (uint32_t i = 1; i < state->word_count; i++)
-    if (s->tree.words[state->first_word + i] == token)
-      return true;
-  return false;
-}
-
-/* The states of the beam from which a place between words, or at the start of one, is reached with the words it has:
- * silences, and in the loop the symbols before. */
-static void add_sources_within(struct linnet_word_search *s, uint32_t history, bool loop) {
-  const struct linnet_word_state *states = s->now->states;
-  for (uint32_t i = first_state(s, history); i != LINNET_NO_STATE; i = states[i].next)
-    if (linnet_word_is_between(&s->tree, states[i].place.node) ||
-        (loop && linnet_word_is_loop(&s->tree, states[i].place.node)))
-      s->sources.states[s->sources.count++] = i;
-}
-
-/* Those from which it is reached by adding the last word. */
-static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
-  const struct linnet_trie_node *node = linnet_history_at(&s->history, history);
-  const struct linnet_word_state *states = s->now->states;
-  if (history == LINNET_TRIE_ROOT)
-    return;
-  for (uint32_t i = first_state(s, node->parent); i != LINNET_NO_STATE; i = states[i].next)
-    if (ends_word(s, &states[i], node->symbol))
-      s->sources.states[s->sources.count++] = i;
-}
-
-/* Puts all states from which a place is reached into `sources`. `parent` is the state before it in the same word. */
-static void find_sources(struct linnet_word_search *s, struct linnet_word_place to, uint32_t parent) {
-  struct linnet_word_sources *sources = &s->sources;
-  bool start = s->tree.nodes[to.node].parent == LINNET_WORD_ROOT, loop = linnet_word_is_loop(&s->tree, to.node);
-  if (start && sources->frame == s->frames + 1 && sources->history == to.history && sources->loop == loop)
-    return;
-  sources->frame = start ? s->frames + 1 : 0;
-  sources->history = to.history;
-  sources->loop = loop;
-  sources->count = 0;
-  if (start) {
-    add_sources_within(s, to.history, loop);
-    add_sources_before(s, to.history);
-  } else if (parent != LINNET_NO_STATE) {
-    sources->states[sources->count++] = parent;
-  }
-}
-
-/* Factor of the probability of entering a place. */
-static double arrive(const struct linnet_word_tree *tree, uint32_t node) {
-  return linnet_word_is_loop(tree, node) ? tree->arrive : 1.0;
-}
-
-/* Probability of a state's alignments that a symbol may follow: where it repeats the state's, those in the blank. */
-static inline double outflow(const struct linnet_word_side *now, uint32_t from, uint32_t symbol) {
-  return now->blank[from] + (now->states[from].symbol == symbol ? 0.0 : now->symbol[from]);
-}
-
-/* What the sources bring to a node. */
-static double inflow(const struct linnet_word_search *s, uint32_t node, uint32_t symbol) {
-  double sum = 0;
-  for (size_t i = 0; i < s->sources.count; i++)
-    sum += outflow(s->now, s->sources.states[i], symbol);
-  return sum * arrive(&s->tree, node);
-}
-
-/* The same of a state; most have no source, or one. */
-static double inflow_of(struct linnet_word_search *s, const struct linnet_word_state *state) {
-  if (state->parent != LINNET_NO_STATE)
-    return outflow(s->now, state->parent, state->symbol);
-  if (s->tree.nodes[state->place.node].parent != LINNET_WORD_ROOT)
-    return 0;
-  find_sources(s, state->place, state->parent);
-  return inflow(s, state->place.node, state->symbol);
-}
-
-/* The weight of a place: that of a state it is reached from, without what that looked ahead, with the word added
- * between them and what the place looks ahead. */
-static double weight_of(const struct linnet_word_search *s, struct linnet_word_place to, uint32_t from) {
-  static const double highest = 0x1p1000;
-  const struct linnet_word_state *state = &s->now->states[from];
-  double factor = state->place.history == to.history ? 1.0 : s->history.items[to.history].factor;
-  double weight = s->now->weight[from] / state->look * factor * s->tree.nodes[to.node].look;
-  return weight < highest ? weight : highest;
-}
-
-/* --- the states of the beam as they are --------------------------------------------------------------------------- */
-
-static void stay(const struct frame *f) {
-  struct linnet_word_search *s = f->search;
-  const struct linnet_word_side *now = s->now;
-  for (size_t i = 0; i < now->count; i++)
-    s->stay.factor[i] = linnet_row_exponent(&f->row, now->states[i].symbol);
-  linnet_exp_array(s->stay.factor, s->stay.factor, now->count);
-  for (size_t i = 0; i < now->count; i++) {
-    const struct linnet_word_state *state = &now->states[i];
-    s->stay.inflow[i] = s->stay.factor[i] > 0 ? inflow_of(s, state) : 0.0;
-    s->stay.symbol[i] = linnet_row_floor((now->symbol[i] + s->stay.inflow[i]) * s->stay.factor[i]);
-    s->stay.blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
-  }
-}
-
-static void keep_stays(struct frame *f) {
-  const struct linnet_word_search *s = f->search;
-  double best = 0, worst = INFINITY;
-  for (size_t i = 0; i < s->now->count; i++) {
-    double score = (s->stay.blank[i] + s->stay.symbol[i]) * s->now->weight[i];
-    best = score > best ? score : best;
-    worst = score < worst ? score : worst;
-    s->candidates[i] = (struct linnet_candidate){score, 0, (uint32_t)i};
-  }
-  f->count = s->now->count;
-  f->to_beat = best * s->score_ratio;
-  if (f->count == s->beam && worst > f->to_beat)
-    f->to_beat = worst;
-}
-
-/* --- new states --------------------------------------------------------------------------------------------------- */
-
-static void fill_table(struct linnet_word_search *s) {
-  linnet_pair_table_empty(&s->table);
-  for (uint32_t i = 0; i < s->now->count; i++)
-    linnet_pair_table_put(&s->table, s->now->states[i].place.history, s->now->states[i].place.node, i);
-}
-
-/* Keeps the best candidates, of which there are more than enough, and their places. */
-static void shrink(struct frame *f) {
-  struct linnet_word_search *s = f->search;
-  struct linnet_word_place *places = s->spare;
-  f->count = linnet_candidates_rank(s->candidates, f->count, s->beam);
-  f->place_count = 0;
-  for (size_t i = 0; i < f->count; i++)
-    if (s->candidates[i].symbol > 0) {
-      places[f->place_count] = s->places[s->candidates[i].parent];
-      s->candidates[i].parent = (uint32_t)f->place_count++;
-    }
-  s->spare = s->places;
-  s->places = places;
-  fill_table(s); /* it forgets the others */
-  for (size_t i = 0; i < f->place_count; i++)
-    linnet_pair_table_put(&s->table, places[i].history, places[i].node, CANDIDATE);
-  double worst = s->candidates[f->count - 1].score;
-  f->to_beat = worst > f->to_beat ? worst : f->to_beat;
-}
-
-static void add_candidate(struct frame *f, double score, struct linnet_word_place place) {
-  struct linnet_word_search *s = f->search;
-  if (f->count == s->max_candidates)
-    shrink(f);
-  linnet_pair_table_put(&s->table, place.history, place.node, CANDIDATE);
-  s->places[f->place_count] = place;
-  s->candidates[f->count++] = (struct linnet_candidate){score, ++f->serial, (uint32_t)f->place_count++};
-}
-
-/* A place that a state leads to: unless it is in the beam or a candidate, it becomes one if all that leads there is
- * good enough. */
-static void try_place(struct frame *f, struct linnet_word_place to, uint32_t from) {
-  struct linnet_word_search *s = f->search;
-  if (linnet_pair_table_find(&s->table, to.history, to.node) != LINNET_NO_PAIR)
-    return;
-  uint32_t symbol = s->tree.nodes[to.node].symbol;
-  double probability = s->choice.probability[symbol];
-  find_sources(s, to, from);
-  double sum = inflow(s, to.node, symbol);
-  double score = linnet_row_floor(sum * probability) * weight_of(s, to, from);
-  if (score >= f->to_beat && score > 0)
-    add_candidate(f, score, to);
-}
-
-/* The next phone of the same word. */
-static void go_on(struct frame *f, uint32_t from) {
-  const struct linnet_word_search *s = f->search;
-  struct linnet_word_place to = s->now->states[from].place;
-  const struct linnet_word_state *state = &s->now->states[from];
-  double per_look = s->now->score[from] / state->look;
-  for (to.node = state->first_child; to.node < state->end_child; to.node++) {
-    const struct linnet_word_node *child = &s->tree.nodes[to.node];
-    double probability = s->choice.probability[child->symbol];
-    if (per_look * child->look * probability >= f->to_beat && probability > 0)
-      try_place(f, to, from);
-  }
-}
-
-/* What starts after a word sequence, the state's own or one word longer: `score` is that of the state with it, without
- * lookahead. */
-static void start(struct frame *f, uint32_t from, uint32_t history, double score) {
-  const struct linnet_word_search *s = f->search;
-  for (size_t i = 0; i < s->choice.count; i++) {
-    uint32_t symbol = s->choice.chosen[i].symbol;
-    const uint32_t *starts = s->tree.starts + symbol * LINNET_WORD_STARTS;
-    double reached = score * s->choice.probability[symbol];
-    if (reached * s->tree.most_start < f->to_beat)
-      return;
-    for (size_t k = 0; k < LINNET_WORD_STARTS; k++)
-      if (starts[k] != 0 && reached * s->tree.nodes[starts[k]].look * arrive(&s->tree, starts[k]) >= f->to_beat)
-        try_place(f, (struct linnet_word_place){history, starts[k]}, from);
-  }
-}
-
-/* The next symbol of the same unknown word. */
-static void go_on_unknown(struct frame *f, uint32_t from) {
-  const struct linnet_word_search *s = f->search;
-  double score = s->now->score[from] * s->tree.arrive;
-  for (size_t i = 0; i < s->choice.count; i++) {
-    uint32_t symbol = s->choice.chosen[i].symbol, node = s->tree.starts[symbol * LINNET_WORD_STARTS + 2];
-    if (score * s->choice.probability[symbol] < f->to_beat)
-      return;
-    if (node != 0)
-      try_place(f, (struct linnet_word_place){s->now->states[from].place.history, node}, from);
-  }
-}
-
-/* --- leaving words ------------------------------------------------------------------------------------------------ */
-
-/* The score of a state without lookahead. */
-static double bare_score(const struct linnet_word_search *s, uint32_t state) {
-  return s->now->score[state] / s->now->states[state].look;
-}
-
-static void find_leave(struct linnet_word_search *s, struct linnet_word_state *state) {
-  state->leave = 0;
-  for (uint32_t i = 0; i < state->word_count; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
-    state->leave = fmax(state->leave, s->history.items[longer].factor);
-  }
-}
-
-/* Asks the model for the words that end in states from which something could follow now, given the probability of the
- * best symbol; returns the best score, but for that probability, of anything that follows a state. */
-static double find_leaves(const struct frame *f, double best_symbol) {
-  struct linnet_word_search *s = f->search;
-  double best = s->now->score[0], most = s->tree.most_start;
-  for (uint32_t i = 0; i < s->now->count; i++) {
-    struct linnet_word_state *state = &s->now->states[i];
-    double bare = bare_score(s, i) * most;
-    if (linnet_word_is_between(&s->tree, state->place.node)) {
-      best = fmax(best, bare);
-      continue;
-    }
-    if (state->leave < 0 && bare * s->most_factor * best_symbol >= f->to_beat)
-      find_leave(s, state);
-    best = fmax(best, bare * state->leave);
-  }
-  return best;
-}
-
-static void leave(struct frame *f, uint32_t from) {
-  struct linnet_word_search *s = f->search;
-  const struct linnet_word_state *state = &s->now->states[from];
-  double bare = bare_score(s, from);
-  for (uint32_t i = 0; i < state->word_count; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
-    start(f, from, longer, bare * s->history.items[longer].factor);
-  }
-}
-
-static double best_symbol(const struct linnet_row *row, size_t symbols) {
-  float best = -INFINITY;
-  for (size_t v = 1; v < symbols && row->values; v++)
-    best = linnet_row_sane(row->values[v]) > best ? row->values[v] : best;
-  double exponent = (double)best - (double)row->largest, probability;
-  linnet_exp_array(&exponent, &probability, 1);
-  return probability;
-}
-
-static void expand(struct frame *f, uint32_t from, double probability) {
-  const struct linnet_word_search *s = f->search;
-  const struct linnet_word_state *state = &s->now->states[from];
-  bool good = s->now->score[from] * probability >= f->to_beat;
-  if (linnet_word_is_between(&s->tree, state->place.node)) {
-    start(f, from, state->place.history, bare_score(s, from));
-    return;
-  }
-  if (good && linnet_word_is_loop(&s->tree, state->place.node))
-    go_on_unknown(f, from);
-  else if (good)
-    go_on(f, from);
-  if (state->leave > 0 && bare_score(s, from) * state->leave * s->tree.most_start * probability >= f->to_beat)
-    leave(f, from);
-}
-
-static void expand_all(struct frame *f) {
-  struct linnet_word_search *s = f->search;
-  double probability = best_symbol(&f->row, s->choice.symbols);
-  for (size_t i = 0; i < s->choice.count; i++) /* of the frame before */
-    s->choice.probability[s->choice.chosen[i].symbol] = 0;
-  double best = find_leaves(f, probability);
-  linnet_row_choose(&f->row, &s->choice, f->to_beat / best);
-  for (uint32_t i = 0; i < s->now->count && s->choice.count > 0; i++)
-    expand(f, i, probability);
-}
-
-/* --- which stay --------------------------------------------------------------------------------------------------- */
-
-static struct linnet_word_place place_of(const struct linnet_word_search *s, const struct linnet_candidate *c) {
-  return c->symbol == 0 ? s->now->states[c->parent].place : s->places[c->parent];
-}
-
-/* Whether a better candidate, of those kept, makes this one pointless; if not, it is kept at `index`. */
-static bool recombines(struct linnet_word_search *s, const struct linnet_candidate *c, uint32_t index) {
-  struct linnet_word_place place = place_of(s, c);
-  uint64_t hash = linnet_history_hash(&s->history, place.history);
-  uint32_t better = linnet_pair_table_find(&s->kept, hash, place.node);
-  if (better == LINNET_NO_PAIR) {
-    linnet_pair_table_put(&s->kept, hash, place.node, index);
-    return false;
-  }
-  return linnet_history_same(&s->history, place.history, place_of(s, &s->candidates[better]).history);
-}
-
-/* The best candidates in order, without those too far below the best, the impossible, and those that recombine; returns
- * their number. */
-static size_t rank(struct frame *f) {
-  struct linnet_word_search *s = f->search;
-  size_t kept = 0, ranked = 0;
-  linnet_pair_table_empty(&s->kept);
-  while (kept < s->beam && ranked < f->count) {
-    size_t end = ranked + linnet_candidates_rank(s->candidates + ranked, f->count - ranked, s->beam - kept);
-    double lowest = s->candidates[0].score * s->score_ratio;
-    for (; ranked < end; ranked++) {
-      const struct linnet_candidate *c = &s->candidates[ranked];
-      if (c->score < lowest || !(c->score > 0))
-        return kept;
-      if (!s->recombine || !recombines(s, c, (uint32_t)kept))
-        s->candidates[kept++] = *c;
-    }
-  }
-  return kept;
-}
+/* One frame of the search for words: alignments, and the next beam. */
+#include "decoder/word_step.h"
 
 /* --- alignments --------------------------------------------------------------------------------------------------- */
 
@@ -383,27 +31,29 @@ static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct l
 }
 
 /* A token that comes from a source's. `probability`, relative to the row's largest value, is that of the symbol. */
-static struct linnet_token enter(const struct frame *f, uint32_t state, struct linnet_token *source, uint32_t node,
-                                 double probability) {
+static struct linnet_token enter(const struct linnet_word_step *f, uint32_t state, struct linnet_token *source,
+                                 uint32_t node, double probability) {
   struct linnet_word_search *s = f->search;
   struct linnet_token token =
       linnet_token_enter(linnet_row_posterior(&f->row, probability), s->frames, record_of(s, state, source));
-  token.probability = linnet_row_floor(source->probability * probability * arrive(&s->tree, node) * f->token_scale);
+  token.probability =
+      linnet_row_floor(source->probability * probability * linnet_word_arrive(&s->tree, node) * f->token_scale);
   return token;
 }
 
 /* The alignment that ends in the phone goes on, or gives way to a better one that enters it. */
-static struct linnet_token move_symbol_token(const struct frame *f, uint32_t i) {
+static struct linnet_token move_symbol_token(const struct linnet_word_step *f, uint32_t i) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[i];
   struct linnet_token token = s->now->tokens[i].symbol, *source = NULL;
   double probability = s->stay.factor[i];
   uint32_t from = LINNET_NO_STATE;
   if (s->stay.inflow[i] > 0) {
-    find_sources(s, state->place, state->parent);
+    linnet_word_find_sources(s, state->place, state->parent);
     from = best_source(s, state->symbol, &source);
   }
-  if (from != LINNET_NO_STATE && source->probability * arrive(&s->tree, state->place.node) > token.probability)
+  if (from != LINNET_NO_STATE &&
+      source->probability * linnet_word_arrive(&s->tree, state->place.node) > token.probability)
     return enter(f, from, source, state->place.node, probability);
   linnet_token_stay(&token, linnet_row_posterior(&f->row, probability), s->frames);
   token.probability = linnet_row_floor(token.probability * probability * f->token_scale);
@@ -411,7 +61,7 @@ static struct linnet_token move_symbol_token(const struct frame *f, uint32_t i) 
 }
 
 /* After all symbols' tokens: the records that these made are shared. */
-static struct linnet_token move_blank_token(const struct frame *f, uint32_t i) {
+static struct linnet_token move_blank_token(const struct linnet_word_step *f, uint32_t i) {
   struct linnet_token token = *linnet_token_best(&f->search->now->tokens[i]);
   token.probability = linnet_row_floor(token.probability * f->row.blank * f->token_scale);
   return token;
@@ -419,7 +69,7 @@ static struct linnet_token move_blank_token(const struct frame *f, uint32_t i) {
 
 /* --- the next beam ------------------------------------------------------------------------------------------------ */
 
-static void keep_state(const struct frame *f, uint32_t from, size_t to) {
+static void keep_state(const struct linnet_word_step *f, uint32_t from, size_t to) {
   struct linnet_word_search *s = f->search;
   s->next->blank[to] = s->stay.blank[from];
   s->next->symbol[to] = s->stay.symbol[from];
@@ -450,22 +100,22 @@ struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s
                                     .leave = ends ? -1 : 0};
 }
 
-static void make_state(const struct frame *f, struct linnet_word_place place, size_t to) {
+static void make_state(const struct linnet_word_step *f, struct linnet_word_place place, size_t to) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_node *node = &s->tree.nodes[place.node];
   double probability = s->choice.probability[node->symbol];
   struct linnet_token *source = NULL;
-  find_sources(s, place, parent_of(s, place));
+  linnet_word_find_sources(s, place, parent_of(s, place));
   uint32_t from = best_source(s, node->symbol, &source);
   s->next->blank[to] = 0;
-  s->next->symbol[to] = linnet_row_floor(inflow(s, place.node, node->symbol) * probability);
-  s->next->weight[to] = weight_of(s, place, s->sources.states[0]);
+  s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, place.node, node->symbol) * probability);
+  s->next->weight[to] = linnet_word_weight_of(s, place, s->sources.states[0]);
   s->next->states[to] = linnet_word_state_at(s, place);
   s->next->tokens[to].symbol = enter(f, from, source, place.node, probability);
 }
 
 /* A new state has no alignments in the blank; the token holds what it must. */
-static void set_blank_token(const struct frame *f, const struct linnet_candidate *c, size_t to) {
+static void set_blank_token(const struct linnet_word_step *f, const struct linnet_candidate *c, size_t to) {
   struct linnet_token_pair *pair = &f->search->next->tokens[to];
   if (c->symbol == 0) {
     pair->blank = move_blank_token(f, c->parent);
@@ -493,13 +143,13 @@ static void rescale(struct linnet_word_search *s) {
 /* Lists are in the order of the beam. */
 void linnet_word_link(struct linnet_word_search *s) {
   struct linnet_word_side *now = s->now;
-  fill_table(s);
+  linnet_word_fill_table(s);
   for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
     struct linnet_word_state *state = &now->states[i];
     if (state->word_count == 0 && !linnet_word_is_between(&s->tree, state->place.node))
       continue;
     struct linnet_trie_node *history = linnet_history_at(&s->history, state->place.history);
-    state->next = first_state(s, state->place.history);
+    state->next = linnet_word_first_state(s, state->place.history);
     history->entry = i;
     history->stamp = s->frames + 1;
   }
@@ -507,7 +157,7 @@ void linnet_word_link(struct linnet_word_search *s) {
     now->states[i].parent = parent_of(s, now->states[i].place);
 }
 
-static void make_next(struct frame *f, size_t count) {
+static void make_next(struct linnet_word_step *f, size_t count) {
   struct linnet_word_search *s = f->search;
   struct linnet_word_side *now = s->now;
   int exponent;
@@ -530,19 +180,12 @@ static void make_next(struct frame *f, size_t count) {
   linnet_word_link(s);
 }
 
-static size_t search(struct frame *f) {
-  stay(f);
-  keep_stays(f);
-  expand_all(f);
-  return rank(f);
-}
-
 void linnet_word_frame(struct linnet_word_search *s, const float *row) {
-  struct frame f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
-  size_t count = search(&f);
+  struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
+  size_t count = linnet_word_expand(&f);
   if (count == 0) { /* everything that the frame allows is impossible */
-    f = (struct frame){.search = s, .row = linnet_row_read(NULL, 0)};
-    count = search(&f);
+    f = (struct linnet_word_step){.search = s, .row = linnet_row_read(NULL, 0)};
+    count = linnet_word_expand(&f);
   }
   make_next(&f, count);
 }
