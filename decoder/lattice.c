@@ -210,17 +210,20 @@ enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, stru
   LINNET_TRY(check_open(lattice));
   if (!search)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: no search");
-  enum linnet_status status = LINNET_OK;
-  for (size_t i = 0; i < linnet_word_search_count(search) && status == LINNET_OK; i++) {
-    struct linnet_word_hypothesis h;
+  struct linnet_word_hypothesis h;
+  size_t count = linnet_word_search_count(search), most = 0;
+  for (size_t i = 0; i < count; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(search, i, &h));
-    struct linnet_segment *words = linnet_alloc(lattice->context, h.word_count + 1, sizeof *words);
-    if (!words)
-      return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a path of %zu words", h.word_count);
-    if (isfinite(h.score))
-      status = add_sentence(lattice, &h, words);
-    linnet_free(lattice->context, words);
+    most = h.word_count > most ? h.word_count : most;
   }
+  struct linnet_segment *words = linnet_alloc(lattice->context, most + 1, sizeof *words);
+  enum linnet_status status =
+      words ? LINNET_OK
+            : linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a path of %zu words", most);
+  for (size_t i = 0; i < count && status == LINNET_OK; i++)
+    if ((status = linnet_word_search_hypothesis(search, i, &h)) == LINNET_OK && isfinite(h.score))
+      status = add_sentence(lattice, &h, words);
+  linnet_free(lattice->context, words);
   return status;
 }
 

@@ -291,12 +291,7 @@ int tool_align(int argc, const char **argv) {
       tool_parse(argc, argv, table, "[OPTIONS] --text WORDS FILE, or --data DIR   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  bool good = check_texts(paths, count);
-  struct linnet_context *context = good ? tool_context() : NULL;
-  char *model = context ? tool_find_model(options.model) : NULL;
-  int code = model ? run(context, model, paths, count) : good ? TOOL_FAILURE : TOOL_USAGE;
-  free(model);
-  linnet_context_destroy(context);
+  int code = tool_with_model(options.model, check_texts(paths, count) ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -170,7 +170,8 @@ static int fit(struct linnet_context *context, const char *model, const struct p
   return TOOL_OK;
 }
 
-static int run(struct linnet_context *context, const char *model, const char *const *paths) {
+static int run(struct linnet_context *context, const char *model, const char **paths, size_t count) {
+  (void)count;
   struct linnet_transcripts *reference = NULL;
   struct phones phones = {.count = 0};
   int code = TOOL_FAILURE;
@@ -196,11 +197,7 @@ int tool_calibrate(int argc, const char **argv) {
                                   "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? tool_arguments(parsed, 2, 2, &count) : NULL;
-  struct linnet_context *context = paths ? tool_context() : NULL;
-  char *model = context ? tool_find_model(options.model) : NULL;
-  int code = model ? run(context, model, paths) : paths ? TOOL_FAILURE : TOOL_USAGE;
-  free(model);
-  linnet_context_destroy(context);
+  int code = tool_with_model(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -38,3 +38,14 @@ char *tool_find_model(const char *named) {
   tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)", shipped[0]);
   return NULL;
 }
+
+int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run) {
+  if (!arguments)
+    return TOOL_USAGE;
+  struct linnet_context *context = tool_context();
+  char *model = context ? tool_find_model(named) : NULL;
+  int code = model ? run(context, model, arguments, count) : TOOL_FAILURE;
+  free(model);
+  linnet_context_destroy(context);
+  return code;
+}

@@ -2,8 +2,15 @@
 #ifndef LINNET_TOOL_DEFAULT_MODEL_H
 #define LINNET_TOOL_DEFAULT_MODEL_H
 
+#include "tool.h"
+
 /* `named` if not NULL; else $LINNET_MODEL; else the model that ships, installed or in the source tree. Returns a path
  * to be released with free, or NULL after printing what to do. */
 char *tool_find_model(const char *named);
+
+/* Runs a command on its arguments with a context and the model's path; returns the exit code. `arguments` NULL: the
+ * command line is wrong, which was said. */
+typedef int (*tool_model_fn)(struct linnet_context *context, const char *model, const char **arguments, size_t count);
+int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run);
 
 #endif

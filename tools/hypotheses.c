@@ -8,14 +8,17 @@ static bool reserve(struct hypotheses *hypotheses, size_t count, size_t spans) {
   return hypotheses->spans && hypotheses->alternatives;
 }
 
-static struct linnet_span span_of(const struct segment_rule *rule, const struct linnet_segment *segment) {
-  struct linnet_span span = {.text = rule->name(rule->user, segment->symbol),
-                             .start = (double)segment->start * rule->frame_seconds,
-                             .end = (double)segment->end * rule->frame_seconds,
-                             .confidence = segment->confidence};
-  if (rule->calibration)
-    span.confidence = linnet_calibrate(rule->calibration, span.confidence);
-  return span;
+static struct linnet_span span(const struct segment_rule *rule, const char *text, size_t start, size_t end,
+                               float confidence) {
+  return (struct linnet_span){.text = text,
+                              .start = (double)start * rule->frame_seconds,
+                              .end = (double)end * rule->frame_seconds,
+                              .confidence =
+                                  rule->calibration ? linnet_calibrate(rule->calibration, confidence) : confidence};
+}
+
+static struct linnet_span span_of(const struct segment_rule *rule, const struct linnet_segment *s) {
+  return span(rule, rule->name(rule->user, s->symbol), s->start, s->end, s->confidence);
 }
 
 /* The next hypothesis behind those that are there, at `spans`; returns the end of its spans. */
@@ -54,23 +57,13 @@ bool hypotheses_of_beam(struct hypotheses *hypotheses, const struct segment_rule
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
-static struct linnet_span word_span(const struct segment_rule *rule, const struct linnet_word_search *search,
-                                    const struct linnet_recognised_word *word) {
-  struct linnet_span span = {.text = linnet_word_search_text(search, word->token),
-                             .start = (double)word->start * rule->frame_seconds,
-                             .end = (double)word->end * rule->frame_seconds,
-                             .confidence = word->confidence};
-  if (rule->calibration)
-    span.confidence = linnet_calibrate(rule->calibration, span.confidence);
-  return span;
-}
-
 /* Words first, then phones. */
 static struct linnet_span *append_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
                                         const struct linnet_word_search *search, const struct linnet_word_hypothesis *h,
                                         struct linnet_span *spans) {
   for (size_t i = 0; i < h->word_count; i++)
-    spans[i] = word_span(rule, search, &h->words[i]);
+    spans[i] = span(rule, linnet_word_search_text(search, h->words[i].token), h->words[i].start, h->words[i].end,
+                    h->words[i].confidence);
   for (size_t i = 0; i < h->segment_count; i++)
     spans[h->word_count + i] = span_of(rule, &h->segments[i]);
   hypotheses->alternatives[hypotheses->count++] = (struct linnet_alternative){.score = h->score,

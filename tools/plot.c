@@ -278,12 +278,7 @@ int tool_plot(int argc, const char **argv) {
     tool_usage("'%s' is one argument too many: one recording is drawn", paths[1]);
     paths = NULL;
   }
-  bool good = paths && check_options();
-  struct linnet_context *context = good ? tool_context() : NULL;
-  char *model = context ? tool_find_model(options.model) : NULL;
-  int code = model ? run(context, model, paths, count) : good ? TOOL_FAILURE : TOOL_USAGE;
-  free(model);
-  linnet_context_destroy(context);
+  int code = tool_with_model(options.model, paths && check_options() ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -207,11 +207,7 @@ int tool_posteriors(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  struct linnet_context *context = paths ? tool_context() : NULL;
-  char *model = context ? tool_find_model(options.model) : NULL;
-  int code = model ? run(context, model, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;
-  free(model);
-  linnet_context_destroy(context);
+  int code = tool_with_model(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -1,5 +1,4 @@
 /* linnet transcribe: audio files, or the utterances of a data folder, to phonemes, or words, with their times. */
-#include <stdlib.h>
 
 #include "default_model.h"
 #include "lattices.h"
@@ -135,12 +134,7 @@ int tool_transcribe(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  bool good = paths && check_options();
-  struct linnet_context *context = good ? tool_context() : NULL;
-  char *model = context ? tool_find_model(model_option) : NULL;
-  int code = model ? run(context, model, paths, count) : good ? TOOL_FAILURE : TOOL_USAGE;
-  free(model);
-  linnet_context_destroy(context);
+  int code = tool_with_model(model_option, paths && check_options() ? paths : NULL, count, run);
   poptFreeContext(parsed);
   return code;
 }

@@ -61,11 +61,11 @@ struct linnet_train_settings {
   unsigned epochs;                       /* 100 */
   unsigned warmup_steps;                 /* the learning rate rises linearly over these; 0 */
   double plateau_factor;                 /* 0.5 */
-  unsigned plateau_patience;             /* epochs without improvement before the factor is applied; 2 */
-  unsigned patience;                     /* epochs without improvement before training stops; 0: never */
-  unsigned keep_models;                  /* epoch models kept in the folder, the best ones; 5 */
-  double checkpoint_seconds;             /* a checkpoint at least this often; 300 */
-  uint64_t seed;                         /* initial weights, order, dropout; 1 */
+  unsigned plateau_patience; /* epochs without improvement, of error or loss, before the factor is applied; 2 */
+  unsigned patience;         /* epochs without improvement before training stops; 0: never */
+  unsigned keep_models;      /* epoch models kept in the folder, the best ones; 5 */
+  double checkpoint_seconds; /* a checkpoint at least this often; 300 */
+  uint64_t seed;             /* initial weights, order, dropout; 1 */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings);

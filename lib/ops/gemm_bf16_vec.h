@@ -67,14 +67,4 @@ static struct gemm_left gemm_left_pairs(const struct linnet_gemm *g, size_t i, s
 
 static const struct gemm_operands gemm_pairs = {2, gemm_left_pairs, gemm_pack_pairs};
 
-static size_t pack_b_size_bf16(size_t k, size_t n) {
-  return gemm_pack_size(&gemm_pairs, k, n);
-}
-
-static void pack_b_bf16(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
-  gemm_pack(&gemm_pairs, transpose_b, k, n, b, ldb, packed);
-}
-
-static void gemm_bf16(const struct linnet_gemm *g, float *work) {
-  gemm_multiply(&gemm_pairs, g, work);
-}
+GEMM_SLOTS(bf16, &gemm_pairs)

@@ -392,14 +392,16 @@ static struct gemm_left gemm_left_floats(const struct linnet_gemm *g, size_t i, 
 
 static const struct gemm_operands gemm_floats = {1, gemm_left_floats, gemm_pack_panels};
 
-static size_t pack_b_size_vec(size_t k, size_t n) {
-  return gemm_pack_size(&gemm_floats, k, n);
-}
+/* The slots of products, for one kind of words. */
+#define GEMM_SLOTS(suffix, operands)                                                                                   \
+  static size_t pack_b_size_##suffix(size_t k, size_t n) {                                                             \
+    return gemm_pack_size(operands, k, n);                                                                             \
+  }                                                                                                                    \
+  static void pack_b_##suffix(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {       \
+    gemm_pack(operands, transpose_b, k, n, b, ldb, packed);                                                            \
+  }                                                                                                                    \
+  static void gemm_##suffix(const struct linnet_gemm *g, float *work) {                                                \
+    gemm_multiply(operands, g, work);                                                                                  \
+  }
 
-static void pack_b_vec(bool transpose_b, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
-  gemm_pack(&gemm_floats, transpose_b, k, n, b, ldb, packed);
-}
-
-static void gemm_vec(const struct linnet_gemm *g, float *work) {
-  gemm_multiply(&gemm_floats, g, work);
-}
+GEMM_SLOTS(vec, &gemm_floats)

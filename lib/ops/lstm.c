@@ -28,6 +28,7 @@ void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_sp
   qsort(spans, pack->sequences, sizeof *spans, longer_first);
 }
 
+/* Of the kernels: 6 H a sequence, H zeros, and room for what pairs of bfloat16 numbers are made of (lstm_vec.h). */
 size_t linnet_lstm_work(size_t width, size_t sequences) {
   return 8 * sequences * width + width + sequences;
 }

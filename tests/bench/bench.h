@@ -68,59 +68,32 @@ enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };
 static volatile float bench_sink;
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) static void bench_peak_avx512(void *flops) {
-  __m512 x = _mm512_set1_ps(bench_sink), sum[BENCH_PEAK_CHAINS];
-  BENCH_UNROLL
-  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
-    sum[i] = x;
-  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
-    BENCH_UNROLL
-  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
-    sum[i] = _mm512_fmadd_ps(sum[i], x, x);
-    __asm__("" : "+v"(sum[i]));
+/* A loop of a register type: `multiply_add` of `sum` and x, of so many numbers. */
+#define BENCH_PEAK(name, isa, vector, set, add, first, numbers, multiply_add)                                          \
+  __attribute__((target(isa))) static void name(void *flops) {                                                         \
+    vector x = set(bench_sink), sum[BENCH_PEAK_CHAINS];                                                                \
+    BENCH_UNROLL                                                                                                       \
+    for (int i = 0; i < BENCH_PEAK_CHAINS; i++)                                                                        \
+      sum[i] = x;                                                                                                      \
+    for (int step = 0; step < BENCH_PEAK_STEPS; step++)                                                                \
+      BENCH_UNROLL                                                                                                     \
+    for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {                                                                      \
+      sum[i] = multiply_add;                                                                                           \
+      __asm__("" : "+v"(sum[i]));                                                                                      \
+    }                                                                                                                  \
+    BENCH_UNROLL                                                                                                       \
+    for (int i = 1; i < BENCH_PEAK_CHAINS; i++)                                                                        \
+      sum[0] = add(sum[0], sum[i]);                                                                                    \
+    bench_sink = first(sum[0]);                                                                                        \
+    *(double *)flops = 2.0 * (numbers)*BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;                                           \
   }
-  BENCH_UNROLL
-  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
-    sum[0] = _mm512_add_ps(sum[0], sum[i]);
-  bench_sink = _mm512_cvtss_f32(sum[0]);
-  *(double *)flops = 2.0 * 16 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
-}
 
-__attribute__((target("avx512f,avx512bf16"))) static void bench_peak_bf16(void *flops) {
-  __m512 x = _mm512_set1_ps(bench_sink), sum[BENCH_PEAK_CHAINS];
-  BENCH_UNROLL
-  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
-    sum[i] = x;
-  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
-    BENCH_UNROLL
-  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
-    sum[i] = _mm512_dpbf16_ps(sum[i], (__m512bh)x, (__m512bh)x);
-    __asm__("" : "+v"(sum[i]));
-  }
-  BENCH_UNROLL
-  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
-    sum[0] = _mm512_add_ps(sum[0], sum[i]);
-  bench_sink = _mm512_cvtss_f32(sum[0]);
-  *(double *)flops = 2.0 * 32 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
-}
-
-__attribute__((target("avx2,fma"))) static void bench_peak_avx2(void *flops) {
-  __m256 x = _mm256_set1_ps(bench_sink), sum[BENCH_PEAK_CHAINS];
-  BENCH_UNROLL
-  for (int i = 0; i < BENCH_PEAK_CHAINS; i++)
-    sum[i] = x;
-  for (int step = 0; step < BENCH_PEAK_STEPS; step++)
-    BENCH_UNROLL
-  for (int i = 0; i < BENCH_PEAK_CHAINS; i++) {
-    sum[i] = _mm256_fmadd_ps(sum[i], x, x);
-    __asm__("" : "+v"(sum[i]));
-  }
-  BENCH_UNROLL
-  for (int i = 1; i < BENCH_PEAK_CHAINS; i++)
-    sum[0] = _mm256_add_ps(sum[0], sum[i]);
-  bench_sink = _mm256_cvtss_f32(sum[0]);
-  *(double *)flops = 2.0 * 8 * BENCH_PEAK_STEPS * BENCH_PEAK_CHAINS;
-}
+BENCH_PEAK(bench_peak_avx512, "avx512f", __m512, _mm512_set1_ps, _mm512_add_ps, _mm512_cvtss_f32, 16,
+           _mm512_fmadd_ps(sum[i], x, x))
+BENCH_PEAK(bench_peak_bf16, "avx512f,avx512bf16", __m512, _mm512_set1_ps, _mm512_add_ps, _mm512_cvtss_f32, 32,
+           _mm512_dpbf16_ps(sum[i], (__m512bh)x, (__m512bh)x))
+BENCH_PEAK(bench_peak_avx2, "avx2,fma", __m256, _mm256_set1_ps, _mm256_add_ps, _mm256_cvtss_f32, 8,
+           _mm256_fmadd_ps(sum[i], x, x))
 #endif
 
 static void bench_peak_generic(void *flops) {

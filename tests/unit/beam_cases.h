@@ -107,4 +107,17 @@ static inline void check_segments(const struct linnet_hypothesis *h, const float
   }
 }
 
+/* Probability of the path that segments name: their symbols on their frames, the blank between. */
+static inline double path_probability(const struct linnet_segment *segments, size_t count, const float *rows,
+                                      size_t frames, size_t symbols) {
+  double probability = 1;
+  for (size_t t = 0, i = 0; t < frames; t++) {
+    while (i < count && segments[i].end <= t)
+      i++;
+    int symbol = i < count && segments[i].start <= t ? segments[i].symbol : 0;
+    probability *= exp((double)rows[t * symbols + (size_t)symbol]);
+  }
+  return probability;
+}
+
 #endif

@@ -76,21 +76,9 @@ static size_t count_possible(const struct problem *p) {
   return count;
 }
 
-/* Probability of the path that the segments name: the symbol on its frames, the blank between. */
-static double path_probability(const struct problem *p, const struct linnet_hypothesis *h) {
-  double probability = 1;
-  for (size_t t = 0, i = 0; t < p->frames; t++) {
-    while (i < h->count && h->segments[i].end <= t)
-      i++;
-    int symbol = i < h->count && h->segments[i].start <= t ? h->segments[i].symbol : 0;
-    probability *= exp((double)p->rows[t * p->symbols + (size_t)symbol]);
-  }
-  return probability;
-}
-
 static void check_alignment(const struct problem *p, const struct linnet_hypothesis *h, const struct sequence *s) {
   check_segments(h, p->rows, p->frames, p->symbols, p->seed);
-  double probability = path_probability(p, h);
+  double probability = path_probability(h->segments, h->count, p->rows, p->frames, p->symbols);
   CHECK(beam_error(log(probability), log(s->best)) < 1e-9, "seed %llu: alignment of log %.9g, the best has %.9g",
         (unsigned long long)p->seed, log(probability), log(s->best));
 }

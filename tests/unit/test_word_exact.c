@@ -143,18 +143,6 @@ static size_t count_possible(const struct problem *p) {
 
 /* --- what the search says ----------------------------------------------------------------------------------------- */
 
-/* Probability of the path that the segments name. */
-static double path_probability(const struct problem *p, const struct linnet_word_hypothesis *h) {
-  double probability = 1;
-  for (size_t t = 0, i = 0; t < p->frames; t++) {
-    while (i < h->segment_count && h->segments[i].end <= t)
-      i++;
-    int symbol = i < h->segment_count && h->segments[i].start <= t ? h->segments[i].symbol : 0;
-    probability *= exp((double)p->rows[t * p->symbols + (size_t)symbol]);
-  }
-  return probability;
-}
-
 static bool spells(const struct problem *p, const struct linnet_word_hypothesis *h,
                    const struct linnet_recognised_word *word) {
   const struct linnet_lexicon *lexicon = p->words.lexicon;
@@ -203,7 +191,8 @@ static void check_hypothesis(const struct problem *p, const struct linnet_word_h
         "seed %llu: score %.15g and language %.15g, expected %.15g and %.15g", (unsigned long long)p->seed, h->score,
         h->language, score_of(p, s), language_of(p, s));
   check_segments(&phones, p->rows, p->frames, p->symbols, p->seed);
-  double path = log(path_probability(p, h)) - check_words(p, h);
+  double path =
+      log(path_probability(h->segments, h->segment_count, p->rows, p->frames, p->symbols)) - check_words(p, h);
   CHECK(beam_error(path, log(s->best)) < 1e-9, "seed %llu: alignment of log %.9g, the best has %.9g",
         (unsigned long long)p->seed, path, log(s->best));
 }

@@ -36,7 +36,7 @@ linnet=$LINNET
 declare -A reference=([phones]=phones [words]=text) unit=([phones]=phone [text]=word)
 declare -A weights=([phones]='0.3 0.4 0.5 0.6 0.7 0.8' [words]='0.2 0.4 0.6 0.8 1 1.2')
 declare -A bonuses=([phones]='0 0.5 1 1.5 2' [words]='-1 0 1 2')
-kinds=(phones) weight='' bonus=''
+kinds=(phones)
 
 # options_of KIND WEIGHT BONUS: into options
 options_of() {
