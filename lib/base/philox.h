@@ -5,11 +5,17 @@
 
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define LINNET_HOST_DEVICE __host__ __device__
+#else
+#define LINNET_HOST_DEVICE
+#endif
+
 struct linnet_philox {
   uint32_t word[4];
 };
 
-static inline struct linnet_philox linnet_philox(uint64_t key, uint64_t high, uint64_t low) {
+LINNET_HOST_DEVICE static inline struct linnet_philox linnet_philox(uint64_t key, uint64_t high, uint64_t low) {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32), c2 = (uint32_t)high, c3 = (uint32_t)(high >> 32);
   for (int round = 0; round < 10; round++) {
@@ -21,11 +27,12 @@ static inline struct linnet_philox linnet_philox(uint64_t key, uint64_t high, ui
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  return (struct linnet_philox){{c0, c1, c2, c3}};
+  struct linnet_philox random = {{c0, c1, c2, c3}};
+  return random;
 }
 
 /* A uniform number in [0, 1) with 32 bits. */
-static inline double linnet_philox_uniform(uint32_t word) {
+LINNET_HOST_DEVICE static inline double linnet_philox_uniform(uint32_t word) {
   return word * 0x1p-32;
 }
 

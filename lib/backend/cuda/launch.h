@@ -1,0 +1,125 @@
+/* The ops of backend.h on a CUDA device: each function queues one op. All pointers to numbers are device memory;
+ * structures are read before the call returns. Arguments mean what they mean in linnet_ops, but for
+ *
+ * - the queue, which comes first;
+ * - packed batches: a linnet_cuda_pack, whose tables are on the device;
+ * - results: what a CPU op returns is written to device memory, so that nothing waits. */
+#ifndef LINNET_CUDA_LAUNCH_H
+#define LINNET_CUDA_LAUNCH_H
+
+#include "backend/backend.h"
+#include "backend/cuda/queue.h"
+
+/* --- packed batches (pack.c) -------------------------------------------------------------------------------------- */
+
+/* Rows of a piece: sequences are cut into pieces, the last of a sequence may be short. Attention and convolution run
+ * one block of threads for each, so that work is spread evenly whatever the lengths. */
+enum { LINNET_CUDA_PIECE = 128 };
+
+struct linnet_cuda_piece {
+  uint32_t first, rows; /* in the batch */
+  uint32_t sequence;
+};
+
+struct linnet_cuda_pack {
+  size_t sequences, rows, longest, pieces;
+  const uint32_t *offsets;               /* (sequences + 1) */
+  const uint32_t *first_piece;           /* (sequences + 1): pieces of sequence s are first_piece[s] ... [s + 1] - 1 */
+  const struct linnet_cuda_piece *table; /* (pieces) */
+};
+
+size_t linnet_cuda_pack_bytes(const struct linnet_pack *p);
+/* Writes the tables to `host`, as they will be read at `device`; one copy takes them there, with whatever lies beside
+ * them. Both are aligned to 16 bytes. */
+struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void *host, const void *device);
+
+/* --- rows and elements -------------------------------------------------------------------------------------------- */
+
+void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+                                   const float *gain, const float *bias, float *y, float *mean, float *rstd);
+void linnet_cuda_layernorm_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+                                    const float *gain, const float *mean, const float *rstd, const float *dy, float *dx,
+                                    float *dgain_add, float *dbias_add);
+/* sum = residual + dropout(x), y = layernorm(sum): what a post-norm sublayer ends with, in one pass. */
+void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows,
+                                   size_t width, const float *x, const float *residual, const float *gain,
+                                   const float *bias, float *sum, float *y, float *mean, float *rstd);
+void linnet_cuda_dropout(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows, size_t width,
+                         const float *x, const float *residual, float *y);
+void linnet_cuda_activation_forward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+                                    float *y);
+void linnet_cuda_activation_backward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+                                     const float *dy, float *dx);
+void linnet_cuda_glu_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y);
+void linnet_cuda_glu_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, const float *dy,
+                              float *dx);
+void linnet_cuda_log_softmax(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y);
+void linnet_cuda_feature_map_forward(struct linnet_cuda_queue *q, const struct linnet_feature_map_terms *m, size_t rows,
+                                     const float *x, float *phi);
+void linnet_cuda_feature_map_backward(struct linnet_cuda_queue *q, const struct linnet_feature_map_terms *m,
+                                      size_t rows, const float *x, const float *phi, const float *dphi, float *dx);
+
+/* --- sums and the update ------------------------------------------------------------------------------------------ */
+
+void linnet_cuda_add(struct linnet_cuda_queue *q, size_t n, const float *x, float *y_add);
+void linnet_cuda_column_sum(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *sums_add);
+/* sums[c] += sum of partial[part * ld + c] over the parts, in their order: the second half of sums over rows. */
+void linnet_cuda_add_partials(struct linnet_cuda_queue *q, size_t parts, size_t ld, size_t width, const float *partial,
+                              float *sums_add);
+/* Rows of a part, so that the sums of all parts, `width` floats each, have room in a queue's scratch. */
+size_t linnet_cuda_stretch(size_t rows, size_t width);
+void linnet_cuda_sum_of_squares(struct linnet_cuda_queue *q, size_t n, const float *x, double *sum);
+/* All parameters in one launch. `squares`: the sum of squares of the gradients; where it is not finite nothing is
+ * changed, and gradients are scaled by clip / sqrt(squares) where that is below 1 (clip 0: never). NULL: neither. */
+void linnet_cuda_update(struct linnet_cuda_queue *q, const struct linnet_update *u, double clip, const double *squares,
+                        size_t n, float *parameters, const float *gradients, float *m, float *v);
+
+/* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+void linnet_cuda_conv_forward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
+                              const struct linnet_cuda_pack *p, const float *x, const float *w, const float *bias,
+                              float *y);
+void linnet_cuda_conv_backward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
+                               const struct linnet_cuda_pack *p, const float *x, const float *w, const float *dy,
+                               float *dx, float *dw_add, float *dbias_add);
+
+/* A row of the table of attention kinds. Sizes are bounds from frames and sequences alone. */
+struct linnet_cuda_attention_ops {
+  size_t (*saved_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
+  size_t (*work_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
+  void (*forward)(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                  const float *q, const float *k, const float *v, void *saved, float *out, void *work);
+  void (*backward)(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                   const float *q, const float *k, const float *v, const void *saved, const float *out,
+                   const float *dout, float *dq, float *dk, float *dv, void *work);
+};
+extern const struct linnet_cuda_attention_ops linnet_cuda_linear_attention, linnet_cuda_causal_linear_attention;
+extern const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention, linnet_cuda_causal_softmax_attention;
+extern const struct linnet_cuda_attention_ops linnet_cuda_lsh_attention, linnet_cuda_causal_lsh_attention;
+
+/* CTC of all sequences of a batch. */
+struct linnet_cuda_ctc {
+  const struct linnet_cuda_pack *pack;
+  size_t symbols;
+  size_t most_labels;            /* of a sequence */
+  const uint32_t *label_offsets; /* (sequences + 1), device */
+  const int *labels;             /* (label_offsets[sequences]), device */
+  size_t total_labels;
+  const float *logits; /* (T, symbols) */
+  float scale;
+  float *gradient; /* (T, symbols), may be `logits`; NULL: losses only */
+  double *loss;    /* (sequences): as linnet_ops.ctc returns them */
+};
+size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c);
+void linnet_cuda_ctc(struct linnet_cuda_queue *q, const struct linnet_cuda_ctc *c, void *work);
+
+/* An LSTM without cuDNN: `l->spans` is host memory, its copy `spans` is on the device; weights are W_hh (4H, H). Work:
+ * linnet_cuda_lstm_work elements. */
+size_t linnet_cuda_lstm_work(size_t width, size_t sequences);
+void linnet_cuda_lstm_forward(struct linnet_cuda_queue *q, const struct linnet_lstm *l, const struct linnet_span *spans,
+                              float *gates, float *cells, float *state, float *h, float *work);
+void linnet_cuda_lstm_backward(struct linnet_cuda_queue *q, const struct linnet_lstm *l,
+                               const struct linnet_span *spans, const float *cells, const float *dh, float *gates,
+                               float *work);
+
+#endif

@@ -1,0 +1,44 @@
+/* Packed batches as kernels read them. */
+#include "backend/cuda/launch.h"
+
+static size_t pieces_of(size_t rows) {
+  return (rows + LINNET_CUDA_PIECE - 1) / LINNET_CUDA_PIECE;
+}
+
+static size_t count_pieces(const struct linnet_pack *p) {
+  size_t pieces = 0;
+  for (size_t s = 0; s < p->sequences; s++)
+    pieces += pieces_of(p->offsets[s + 1] - p->offsets[s]);
+  return pieces;
+}
+
+size_t linnet_cuda_pack_bytes(const struct linnet_pack *p) {
+  return count_pieces(p) * sizeof(struct linnet_cuda_piece) + 2 * (p->sequences + 1) * sizeof(uint32_t);
+}
+
+static struct linnet_cuda_piece *write_pieces(size_t begin, size_t end, size_t sequence,
+                                              struct linnet_cuda_piece *piece) {
+  for (size_t first = begin; first < end; first += LINNET_CUDA_PIECE) {
+    size_t rows = end - first < LINNET_CUDA_PIECE ? end - first : LINNET_CUDA_PIECE;
+    *piece++ = (struct linnet_cuda_piece){(uint32_t)first, (uint32_t)rows, (uint32_t)sequence};
+  }
+  return piece;
+}
+
+struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void *host, const void *device) {
+  struct linnet_cuda_pack pack = {
+      .sequences = p->sequences, .rows = p->offsets[p->sequences], .pieces = count_pieces(p), .table = device};
+  struct linnet_cuda_piece *table = host, *piece = table;
+  uint32_t *offsets = (uint32_t *)(table + pack.pieces), *first_piece = offsets + p->sequences + 1;
+  pack.offsets = (const uint32_t *)(pack.table + pack.pieces);
+  pack.first_piece = pack.offsets + p->sequences + 1;
+  offsets[0] = first_piece[0] = 0;
+  for (size_t s = 0; s < p->sequences; s++) {
+    size_t rows = p->offsets[s + 1] - p->offsets[s];
+    piece = write_pieces(p->offsets[s], p->offsets[s + 1], s, piece);
+    offsets[s + 1] = (uint32_t)p->offsets[s + 1];
+    first_piece[s + 1] = (uint32_t)(piece - table);
+    pack.longest = rows > pack.longest ? rows : pack.longest;
+  }
+  return pack;
+}

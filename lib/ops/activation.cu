@@ -1,0 +1,140 @@
+/* Activations, gated linear unit and sums of vectors: one element a time or four, formulas as in activation.c. */
+#include "backend/cuda/kernel.h"
+
+enum { THREADS = 256 };
+
+static __device__ __forceinline__ float sigmoid(float x) {
+  return 1 / (1 + expf(-x));
+}
+
+template <enum linnet_activation F> static __device__ __forceinline__ float value(float x) {
+  if (F == LINNET_RELU)
+    return x > 0 ? x : 0;
+  if (F == LINNET_GELU)
+    return x * (1 + erff(x * 0.70710678118654752440f)) / 2;
+  if (F == LINNET_SILU)
+    return x * sigmoid(x);
+  return x;
+}
+
+template <enum linnet_activation F> static __device__ __forceinline__ float slope(float x) {
+  if (F == LINNET_RELU)
+    return x > 0 ? 1 : 0;
+  if (F == LINNET_GELU)
+    return (1 + erff(x * 0.70710678118654752440f)) / 2 + x * 0.39894228040143267794f * expf(-x * x / 2);
+  if (F == LINNET_SILU)
+    return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+  return 1;
+}
+
+/* y = f(x, z) for n elements, as functors so that each pair of function and width is one kernel. */
+template <enum linnet_activation F> struct forward_of {
+  __device__ float operator()(float x, float) const { return value<F>(x); }
+};
+
+template <enum linnet_activation F> struct backward_of {
+  __device__ float operator()(float x, float dy) const { return dy * slope<F>(x); }
+};
+
+struct sum_of {
+  __device__ float operator()(float x, float y) const { return x + y; }
+};
+
+template <int V, class F>
+__global__ void __launch_bounds__(THREADS) map_kernel(size_t n, const float *x, const float *z, float *y, F f) {
+  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V) {
+    floats<V> a = load<V>(x + i), b = load<V>(z + i);
+    for (int j = 0; j < V; j++)
+      a.x[j] = f(a.x[j], b.x[j]);
+    store(y + i, a);
+  }
+}
+
+template <class F>
+static void map(struct linnet_cuda_queue *q, size_t n, const float *x, const float *z, float *y, F f) {
+  if (n == 0)
+    return;
+  if (by_fours(n, x, z, y))
+    LINNET_LAUNCH(q, map_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, z, y, f);
+  else
+    LINNET_LAUNCH(q, map_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, n, x, z, y, f);
+}
+
+void linnet_cuda_activation_forward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+                                    float *y) {
+  if (f == LINNET_RELU)
+    map(q, n, x, x, y, forward_of<LINNET_RELU>());
+  else if (f == LINNET_GELU)
+    map(q, n, x, x, y, forward_of<LINNET_GELU>());
+  else if (f == LINNET_SILU)
+    map(q, n, x, x, y, forward_of<LINNET_SILU>());
+  else
+    map(q, n, x, x, y, forward_of<LINNET_IDENTITY>());
+}
+
+void linnet_cuda_activation_backward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+                                     const float *dy, float *dx) {
+  if (f == LINNET_RELU)
+    map(q, n, x, dy, dx, backward_of<LINNET_RELU>());
+  else if (f == LINNET_GELU)
+    map(q, n, x, dy, dx, backward_of<LINNET_GELU>());
+  else if (f == LINNET_SILU)
+    map(q, n, x, dy, dx, backward_of<LINNET_SILU>());
+  else
+    map(q, n, x, dy, dx, backward_of<LINNET_IDENTITY>());
+}
+
+void linnet_cuda_add(struct linnet_cuda_queue *q, size_t n, const float *x, float *y_add) {
+  map(q, n, x, y_add, y_add, sum_of());
+}
+
+/* --- gated linear unit: x (rows, 2 * width) ----------------------------------------------------------------------- */
+
+template <int V>
+__global__ void __launch_bounds__(THREADS) glu_kernel(size_t rows, size_t width, const float *x, float *y) {
+  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < rows * width;
+       i += (size_t)gridDim.x * THREADS * V) {
+    const float *row = x + i / width * 2 * width + i % width;
+    floats<V> a = load<V>(row), gate = load<V>(row + width);
+    for (int j = 0; j < V; j++)
+      a.x[j] *= sigmoid(gate.x[j]);
+    store(y + i, a);
+  }
+}
+
+template <int V>
+__global__ void __launch_bounds__(THREADS)
+    glu_backward_kernel(size_t rows, size_t width, const float *x, const float *dy, float *dx) {
+  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < rows * width;
+       i += (size_t)gridDim.x * THREADS * V) {
+    const size_t at = i / width * 2 * width + i % width;
+    floats<V> a = load<V>(x + at), gate = load<V>(x + at + width), d = load<V>(dy + i);
+    for (int j = 0; j < V; j++) {
+      const float s = sigmoid(gate.x[j]);
+      gate.x[j] = d.x[j] * a.x[j] * s * (1 - s);
+      a.x[j] = d.x[j] * s;
+    }
+    store(dx + at, a);
+    store(dx + at + width, gate);
+  }
+}
+
+void linnet_cuda_glu_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y) {
+  if (rows * width == 0)
+    return;
+  if (by_fours(width, x, y))
+    LINNET_LAUNCH(q, glu_kernel<4>, linnet_blocks(rows * width, 4 * THREADS), THREADS, 0, rows, width, x, y);
+  else
+    LINNET_LAUNCH(q, glu_kernel<1>, linnet_blocks(rows * width, THREADS), THREADS, 0, rows, width, x, y);
+}
+
+void linnet_cuda_glu_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, const float *dy,
+                              float *dx) {
+  if (rows * width == 0)
+    return;
+  if (by_fours(width, x, dy, dx))
+    LINNET_LAUNCH(q, glu_backward_kernel<4>, linnet_blocks(rows * width, 4 * THREADS), THREADS, 0, rows, width, x, dy,
+                  dx);
+  else
+    LINNET_LAUNCH(q, glu_backward_kernel<1>, linnet_blocks(rows * width, THREADS), THREADS, 0, rows, width, x, dy, dx);
+}

@@ -1,0 +1,42 @@
+/* Dropout: a thread makes the eight elements that one call of Philox decides on. */
+#include "backend/cuda/dropout_mask.h"
+
+enum { THREADS = 256, GROUP = 8 };
+
+struct terms {
+  dropout_mask mask;
+  size_t n;
+  const float *x, *residual;
+  float *y;
+};
+
+template <int V> static __device__ void element(const terms &t, size_t e) {
+  floats<V> v = load<V>(t.x + e);
+  masked(t.mask, e, &v);
+  if (t.residual) {
+    floats<V> r = load<V>(t.residual + e);
+    for (int i = 0; i < V; i++)
+      v.x[i] += r.x[i];
+  }
+  store(t.y + e, v);
+}
+
+/* Groups are those of the whole batch: the first and the last may begin before, and end behind, these elements. */
+template <int V> __global__ void __launch_bounds__(THREADS) dropout_kernel(terms t) {
+  const size_t before = t.mask.first % GROUP, groups = (before + t.n + GROUP - 1) / GROUP;
+  for (size_t g = (size_t)blockIdx.x * THREADS + threadIdx.x; g < groups; g += (size_t)gridDim.x * THREADS)
+    for (size_t i = 0; i < GROUP; i += V)
+      if (g * GROUP + i >= before && g * GROUP + i - before < t.n)
+        element<V>(t, g * GROUP + i - before);
+}
+
+void linnet_cuda_dropout(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows, size_t width,
+                         const float *x, const float *residual, float *y) {
+  const terms t = {dropout_mask_of(d, width), rows * width, x, residual, y};
+  if (t.n == 0)
+    return;
+  if (by_fours(t.n, x, residual, y) && t.mask.first % 4 == 0)
+    LINNET_LAUNCH(q, dropout_kernel<4>, linnet_blocks(t.n + GROUP, THREADS * GROUP), THREADS, 0, t);
+  else
+    LINNET_LAUNCH(q, dropout_kernel<1>, linnet_blocks(t.n + GROUP, THREADS * GROUP), THREADS, 0, t);
+}

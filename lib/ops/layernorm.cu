@@ -1,0 +1,174 @@
+/* Layer normalisation: one warp a row. A row is read three times, but once from memory: it stays in the first cache.
+ * Gradients of gain and bias are summed per warp in shared memory, per block, then over blocks (column sums). */
+#include "backend/cuda/kernel.h"
+
+#include "backend/cuda/dropout_mask.h"
+
+extern "C" {
+#include "ops/layernorm.h"
+}
+
+enum { WARPS = 8, THREADS = 32 * WARPS };
+
+static __device__ __forceinline__ size_t warp_in_grid() {
+  return (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
+}
+
+struct norm {
+  size_t rows, width;
+  const float *x, *gain, *bias;
+  float *y, *mean, *rstd; /* mean and rstd may be NULL */
+};
+
+/* The sum over a row of f(x). */
+template <int V, class F> static __device__ float row_sum(size_t width, const float *x, F f) {
+  float sum = 0;
+  for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
+    floats<V> v = load<V>(x + c);
+    for (int i = 0; i < V; i++)
+      sum += f(v.x[i]);
+  }
+  return warp_sum(sum);
+}
+
+template <int V> static __device__ void normalise_row(const norm &n, size_t t, const float *x) {
+  const size_t width = n.width;
+  const float mean = row_sum<V>(width, x, [](float v) { return v; }) / (float)width;
+  const float variance = row_sum<V>(width, x, [mean](float v) { return (v - mean) * (v - mean); }) / (float)width;
+  const float rstd = 1 / sqrtf(variance + (float)LINNET_LAYERNORM_EPSILON);
+  for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
+    floats<V> v = load<V>(x + c), gain = load<V>(n.gain + c), bias = load<V>(n.bias + c);
+    for (int i = 0; i < V; i++)
+      v.x[i] = (v.x[i] - mean) * rstd * gain.x[i] + bias.x[i];
+    store(n.y + t * width + c, v);
+  }
+  if (threadIdx.x % 32 == 0) {
+    if (n.mean)
+      n.mean[t] = mean;
+    if (n.rstd)
+      n.rstd[t] = rstd;
+  }
+}
+
+template <int V> __global__ void __launch_bounds__(THREADS) forward_kernel(norm n) {
+  for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS)
+    normalise_row<V>(n, t, n.x + t * n.width);
+}
+
+/* n.x is the sum that is written first. A lane reads back what itself wrote. */
+template <int V>
+__global__ void __launch_bounds__(THREADS)
+    dropout_kernel(norm n, dropout_mask mask, const float *x, const float *residual, float *sum) {
+  for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS) {
+    for (size_t c = threadIdx.x % 32 * V; c < n.width; c += 32 * V) {
+      const size_t e = t * n.width + c;
+      floats<V> v = load<V>(x + e), r = load<V>(residual + e);
+      masked(mask, e, &v);
+      for (int i = 0; i < V; i++)
+        v.x[i] += r.x[i];
+      store(sum + e, v);
+    }
+    normalise_row<V>(n, t, n.x + t * n.width);
+  }
+}
+
+void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+                                   const float *gain, const float *bias, float *y, float *mean, float *rstd) {
+  const norm n = {rows, width, x, gain, bias, y, mean, rstd};
+  if (rows == 0 || width == 0)
+    return;
+  if (by_fours(width, x, gain, bias, y))
+    LINNET_LAUNCH(q, forward_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+  else
+    LINNET_LAUNCH(q, forward_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+}
+
+void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows,
+                                   size_t width, const float *x, const float *residual, const float *gain,
+                                   const float *bias, float *sum, float *y, float *mean, float *rstd) {
+  const norm n = {rows, width, sum, gain, bias, y, mean, rstd};
+  const dropout_mask mask = dropout_mask_of(d, width);
+  if (rows == 0 || width == 0)
+    return;
+  if (by_fours(width, x, residual, gain, bias, sum, y) && mask.first % 4 == 0)
+    LINNET_LAUNCH(q, dropout_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+  else
+    LINNET_LAUNCH(q, dropout_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+struct norm_backward {
+  size_t rows, width, stretch; /* rows of a block */
+  const float *x, *gain, *mean, *rstd, *dy;
+  float *dx;
+  float *partial; /* (blocks, 2, width): sums for gain, then bias */
+};
+
+/* Adds the row to the lane's own columns of sums (2, width). */
+template <int V> static __device__ void backward_row(const norm_backward &n, size_t t, float *sums) {
+  const size_t width = n.width;
+  const float *x = n.x + t * width, *dy = n.dy + t * width, mean = n.mean[t], rstd = n.rstd[t];
+  float sum = 0, projected = 0;
+  for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
+    floats<V> v = load<V>(x + c), d = load<V>(dy + c), gain = load<V>(n.gain + c);
+    for (int i = 0; i < V; i++) {
+      float normal = (v.x[i] - mean) * rstd;
+      sum += d.x[i] * gain.x[i];
+      projected += d.x[i] * gain.x[i] * normal;
+      sums[c + i] += d.x[i] * normal;
+      sums[width + c + i] += d.x[i];
+    }
+  }
+  sum = warp_sum(sum), projected = warp_sum(projected);
+  for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
+    floats<V> v = load<V>(x + c), d = load<V>(dy + c), gain = load<V>(n.gain + c);
+    for (int i = 0; i < V; i++) {
+      float normal = (v.x[i] - mean) * rstd;
+      d.x[i] = rstd * (d.x[i] * gain.x[i] - (sum + normal * projected) / (float)width);
+    }
+    store(n.dx + t * width + c, d);
+  }
+}
+
+/* Shared: (warps, 2, width). */
+template <int V> __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward n) {
+  LINNET_SHARED(float, sums);
+  const size_t columns = 2 * n.width, warps = blockDim.x / 32, warp = threadIdx.x / 32;
+  for (size_t i = threadIdx.x; i < warps * columns; i += blockDim.x)
+    sums[i] = 0;
+  __syncthreads();
+  const size_t first = blockIdx.x * n.stretch, end = smaller(first + n.stretch, n.rows);
+  for (size_t t = first + warp; t < end; t += warps)
+    backward_row<V>(n, t, sums + warp * columns);
+  __syncthreads();
+  for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
+    float sum = 0;
+    for (size_t w = 0; w < warps; w++)
+      sum += sums[w * columns + c];
+    n.partial[blockIdx.x * columns + c] = sum;
+  }
+}
+
+/* As many warps as have room for their sums in 48 KiB. */
+static unsigned warps_for(size_t width) {
+  return (unsigned)smaller(48 * 1024 / (2 * width * sizeof(float)), WARPS);
+}
+
+void linnet_cuda_layernorm_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+                                    const float *gain, const float *mean, const float *rstd, const float *dy, float *dx,
+                                    float *dgain_add, float *dbias_add) {
+  if (rows == 0 || width == 0)
+    return;
+  const unsigned warps = warps_for(width);
+  const size_t stretch = linnet_cuda_stretch(rows, 2 * width), blocks = (rows + stretch - 1) / stretch;
+  float *partial = static_cast<float *>(linnet_cuda_scratch(q, blocks * 2 * width * sizeof(float)));
+  const norm_backward n = {rows, width, stretch, x, gain, mean, rstd, dy, dx, partial};
+  const size_t shared = warps * 2 * width * sizeof(float);
+  if (by_fours(width, x, gain, dy, dx))
+    LINNET_LAUNCH(q, backward_kernel<4>, (unsigned)blocks, 32 * warps, shared, n);
+  else
+    LINNET_LAUNCH(q, backward_kernel<1>, (unsigned)blocks, 32 * warps, shared, n);
+  linnet_cuda_add_partials(q, blocks, 2 * width, width, partial, dgain_add);
+  linnet_cuda_add_partials(q, blocks, 2 * width, width, partial + width, dbias_add);
+}

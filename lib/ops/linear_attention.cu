@@ -1,0 +1,407 @@
+/* Linear attention, of all frames and causal: formulas and names as in linear_attention.c and causal_attention.c.
+ *
+ * Outputs and gradients are one product in four roles: rows of y are sums over the rows s that row t sees,
+ *
+ *   y_t = sum of (x_t . a_s + g_t f_s) b_s
+ *
+ *            x        a        b       g    f    state of a, b          sees
+ *   out_t    phi(q)   phi(k)   v       -    -    S                      s <= t    then divided by d_t
+ *   dq_t     n        v        phi(k)  e    1    S^T, z                 s <= t    then times phi'(q)
+ *   dk_t     v        n        phi(q)  1    e    dS^T, dz               s >= t    then times phi'(k)
+ *   dv_t     phi(k)   phi(q)   n       -    -    dS                     s >= t
+ *
+ * A state is S (key_width, width), then z (key_width), per head. Each piece of a sequence sums its own; these are added
+ * in their order: to that of the sequence, or, causal, to that of the pieces before (behind) each. A row then takes the
+ * state, and, causal, the tiles of its own piece one by one: no state is stored per step, and a piece's is 3 % of what
+ * its rows are. */
+#include "backend/cuda/tile.h"
+
+extern "C" {
+#include "ops/causal_attention.h"
+}
+
+enum { WARPS = 8, THREADS = 32 * WARPS };
+
+enum order { TOTAL, BEFORE, BEHIND }; /* which pieces a state is the sum of */
+
+/* --- states ------------------------------------------------------------------------------------------------------- */
+
+struct state_terms {
+  struct linnet_cuda_pack pack;
+  size_t heads, size; /* of a head's state */
+  operand a, b;       /* phi(k), v; or phi(q), n */
+  const float *f;     /* (heads, T): z is the sum of f a; NULL: 1 */
+  float *state;       /* (pieces, heads, size) */
+};
+
+/* Sums f_s a_s of a tile's rows into lanes: thread (g, c) has rows 8 g ... 8 g + 7 of column c. */
+static __device__ float sum_rows(const state_terms &t, const tile_rows &rows, const float *a) {
+  const int c = (int)threadIdx.x % 32, g = (int)threadIdx.x / 32;
+  float sum = 0;
+  for (int row = 8 * g; row < 8 * g + 8 && row < rows.rows; row++)
+    sum = fmaf(a[row * TILE_LD + c], t.f ? t.f[rows.head * rows.frames + rows.first + row] : 1, sum);
+  return sum;
+}
+
+static __device__ void store_z(const state_terms &t, float *state, size_t k, float sum, float *room) {
+  room[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x < 32 && k + threadIdx.x < t.a.width) {
+    float total = 0;
+    for (int g = 0; g < TILE_THREADS / 32; g++)
+      total += room[g * 32 + threadIdx.x];
+    state[t.a.width * t.b.width + k + threadIdx.x] = total;
+  }
+}
+
+/* Block (piece, tile of the state, head). Shared: two tiles. */
+__global__ void __launch_bounds__(TILE_THREADS) state_kernel(state_terms t) {
+  LINNET_SHARED(float, room);
+  const size_t across = (t.b.width + TILE_COLUMNS - 1) / TILE_COLUMNS, head = blockIdx.z;
+  const size_t k = blockIdx.y / across * TILE_COLUMNS, m = blockIdx.y % across * TILE_COLUMNS;
+  const struct linnet_cuda_piece piece = t.pack.table[blockIdx.x];
+  const tile_rows like = {t.pack.rows, head, 0, 0, nullptr};
+  float *state = t.state + (blockIdx.x * t.heads + head) * t.size, z = 0;
+  tile<2, 2> sum = {};
+  for (size_t first = piece.first; first < piece.first + piece.rows; first += TILE_ROWS) {
+    const tile_rows rows = rows_from(like, first, piece.first + piece.rows);
+    load_tile(t.a, rows, k, room);
+    load_tile(t.b, rows, m, room + TILE_SIZE);
+    __syncthreads();
+    tile_multiply<TILE_ROWS, 1, TILE_LD, TILE_LD, 1>(&sum, room, room + TILE_SIZE);
+    if (m == 0)
+      z += sum_rows(t, rows, room);
+    __syncthreads();
+  }
+  for (int r = 0; r < 2; r++)
+    for (int n = 0; n < 2; n++)
+      if (k + tile_row(r) < t.a.width && m + tile_column(n) < t.b.width)
+        state[(k + tile_row(r)) * t.b.width + m + tile_column(n)] = sum.x[r][n];
+  if (m == 0)
+    store_z(t, state, k, z, room);
+}
+
+/* A thread has one element of one sequence's state. `total` (sequences, size); elsewhere pieces are replaced. */
+__global__ void __launch_bounds__(THREADS)
+    add_states_kernel(struct linnet_cuda_pack p, enum order order, size_t size, float *pieces, float *total) {
+  const size_t element = (size_t)blockIdx.x * THREADS + threadIdx.x, s = blockIdx.y;
+  const size_t first = p.first_piece[s], count = p.first_piece[s + 1] - first;
+  double sum = 0;
+  if (element >= size)
+    return;
+  for (size_t i = 0; i < count; i++) {
+    float *piece = pieces + (first + (order == BEHIND ? count - 1 - i : i)) * size + element;
+    const float own = *piece;
+    if (order != TOTAL)
+      *piece = (float)sum;
+    sum += own;
+  }
+  if (order == TOTAL)
+    total[s * size + element] = (float)sum;
+}
+
+/* The states that rows of `order` take: per sequence to `total`, or per piece in `pieces`. */
+static void sum_states(struct linnet_cuda_queue *q, const state_terms &t, enum order order, float *total) {
+  const unsigned tiles = column_tiles(t.a.width) * column_tiles(t.b.width);
+  const size_t size = t.heads * t.size;
+  LINNET_LAUNCH(q, state_kernel, dim3((unsigned)t.pack.pieces, tiles, (unsigned)t.heads), TILE_THREADS,
+                2 * TILE_SIZE * sizeof(float), t);
+  LINNET_LAUNCH(q, add_states_kernel, dim3(linnet_blocks(size, THREADS), (unsigned)t.pack.sequences), THREADS, 0,
+                t.pack, order, size, t.state, total);
+}
+
+/* --- the product -------------------------------------------------------------------------------------------------- */
+
+struct product {
+  struct linnet_cuda_pack pack;
+  enum order order;
+  size_t heads, size;
+  operand x, a, b;
+  bool pairs_extra;   /* the term g_t f_s */
+  const float *g, *f; /* (heads, T); NULL: 1 */
+  const float *state; /* (sequences or pieces, heads, size) */
+  bool transposed;    /* of the state */
+  bool normalised;    /* divided by d */
+  float least;
+  float *scale;       /* (heads, T): 1 / d; written where normalised */
+  const float *slope; /* (T, heads * width) with the leading dimension of y: times phi'(slope), or NULL */
+  float *y;
+  size_t y_ld;
+};
+
+static __device__ __forceinline__ float at(const float *per_row, const tile_rows &t, int row) {
+  if (!per_row || row >= t.rows)
+    return 1;
+  return per_row[t.head * t.frames + t.first + row];
+}
+
+/* W (32, 32) of the state: rows k ... of x's columns, columns m ... of y's. */
+static __device__ void load_state(const product &p, const float *state, size_t k, size_t m, float *to) {
+  for (int i = (int)threadIdx.x; i < TILE_COLUMNS * TILE_COLUMNS; i += TILE_THREADS) {
+    const size_t fast = i % TILE_COLUMNS, slow = i / TILE_COLUMNS; /* neighbours read neighbours */
+    const size_t row = k + (p.transposed ? fast : slow), column = m + (p.transposed ? slow : fast);
+    float value = 0;
+    if (row < p.x.width && column < p.b.width)
+      value = p.transposed ? state[column * p.x.width + row] : state[row * p.b.width + column];
+    to[(row - k) * TILE_LD + column - m] = value;
+  }
+}
+
+/* y += x W, and the quad's share of x . z. */
+static __device__ void apply_state(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
+                                   float *sum, float *room) {
+  const float *z = state + p.x.width * p.b.width;
+  for (size_t k = 0; k < p.x.width; k += TILE_COLUMNS) {
+    load_tile(p.x, t, k, room);
+    load_state(p, state, k, m, room + TILE_SIZE);
+    __syncthreads();
+    tile_multiply<TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(y, room, room + TILE_SIZE);
+    for (int c = (int)threadIdx.x % 4; p.normalised && c < TILE_COLUMNS && k + c < p.x.width; c += 4)
+      *sum = fmaf(room[quad_row() * TILE_LD + c], z[k + c], *sum);
+    __syncthreads();
+  }
+}
+
+/* y_t += g_t z, as the state's share of the extra term. */
+static __device__ void apply_extra(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y) {
+  const float *z = state + p.x.width * p.b.width;
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      if (m + tile_column(n) < p.b.width)
+        y->x[r][n] = fmaf(at(p.g, t, tile_row(r)), z[m + tile_column(n)], y->x[r][n]);
+}
+
+/* Weights of rows t against rows s of the same piece, zero where t does not see s. */
+static __device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+  tile<4, 4> w = {};
+  multiply_rows(&w, p.x, t, p.a, s, room);
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 4; n++) {
+      const int row = tile_row(r), column = tile_column(n);
+      const size_t i = t.first + row, j = s.first + column;
+      const bool seen = p.order == BEFORE ? j <= i : j >= i;
+      const float extra = p.pairs_extra ? at(p.g, t, row) * at(p.f, s, column) : 0;
+      weights[row * WEIGHT_LD + column] = seen && column < s.rows ? w.x[r][n] + extra : 0;
+    }
+}
+
+/* The rows of the own piece that rows t see. */
+static __device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
+                                   float *weights, float *room) {
+  const struct linnet_cuda_piece piece = p.pack.table[blockIdx.x / PIECE_TILES];
+  const size_t first = p.order == BEFORE ? piece.first : t.first;
+  const size_t end = p.order == BEFORE ? t.first + t.rows : piece.first + piece.rows;
+  for (size_t j = first; j < end; j += TILE_ROWS) {
+    const tile_rows s = rows_from(t, j, end);
+    weigh(p, t, s, weights, room);
+    multiply_weights(y, weights, p.b, s, m, room);
+    for (int c = (int)threadIdx.x % 4; p.normalised && c < TILE_ROWS; c += 4)
+      *sum += weights[quad_row() * WEIGHT_LD + c];
+  }
+}
+
+/* y times 1 / d; `sum` is the quad's share of phi(q) . z. */
+static __device__ void normalise(const product &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
+  const float d = quad_sum(sum), scale = 1 / ((d < p.least ? p.least : d) + (float)LINNET_ATTENTION_EPSILON);
+  if (threadIdx.x % 4 == 0) {
+    scales[quad_row()] = scale;
+    if (blockIdx.y == 0 && quad_row() < t.rows)
+      p.scale[t.head * t.frames + t.first + quad_row()] = scale;
+  }
+  __syncthreads();
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      y->x[r][n] *= scales[tile_row(r)];
+}
+
+static __device__ void store_rows(const product &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++) {
+      const size_t place = (t.first + tile_row(r)) * p.y_ld + t.head * p.b.width + m + tile_column(n);
+      if (tile_row(r) >= t.rows || m + tile_column(n) >= p.b.width)
+        continue;
+      const float x = p.slope ? p.slope[place] : 1;
+      p.y[place] = x > 0 ? y.x[r][n] : y.x[r][n] * expf(x);
+    }
+}
+
+/* Block (tile of rows, tile of y's columns, head). Shared: two tiles, and weights where causal. */
+__global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p) {
+  LINNET_SHARED(float, room);
+  const tile_rows t = block_tile(p.pack, blockIdx.z);
+  if (t.rows <= 0)
+    return;
+  const size_t piece = blockIdx.x / PIECE_TILES, m = blockIdx.y * TILE_COLUMNS;
+  const size_t place = p.order == TOTAL ? p.pack.table[piece].sequence : piece;
+  const float *state = p.state + (place * p.heads + t.head) * p.size;
+  tile<4, 2> y = {};
+  float sum = 0;
+  apply_state(p, state, t, m, &y, &sum, room);
+  if (p.pairs_extra)
+    apply_extra(p, state, t, m, &y);
+  if (p.order != TOTAL)
+    apply_piece(p, t, m, &y, &sum, room + 2 * TILE_SIZE, room);
+  if (p.normalised)
+    normalise(p, t, sum, &y, room);
+  store_rows(p, t, m, y);
+}
+
+static void multiply(struct linnet_cuda_queue *q, const product &p) {
+  const dim3 grid((unsigned)p.pack.pieces * PIECE_TILES, column_tiles(p.b.width), (unsigned)p.heads);
+  const size_t weights = p.order == TOTAL ? 0 : WEIGHT_SIZE;
+  LINNET_LAUNCH(q, product_kernel, grid, TILE_THREADS, (2 * TILE_SIZE + weights) * sizeof(float), p);
+}
+
+/* --- e ------------------------------------------------------------------------------------------------------------ */
+
+/* e_t = -(dout_t . out_t) / d_t, 0 where d_t is the least. A warp has a row of a head. */
+__global__ void __launch_bounds__(THREADS)
+    project_kernel(struct linnet_attention a, size_t frames, const float *out, const float *dout, const float *scale,
+                   float largest, float *e) {
+  const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / a.heads, head = i % a.heads;
+  if (i >= frames * a.heads)
+    return;
+  float sum = 0;
+  for (size_t m = threadIdx.x % 32; m < a.width; m += 32)
+    sum = fmaf(dout[t * a.out_ld + head * a.width + m], out[t * a.out_ld + head * a.width + m], sum);
+  sum = warp_sum(sum);
+  const float own = scale[head * frames + t];
+  if (threadIdx.x % 32 == 0)
+    e[head * frames + t] = own == largest ? 0 : -sum * own;
+}
+
+/* --- the rows of the table ---------------------------------------------------------------------------------------- */
+
+static size_t head_state(const struct linnet_attention *a) {
+  return a->key_width * (a->width + 1);
+}
+
+/* What forward leaves: the states that its rows took, then 1 / d. */
+struct saved {
+  float *states, *scale;
+};
+
+static size_t most_pieces(size_t frames, size_t sequences) {
+  return frames / LINNET_CUDA_PIECE + sequences;
+}
+
+static saved saved_of(const struct linnet_attention *a, size_t states, const void *memory) {
+  float *first = static_cast<float *>(const_cast<void *>(memory));
+  return saved{first, first + states * linnet_linear_state_size(a)};
+}
+
+static size_t saved_size(const struct linnet_attention *a, size_t frames, size_t states) {
+  return (states * linnet_linear_state_size(a) + frames * a->heads) * sizeof(float);
+}
+
+static size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+  return saved_size(a, frames, sequences);
+}
+
+static size_t causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+  return saved_size(a, frames, most_pieces(frames, sequences));
+}
+
+/* States of pieces and of sequences, and e. */
+static size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+  return ((most_pieces(frames, sequences) + sequences) * linnet_linear_state_size(a) + frames * a->heads) *
+         sizeof(float);
+}
+
+/* Queries, keys, values, and the gradient over d as operands. */
+struct operands {
+  operand q, k, v, n;
+};
+
+static operands operands_of(const struct linnet_attention *a, const float *q, const float *k, const float *v,
+                            const float *dout, const float *scale) {
+  const bool elu = a->map == LINNET_MAP_ELU;
+  return operands{
+      operand_of(q, a->key_ld, a->key_width, elu, nullptr), operand_of(k, a->key_ld, a->key_width, elu, nullptr),
+      operand_of(v, a->value_ld, a->width, false, nullptr), operand_of(dout, a->out_ld, a->width, false, scale)};
+}
+
+static product product_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, enum order order) {
+  product t = {};
+  t.pack = *p, t.order = order, t.heads = a->heads, t.size = head_state(a), t.least = a->least;
+  return t;
+}
+
+static void forward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                           const struct linnet_cuda_pack *p, enum order order, const float *q, const float *k,
+                           const float *v, void *kept, float *out, void *work) {
+  const saved s = saved_of(a, order == TOTAL ? p->sequences : p->pieces, kept);
+  const operands o = operands_of(a, q, k, v, nullptr, nullptr);
+  if (p->rows == 0)
+    return;
+  float *pieces = order == TOTAL ? static_cast<float *>(work) : s.states;
+  const state_terms state = {*p, a->heads, head_state(a), o.k, o.v, nullptr, pieces};
+  sum_states(queue, state, order, s.states);
+  product y = product_of(a, p, order);
+  y.x = o.q, y.a = o.k, y.b = o.v;
+  y.state = s.states, y.normalised = true, y.scale = s.scale, y.y = out, y.y_ld = a->out_ld;
+  multiply(queue, y);
+}
+
+/* The gradient of queries or keys: transposed states, and the extra term. */
+static void key_gradient(struct linnet_cuda_queue *queue, product y, const operand &of, const float *raw, float *to,
+                         size_t ld) {
+  y.transposed = y.pairs_extra = true;
+  y.slope = of.elu ? raw : nullptr;
+  y.y = to, y.y_ld = ld;
+  multiply(queue, y);
+}
+
+static void backward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                            const struct linnet_cuda_pack *p, enum order before, enum order behind, const float *q,
+                            const float *k, const float *v, const void *kept, const float *out, const float *dout,
+                            float *dq, float *dk, float *dv, void *work) {
+  const saved s = saved_of(a, before == TOTAL ? p->sequences : p->pieces, kept);
+  const operands o = operands_of(a, q, k, v, dout, s.scale);
+  const size_t size = linnet_linear_state_size(a);
+  float *pieces = static_cast<float *>(work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
+  if (p->rows == 0)
+    return;
+  LINNET_LAUNCH(queue, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
+                out, dout, s.scale, linnet_causal_scale(a->least, a->least), e);
+  const state_terms state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
+  sum_states(queue, state, behind, total);
+  product y = product_of(a, p, before);
+  y.x = o.n, y.a = o.v, y.b = o.k, y.g = e, y.state = s.states;
+  key_gradient(queue, y, o.q, q, dq, a->key_ld);
+  y = product_of(a, p, behind);
+  y.state = behind == TOTAL ? total : pieces;
+  y.x = o.v, y.a = o.n, y.b = o.q, y.f = e;
+  key_gradient(queue, y, o.k, k, dk, a->key_ld);
+  y.x = o.k, y.a = o.q, y.b = o.n, y.y = dv, y.y_ld = a->value_ld;
+  multiply(queue, y);
+}
+
+static void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                    const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
+  forward_either(queue, a, p, TOTAL, q, k, v, saved, out, work);
+}
+
+static void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                           const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                           void *saved, float *out, void *work) {
+  forward_either(queue, a, p, BEFORE, q, k, v, saved, out, work);
+}
+
+static void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                     void *work) {
+  backward_either(queue, a, p, TOTAL, TOTAL, q, k, v, saved, out, dout, dq, dk, dv, work);
+}
+
+static void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                            const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                            const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                            void *work) {
+  backward_either(queue, a, p, BEFORE, BEHIND, q, k, v, saved, out, dout, dq, dk, dv, work);
+}
+
+const struct linnet_cuda_attention_ops linnet_cuda_linear_attention = {saved_bytes, work_bytes, forward, backward};
+const struct linnet_cuda_attention_ops linnet_cuda_causal_linear_attention = {causal_saved_bytes, work_bytes,
+                                                                              causal_forward, causal_backward};

@@ -1,0 +1,266 @@
+/* Softmax attention in tiles of 64 rows against 64 (Dao et al. 2022): formulas as in softmax_attention.c. Forward runs
+ * over the keys with a running maximum and sum; backward computes the probabilities again from the log-sum-exps. The
+ * three gradients are one product, sums over the rows s that have to do with row t,
+ *
+ *   y_t = sum of w_ts b_s
+ *
+ *           rows t       rows s       w                b
+ *   dq      queries      keys         ds_ts            k
+ *   dk      keys         queries      ds_st            q
+ *   dv      keys         queries      p_st             dout
+ *
+ * each computed by itself, so that no two blocks add to one place. */
+#include "backend/cuda/tile.h"
+
+extern "C" {
+#include "ops/softmax_attention.h"
+}
+
+enum { WARPS = 8, THREADS = 32 * WARPS };
+
+struct attention {
+  struct linnet_cuda_pack pack;
+  bool causal;
+  float scale; /* of scores */
+  operand q, k, v, dout;
+  const float *out;
+  float *log_sums; /* (heads, T) */
+  float *d;        /* (heads, T): dout . out */
+};
+
+static __device__ __forceinline__ size_t sequence_begin(const attention &a) {
+  return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence];
+}
+
+static __device__ __forceinline__ size_t sequence_end(const attention &a) {
+  return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence + 1];
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+/* Scores of queries t against keys s; -infinity where t does not see s. */
+static __device__ void score(const attention &a, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+  tile<4, 4> w = {};
+  multiply_rows(&w, a.q, t, a.k, s, room);
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 4; n++) {
+      const int row = tile_row(r), column = tile_column(n);
+      const bool seen = column < s.rows && !(a.causal && s.first + column > t.first + row);
+      weights[row * WEIGHT_LD + column] = seen ? w.x[r][n] * a.scale : -INFINITY;
+    }
+  __syncthreads();
+}
+
+/* The running maximum and sum of a quad's row. */
+struct running {
+  float largest, sum;
+};
+
+/* Scores become exp(score - largest); returns what earlier sums are multiplied by. The first tile of every row has a
+ * key that the row sees. */
+static __device__ float exponentials(running *row, float *weights) {
+  float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
+  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
+    largest = fmaxf(largest, own[c]);
+  largest = quad_max(largest);
+  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
+    sum += own[c] = expf(own[c] - largest);
+  const float shrink = expf(row->largest - largest);
+  row->sum = row->sum * shrink + quad_sum(sum);
+  row->largest = largest;
+  return shrink;
+}
+
+/* y times a number per row, which the first lane of each quad gives. */
+static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
+  if (threadIdx.x % 4 == 0)
+    shared[quad_row()] = by;
+  __syncthreads();
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      y->x[r][n] *= shared[tile_row(r)];
+}
+
+static __device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to,
+                                  size_t ld) {
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      if (tile_row(r) < t.rows && column + tile_column(n) < width)
+        to[(t.first + tile_row(r)) * ld + t.head * width + column + tile_column(n)] = y.x[r][n];
+}
+
+/* Block (tile of queries, tile of values' columns, head). Shared: two tiles, weights, a number per row. */
+__global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention a, float *out, size_t out_ld) {
+  LINNET_SHARED(float, room);
+  float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
+  const tile_rows t = block_tile(a.pack, blockIdx.z);
+  if (t.rows <= 0)
+    return;
+  const size_t column = blockIdx.y * TILE_COLUMNS, end = a.causal ? t.first + t.rows : sequence_end(a);
+  running row = {-INFINITY, 0};
+  tile<4, 2> y = {};
+  for (size_t j = sequence_begin(a); j < end; j += TILE_ROWS) {
+    const tile_rows s = rows_from(t, j, end);
+    score(a, t, s, weights, room);
+    scale_rows(exponentials(&row, weights), &y, per_row);
+    multiply_weights(&y, weights, a.v, s, column, room);
+  }
+  scale_rows(1 / row.sum, &y, per_row);
+  store_rows(t, a.v.width, column, y, out, out_ld);
+  if (blockIdx.y == 0 && threadIdx.x % 4 == 0 && quad_row() < t.rows)
+    a.log_sums[t.head * t.frames + t.first + quad_row()] = row.largest + logf(row.sum);
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+/* d_t = dout_t . out_t; a warp has a row of a head. */
+__global__ void __launch_bounds__(THREADS) project_kernel(attention a, size_t heads) {
+  const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / heads, head = i % heads;
+  if (i >= a.pack.rows * heads)
+    return;
+  float sum = 0;
+  for (size_t m = threadIdx.x % 32; m < a.v.width; m += 32) {
+    const size_t place = t * a.dout.ld + head * a.v.width + m;
+    sum = fmaf(a.dout.x[place], a.out[place], sum);
+  }
+  sum = warp_sum(sum);
+  if (threadIdx.x % 32 == 0)
+    a.d[head * a.pack.rows + t] = sum;
+}
+
+enum role { QUERIES, KEYS, VALUES }; /* whose gradient */
+
+struct gradient {
+  enum role role;
+  operand b;
+  float *y;
+  size_t ld;
+};
+
+/* w of rows t against rows s. */
+static __device__ void weigh(const attention &a, enum role role, const tile_rows &t, const tile_rows &s, float *weights,
+                             float *room) {
+  const bool queries = role == QUERIES;
+  tile<4, 4> w = {}, dp = {};
+  multiply_rows(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
+  if (role != VALUES)
+    multiply_rows(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, room);
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 4; n++) {
+      const int row = tile_row(r), column = tile_column(n);
+      const size_t i = queries ? t.first + row : s.first + column, j = queries ? s.first + column : t.first + row;
+      float value = 0;
+      if (row < t.rows && column < s.rows && !(a.causal && j > i)) {
+        const size_t place = t.head * t.frames + i;
+        value = expf(w.x[r][n] * a.scale - a.log_sums[place]);
+        if (role != VALUES)
+          value *= (dp.x[r][n] - a.d[place]) * a.scale;
+      }
+      weights[row * WEIGHT_LD + column] = value;
+    }
+}
+
+/* Block (tile of rows, tile of y's columns, head). Shared: two tiles, weights. */
+__global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention a, gradient g) {
+  LINNET_SHARED(float, room);
+  float *weights = room + 2 * TILE_SIZE;
+  const tile_rows t = block_tile(a.pack, blockIdx.z);
+  if (t.rows <= 0)
+    return;
+  const size_t column = blockIdx.y * TILE_COLUMNS;
+  const size_t first = a.causal && g.role != QUERIES ? t.first : sequence_begin(a);
+  const size_t end = a.causal && g.role == QUERIES ? t.first + t.rows : sequence_end(a);
+  tile<4, 2> y = {};
+  for (size_t j = first; j < end; j += TILE_ROWS) {
+    const tile_rows s = rows_from(t, j, end);
+    weigh(a, g.role, t, s, weights, room);
+    multiply_weights(&y, weights, g.b, s, column, room);
+  }
+  store_rows(t, g.b.width, column, y, g.y, g.ld);
+}
+
+/* --- the rows of the table ---------------------------------------------------------------------------------------- */
+
+static size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+  (void)sequences;
+  return frames * a->heads * sizeof(float);
+}
+
+static size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+  return saved_bytes(a, frames, sequences);
+}
+
+static attention attention_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal,
+                              const float *q, const float *k, const float *v, const void *saved) {
+  attention t = {};
+  t.pack = *p, t.causal = causal, t.scale = 1 / sqrtf((float)a->key_width);
+  t.q = operand_of(q, a->key_ld, a->key_width, false, nullptr);
+  t.k = operand_of(k, a->key_ld, a->key_width, false, nullptr);
+  t.v = operand_of(v, a->value_ld, a->width, false, nullptr);
+  t.log_sums = static_cast<float *>(const_cast<void *>(saved));
+  return t;
+}
+
+static dim3 grid_of(const attention &a, size_t width, size_t heads) {
+  return dim3((unsigned)a.pack.pieces * PIECE_TILES, column_tiles(width), (unsigned)heads);
+}
+
+static void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+                           const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                           void *saved, float *out) {
+  const attention t = attention_of(a, p, causal, q, k, v, saved);
+  const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
+  if (p->rows > 0)
+    LINNET_LAUNCH(queue, forward_kernel, grid_of(t, a->width, a->heads), TILE_THREADS, shared, t, out, a->out_ld);
+}
+
+static void gradient_of(struct linnet_cuda_queue *queue, const attention &a, size_t heads, enum role role,
+                        const operand &b, float *y, size_t ld) {
+  const gradient g = {role, b, y, ld};
+  LINNET_LAUNCH(queue, backward_kernel, grid_of(a, b.width, heads), TILE_THREADS,
+                (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), a, g);
+}
+
+static void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+                            const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                            const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                            void *work) {
+  attention t = attention_of(a, p, causal, q, k, v, saved);
+  t.dout = operand_of(dout, a->out_ld, a->width, false, nullptr);
+  t.out = out, t.d = static_cast<float *>(work);
+  if (p->rows == 0)
+    return;
+  LINNET_LAUNCH(queue, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t, a->heads);
+  gradient_of(queue, t, a->heads, QUERIES, t.k, dq, a->key_ld);
+  gradient_of(queue, t, a->heads, KEYS, t.q, dk, a->key_ld);
+  gradient_of(queue, t, a->heads, VALUES, t.dout, dv, a->value_ld);
+}
+
+static void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                    const float *q, const float *k, const float *v, void *saved, float *out, void *) {
+  forward_either(queue, false, a, p, q, k, v, saved, out);
+}
+
+static void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                           const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                           void *saved, float *out, void *) {
+  forward_either(queue, true, a, p, q, k, v, saved, out);
+}
+
+static void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                     void *work) {
+  backward_either(queue, false, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+}
+
+static void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                            const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                            const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                            void *work) {
+  backward_either(queue, true, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+}
+
+const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention = {saved_bytes, work_bytes, forward, backward};
+const struct linnet_cuda_attention_ops linnet_cuda_causal_softmax_attention = {saved_bytes, work_bytes, causal_forward,
+                                                                               causal_backward};

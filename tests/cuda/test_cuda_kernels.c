@@ -1,0 +1,506 @@
+/* Every op of the CUDA backend, forward and backward, against the C reference: ragged packed batches, poisoned outputs,
+ * guards, addresses of any alignment. The same cases run on a device (test_cuda_kernels; skipped without one) and on
+ * the emulated one of emulate.h (test_cuda_emulated). Each runs twice, emulated with threads in the opposite order: the
+ * same bytes are due. Prints the largest error found and its bound. Arguments: seed, name of one op. */
+#include <float.h>
+
+#include "mirror.h"
+#include "ops/activation.h"
+#include "ops/attention.h"
+#include "ops/causal_attention.h"
+#include "ops/ctc.h"
+#include "ops/depthwise_conv.h"
+#include "ops/dropout.h"
+#include "ops/feature_map.h"
+#include "ops/layernorm.h"
+#include "ops/linear_attention.h"
+#include "ops/log_softmax.h"
+#include "ops/lsh_attention.h"
+#include "ops/lstm.h"
+#include "ops/optimizer.h"
+#include "ops/softmax_attention.h"
+#include "ops/vector.h"
+
+/* --- Row by row */
+
+static size_t some_rows(struct test_random *r) {
+  return test_below(r, 4) ? some_size(r, 70) : test_below(r, 1500);
+}
+
+static double test_layernorm(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t rows = some_rows(r), width = test_below(r, 3) ? 4 + 4 * test_below(r, 60) : 1 + some_size(r, 400);
+  size_t n = rows * width;
+  struct buffer x = buffer_scaled(r, n, 3), gain = buffer_random(r, width), bias = buffer_random(r, width);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  struct buffer mean = buffer_poisoned(r, rows), mean2 = buffer_poisoned(r, rows);
+  struct buffer rstd = buffer_poisoned(r, rows), rstd2 = buffer_poisoned(r, rows);
+  struct buffer dy = buffer_random(r, n), dx = buffer_poisoned(r, n), dx2 = buffer_copy(r, &dy);
+  struct buffer dgain = buffer_random(r, width), dgain2 = buffer_copy(r, &dgain);
+  struct buffer dbias = buffer_random(r, width), dbias2 = buffer_copy(r, &dbias);
+  linnet_layernorm_forward_reference(rows, width, x.x, gain.x, bias.x, y.x, mean.x, rstd.x);
+  linnet_layernorm_backward_reference(rows, width, x.x, gain.x, mean.x, rstd.x, dy.x, dx.x, dgain.x, dbias.x);
+
+  float *in = mirror(m, &x), *g = mirror(m, &gain), *b = mirror(m, &bias), *in_place = mirror(m, &y3);
+  float *means = mirror(m, &mean2), *rstds = mirror(m, &rstd2), *d = mirror(m, &dx2);
+  linnet_cuda_layernorm_forward(m->queue, rows, width, in, g, b, mirror(m, &y2), means, rstds);
+  linnet_cuda_layernorm_forward(m->queue, rows, width, in_place, g, b, in_place, NULL, NULL);
+  linnet_cuda_layernorm_backward(m->queue, rows, width, in, g, means, rstds, d, d, mirror(m, &dgain2),
+                                 mirror(m, &dbias2));
+  mirrors_return(m);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  error = worst(error, worst(buffer_error(&mean2, &mean), buffer_error(&rstd2, &rstd)));
+  error = worst(error, worst(buffer_error(&dx2, &dx), buffer_error(&dgain2, &dgain)));
+  error = worst(error, buffer_error(&dbias2, &dbias));
+  RELEASE(x, gain, bias, y, y2, y3, mean, mean2, rstd, rstd2, dy, dx, dx2, dgain, dgain2, dbias, dbias2);
+  return error;
+}
+
+static double test_log_softmax(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t rows = some_rows(r), width = 1 + some_size(r, 400), n = rows * width;
+  struct buffer x = buffer_scaled(r, n, test_below(r, 2) ? 3 : 200), y = buffer_poisoned(r, n);
+  for (size_t i = 0; i < n; i++)
+    if (i % width != 0 && test_below(r, 10) == 0)
+      x.x[i] = -INFINITY;
+  struct buffer y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  linnet_log_softmax_reference(rows, width, x.x, y.x);
+  float *in_place = mirror(m, &y3);
+  linnet_cuda_log_softmax(m->queue, rows, width, mirror(m, &x), mirror(m, &y2));
+  linnet_cuda_log_softmax(m->queue, rows, width, in_place, in_place);
+  mirrors_return(m);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  RELEASE(x, y, y2, y3);
+  return error;
+}
+
+static double test_glu(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t rows = some_rows(r), width = some_size(r, 200), n = rows * width;
+  struct buffer x = buffer_scaled(r, 2 * n, test_below(r, 2) ? 3 : 120), dy = buffer_random(r, n);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n);
+  struct buffer dx = buffer_poisoned(r, 2 * n), dx2 = buffer_poisoned(r, 2 * n);
+  linnet_glu_forward_reference(rows, width, x.x, y.x);
+  linnet_glu_backward_reference(rows, width, x.x, dy.x, dx.x);
+  float *in = mirror(m, &x);
+  linnet_cuda_glu_forward(m->queue, rows, width, in, mirror(m, &y2));
+  linnet_cuda_glu_backward(m->queue, rows, width, in, mirror(m, &dy), mirror(m, &dx2));
+  mirrors_return(m);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
+  RELEASE(x, dy, y, y2, dx, dx2);
+  return error;
+}
+
+/* --- Element by element */
+
+static double test_activation(struct mirrors *m) {
+  static const float scales[] = {1, 6, 30, 1000};
+  struct test_random *r = &m->random;
+  enum linnet_activation f = (enum linnet_activation)test_below(r, 4);
+  size_t n = some_size(r, 20000);
+  struct buffer x = buffer_scaled(r, n, scales[test_below(r, 4)]), dy = buffer_random(r, n);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), dx = buffer_poisoned(r, n);
+  struct buffer dx2 = buffer_copy(r, &dy);
+  linnet_activation_forward_reference(f, n, x.x, y.x);
+  linnet_activation_backward_reference(f, n, x.x, dy.x, dx.x);
+  float *in = mirror(m, &x), *d = mirror(m, &dx2);
+  linnet_cuda_activation_forward(m->queue, f, n, in, mirror(m, &y2));
+  linnet_cuda_activation_backward(m->queue, f, n, in, d, d);
+  mirrors_return(m);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
+  RELEASE(x, dy, y, y2, dx, dx2);
+  return error;
+}
+
+static struct linnet_dropout some_dropout(struct test_random *r) {
+  static const double rates[] = {0, 1e-6, 0.1, 0.5, 0.9};
+  return (struct linnet_dropout){.rate = rates[test_below(r, 5)],
+                                 .seed = test_next(r),
+                                 .step = (uint32_t)test_next(r),
+                                 .site = (uint32_t)test_next(r),
+                                 .row = test_next(r) >> 20};
+}
+
+static double test_dropout(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  struct linnet_dropout d = some_dropout(r);
+  size_t rows = some_rows(r), width = some_size(r, 200), n = rows * width;
+  struct buffer x = buffer_random(r, n), residual = buffer_random(r, n);
+  bool added = test_below(r, 2);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
+  linnet_dropout_reference(&d, rows, width, x.x, added ? residual.x : NULL, y.x);
+  float *rest = added ? mirror(m, &residual) : NULL, *in_place = mirror(m, &y3);
+  linnet_cuda_dropout(m->queue, &d, rows, width, mirror(m, &x), rest, mirror(m, &y2));
+  linnet_cuda_dropout(m->queue, &d, rows, width, in_place, rest, in_place);
+  mirrors_return(m);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
+  RELEASE(x, residual, y, y2, y3);
+  return error;
+}
+
+static double test_dropout_layernorm(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  struct linnet_dropout d = some_dropout(r);
+  size_t rows = some_rows(r), width = 8 + 4 * test_below(r, 60) + (test_below(r, 3) ? 0 : test_below(r, 4));
+  size_t n = rows * width;
+  struct buffer x = buffer_random(r, n), residual = buffer_random(r, n), gain = buffer_random(r, width);
+  struct buffer bias = buffer_random(r, width), mean = buffer_poisoned(r, rows), rstd = buffer_poisoned(r, rows);
+  struct buffer sum = buffer_poisoned(r, n), y = buffer_poisoned(r, n), sum2 = buffer_copy(r, &sum);
+  struct buffer y2 = buffer_copy(r, &y), mean2 = buffer_copy(r, &mean), rstd2 = buffer_copy(r, &rstd);
+  linnet_dropout_reference(&d, rows, width, x.x, residual.x, sum.x);
+  linnet_layernorm_forward_reference(rows, width, sum.x, gain.x, bias.x, y.x, mean.x, rstd.x);
+  linnet_cuda_dropout_layernorm(m->queue, &d, rows, width, mirror(m, &x), mirror(m, &residual), mirror(m, &gain),
+                                mirror(m, &bias), mirror(m, &sum2), mirror(m, &y2), mirror(m, &mean2),
+                                mirror(m, &rstd2));
+  mirrors_return(m);
+  double error = worst(buffer_error(&sum2, &sum), buffer_error(&y2, &y));
+  error = worst(error, worst(buffer_error(&mean2, &mean), buffer_error(&rstd2, &rstd)));
+  RELEASE(x, residual, gain, bias, mean, rstd, sum, y, sum2, y2, mean2, rstd2);
+  return error;
+}
+
+/* --- Sums and the update */
+
+/* Three times: plain, clipped by half, and with gradients that are not finite, which change nothing. */
+static double test_update(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t n = 1 + some_size(r, 20000);
+  struct linnet_update u;
+  linnet_update_terms(LINNET_RADAM, 1e-3, 1 + test_below(r, 12), &u);
+  u.gradient_scale = 0.3;
+  struct buffer p = buffer_random(r, n), g = buffer_random(r, n), v = buffer_random(r, n), v0 = buffer_copy(r, &v);
+  struct buffer m0 = buffer_random(r, n), m1 = buffer_copy(r, &m0);
+  for (size_t i = 0; i < n; i++)
+    v.x[i] = v0.x[i] = fabsf(v.x[i]);
+  struct buffer p2 = buffer_copy(r, &p);
+  double squares = linnet_sum_of_squares_reference(n, g.x), bad = INFINITY, clip = sqrt(squares) * 0.3 / 2;
+  struct linnet_update half = u;
+  half.gradient_scale /= 2;
+  linnet_update_reference(&u, n, p.x, g.x, m0.x, v.x);
+  linnet_update_reference(&half, n, p.x, g.x, m0.x, v.x);
+  float *parameters = mirror(m, &p2), *gradients = mirror(m, &g), *first = mirror(m, &m1), *second = mirror(m, &v0);
+  double *norm = mirror_bytes(m, &squares, sizeof squares);
+  linnet_cuda_update(m->queue, &u, 2 * sqrt(squares), norm, n, parameters, gradients, first, second);
+  linnet_cuda_update(m->queue, &u, clip, norm, n, parameters, gradients, first, second);
+  linnet_cuda_update(m->queue, &u, clip, mirror_bytes(m, &bad, sizeof bad), n, parameters, gradients, first, second);
+  mirrors_return(m);
+  double error = worst(buffer_error(&p2, &p), worst(buffer_error(&m1, &m0), buffer_error(&v0, &v)));
+  RELEASE(p, g, v, v0, m0, m1, p2);
+  return error;
+}
+
+static double test_sums(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t rows = some_size(r, 3000), width = some_size(r, 200), n = rows * width;
+  struct buffer x = buffer_random(r, n), y = buffer_random(r, n), y2 = buffer_copy(r, &y);
+  struct buffer sums = buffer_random(r, width), sums2 = buffer_copy(r, &sums), square = buffer_poisoned(r, 2);
+  double expected = linnet_sum_of_squares_reference(n, x.x), sum;
+  linnet_add_reference(n, x.x, y.x);
+  linnet_column_sum_reference(rows, width, x.x, sums.x);
+  square.x = square.memory + GUARD;
+  float *in = mirror(m, &x);
+  linnet_cuda_sum_of_squares(m->queue, n, in, (double *)(void *)mirror(m, &square));
+  linnet_cuda_add(m->queue, n, in, mirror(m, &y2));
+  linnet_cuda_column_sum(m->queue, rows, width, in, mirror(m, &sums2));
+  mirrors_return(m);
+  memcpy(&sum, square.x, sizeof sum);
+  double error = guards_hold(&square) ? fabs(sum - expected) / fmax(1, expected) : INFINITY;
+  error = worst(error, worst(buffer_error(&y2, &y), buffer_error(&sums2, &sums)));
+  RELEASE(x, y, y2, sums, sums2, square);
+  return error;
+}
+
+/* --- Sequences */
+
+enum { MOST_SEQUENCES = 8 };
+
+/* Some sequences, some empty, seldom long ones. */
+static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t longest) {
+  struct linnet_pack p = {test_below(r, MOST_SEQUENCES), offsets};
+  offsets[0] = 0;
+  for (size_t i = 0; i < p.sequences; i++)
+    offsets[i + 1] = offsets[i] + some_size(r, test_below(r, 4) ? 140 : longest);
+  return p;
+}
+
+/* A shape of attention, its operands side by side, with or without columns between rows. */
+struct attention_case {
+  struct linnet_attention a;
+  struct linnet_pack pack;
+  size_t offsets[MOST_SEQUENCES + 1], rows;
+  struct buffer qkv, dout;
+  size_t k, v; /* columns where they begin */
+};
+
+static void attention_case(struct test_random *r, enum linnet_attention_kind kind, bool mapped, size_t longest,
+                           struct attention_case *c) {
+  struct linnet_attention *a = &c->a;
+  *a = (struct linnet_attention){.heads = 1 + test_below(r, 3), .width = 32};
+  if (test_below(r, 2))
+    a->width = 1 + some_size(r, 70);
+  a->key_width = a->width;
+  size_t maps = linnet_attention_traits[kind].shared_key ? 2 : 3;
+  if (mapped) {
+    a->map = LINNET_MAP_IDENTITY;
+    a->key_width = 1 + some_size(r, 150);
+    a->least = test_below(r, 2) ? 0 : 1;
+  }
+  size_t keys = a->heads * a->key_width;
+  a->out_ld = a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
+  a->key_ld = a->value_ld = a->heads * a->width + (maps - 1) * keys + (test_below(r, 2) ? test_below(r, 5) : 0);
+  a->lsh = (struct linnet_lsh){.rounds = 1 + test_below(r, 4),
+                               .buckets = 2 + 2 * test_below(r, test_below(r, 2) ? 4 : 64),
+                               .chunk = 1 + some_size(r, 70),
+                               .seed = test_next(r),
+                               .step = 1,
+                               .site = 2};
+  c->pack = some_pack(r, c->offsets, longest);
+  c->rows = c->offsets[c->pack.sequences];
+  c->qkv = buffer_scaled(r, c->rows * a->key_ld, test_below(r, 4) ? 1 : 5);
+  c->dout = buffer_random(r, c->rows * a->out_ld);
+  const float length = 1 / sqrtf((float)a->key_width);
+  for (size_t i = 0; i < c->qkv.n && a->map == LINNET_MAP_IDENTITY; i++)
+    c->qkv.x[i] = a->least > 0 ? c->qkv.x[i] * length : fabsf(c->qkv.x[i]) + 0.5f;
+  c->k = (maps - 2) * keys, c->v = (maps - 1) * keys;
+}
+
+static void run_reference(enum linnet_attention_kind kind, const struct attention_case *c, float *out, float *d) {
+  const struct linnet_attention_ops *ops = linnet_cpu_ops("reference")->attention[kind];
+  struct linnet_attention a = c->a;
+  a.form = LINNET_CAUSAL_STATE;
+  void *saved = malloc(ops->saved_bytes(&a, c->rows, c->pack.sequences) + 64);
+  void *work = malloc(ops->work_bytes(&a, c->rows) + 64);
+  const float *q = c->qkv.x;
+  ops->forward(&a, &c->pack, q, q + c->k, q + c->v, saved, out, work);
+  ops->backward(&a, &c->pack, q, q + c->k, q + c->v, saved, out, c->dout.x, d, d + c->k, d + c->v, work);
+  free(saved), free(work);
+}
+
+static double test_attention(struct mirrors *m, enum linnet_attention_kind kind, bool mapped, size_t longest) {
+  static const struct linnet_cuda_attention_ops *const kinds[] = {
+      [LINNET_ATTENTION_LINEAR] = &linnet_cuda_linear_attention,
+      [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_cuda_causal_linear_attention,
+      [LINNET_ATTENTION_SOFTMAX] = &linnet_cuda_softmax_attention,
+      [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_cuda_causal_softmax_attention,
+      [LINNET_ATTENTION_LSH] = &linnet_cuda_lsh_attention,
+      [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_cuda_causal_lsh_attention};
+  const struct linnet_cuda_attention_ops *ops = kinds[kind];
+  struct test_random *r = &m->random;
+  struct attention_case c;
+  attention_case(r, kind, mapped, longest, &c);
+  struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
+  struct buffer gradient = buffer_poisoned(r, c.qkv.n), gradient2 = buffer_copy(r, &gradient);
+  run_reference(kind, &c, out.x, gradient.x);
+  struct buffer saved = buffer_poisoned(r, ops->saved_bytes(&c.a, c.rows, c.pack.sequences) / sizeof(float));
+  struct buffer work = buffer_poisoned(r, ops->work_bytes(&c.a, c.rows, c.pack.sequences) / sizeof(float));
+  saved.x = saved.memory + GUARD, work.x = work.memory + GUARD;
+  struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
+  float *q = mirror(m, &c.qkv), *kept = mirror(m, &saved), *room = mirror(m, &work), *y = mirror(m, &out2);
+  float *d = mirror(m, &gradient2);
+  ops->forward(m->queue, &c.a, &pack, q, q + c.k, q + c.v, kept, y, room);
+  ops->backward(m->queue, &c.a, &pack, q, q + c.k, q + c.v, kept, y, mirror(m, &c.dout), d, d + c.k, d + c.v, room);
+  mirrors_return(m);
+  double error = worst(buffer_error(&out2, &out), buffer_error(&gradient2, &gradient));
+  error = worst(error, guards_hold(&saved) && guards_hold(&work) ? 0 : INFINITY);
+  RELEASE(c.qkv, c.dout, out, out2, gradient, gradient2, saved, work);
+  return error;
+}
+
+static double test_linear_attention(struct mirrors *m) {
+  return test_attention(m, LINNET_ATTENTION_LINEAR, false, 3000);
+}
+
+static double test_mapped_attention(struct mirrors *m) {
+  return test_attention(m, LINNET_ATTENTION_LINEAR, true, 600);
+}
+
+static double test_causal_attention(struct mirrors *m) {
+  return test_attention(m, LINNET_ATTENTION_CAUSAL_LINEAR, false, 3000);
+}
+
+static double test_mapped_causal(struct mirrors *m) {
+  return test_attention(m, LINNET_ATTENTION_CAUSAL_LINEAR, true, 600);
+}
+
+static double test_softmax_attention(struct mirrors *m) {
+  return test_attention(m, LINNET_ATTENTION_SOFTMAX, false, 700);
+}
+
+static double test_causal_softmax(struct mirrors *m) {
+  return test_attention(m, LINNET_ATTENTION_CAUSAL_SOFTMAX, false, 700);
+}
+
+/* --- CTC */
+
+/* Logits of which some are impossible, or not numbers. */
+static void ctc_logits(struct test_random *r, struct buffer *x) {
+  static const float scales[] = {1, 1, 5, 30, 300, 5000};
+  float scale = scales[test_below(r, 6)];
+  size_t odd = test_below(r, 12);
+  for (size_t i = 0; i < x->n; i++) {
+    x->x[i] *= scale;
+    if (odd < 4 && test_below(r, 20) == 0)
+      x->x[i] = -INFINITY;
+    if (odd == 5 && test_below(r, 2000) == 0)
+      x->x[i] = test_below(r, 2) ? NAN : INFINITY;
+  }
+}
+
+struct ctc_case {
+  struct linnet_pack pack;
+  size_t offsets[MOST_SEQUENCES + 1], symbols, most_labels;
+  uint32_t label_offsets[MOST_SEQUENCES + 1];
+  int *labels;
+  double loss[MOST_SEQUENCES];
+  struct buffer logits, gradient;
+};
+
+/* Labels of sequence s: as many as fit, or a few too many; all alike, or not. */
+static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
+  size_t frames = c->offsets[s + 1] - c->offsets[s], first = c->label_offsets[s];
+  size_t count = test_below(r, 6) ? some_size(r, frames / 2) : some_size(r, frames + 1);
+  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1;
+  for (size_t i = 0; i < count; i++)
+    c->labels[first + i] = 1 + (int)test_below(r, kinds);
+  c->label_offsets[s + 1] = (uint32_t)(first + count);
+  c->most_labels = count > c->most_labels ? count : c->most_labels;
+}
+
+static void ctc_case(struct test_random *r, struct ctc_case *c) {
+  *c = (struct ctc_case){.symbols = 2 + some_size(r, 100)};
+  c->pack = some_pack(r, c->offsets, test_below(r, 8) ? 700 : 3000);
+  size_t rows = c->offsets[c->pack.sequences];
+  c->labels = malloc((rows + 2 * MOST_SEQUENCES) * sizeof *c->labels);
+  for (size_t s = 0; s < c->pack.sequences; s++)
+    ctc_labels(r, c, s);
+  c->logits = buffer_random(r, rows * c->symbols);
+  ctc_logits(r, &c->logits);
+  c->gradient = buffer_poisoned(r, c->logits.n);
+}
+
+static void ctc_reference(struct ctc_case *c, float scale) {
+  for (size_t s = 0; s < c->pack.sequences; s++) {
+    size_t first = c->offsets[s], labels = c->label_offsets[s + 1] - c->label_offsets[s];
+    struct linnet_ctc one = {.frames = c->offsets[s + 1] - first,
+                             .symbols = c->symbols,
+                             .labels = labels,
+                             .logits = c->logits.x + first * c->symbols,
+                             .label = c->labels + c->label_offsets[s],
+                             .scale = scale,
+                             .gradient = c->gradient.x + first * c->symbols};
+    void *work = malloc(linnet_ctc_work_bytes(one.frames, one.symbols, labels));
+    c->loss[s] = linnet_ctc_reference(&one, work);
+    free(work);
+  }
+}
+
+static double loss_error(const struct ctc_case *c, const struct buffer *losses) {
+  double error = guards_hold(losses) ? 0 : INFINITY;
+  for (size_t s = 0; s < c->pack.sequences; s++) {
+    double loss, expected = c->loss[s];
+    memcpy(&loss, losses->x + 2 * s, sizeof loss);
+    if (loss == expected || (isnan(loss) && isnan(expected)))
+      continue;
+    double d = fabs(loss - expected) / fmax(1, fabs(expected));
+    error = worst(error, isnan(d) ? INFINITY : d);
+  }
+  return error;
+}
+
+static double test_ctc(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  struct ctc_case c;
+  ctc_case(r, &c);
+  ctc_reference(&c, 0.5f);
+  struct buffer losses = buffer_poisoned(r, 2 * c.pack.sequences), only = buffer_poisoned(r, losses.n);
+  struct buffer in_place = buffer_copy(r, &c.logits), gradient = buffer_poisoned(r, c.logits.n);
+  losses.x = losses.memory + GUARD, only.x = only.memory + GUARD;
+  struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
+  size_t total = c.label_offsets[c.pack.sequences];
+  struct linnet_cuda_ctc op = {.pack = &pack,
+                               .symbols = c.symbols,
+                               .most_labels = c.most_labels,
+                               .label_offsets =
+                                   mirror_bytes(m, c.label_offsets, (c.pack.sequences + 1) * sizeof *c.label_offsets),
+                               .labels = mirror_bytes(m, c.labels, total * sizeof *c.labels),
+                               .total_labels = total,
+                               .logits = mirror(m, &c.logits),
+                               .scale = 0.5f,
+                               .loss = (double *)(void *)mirror(m, &only)};
+  void *work = mirror_room(m, linnet_cuda_ctc_work_bytes(&op));
+  linnet_cuda_ctc(m->queue, &op, work);
+  op.loss = (double *)(void *)mirror(m, &losses);
+  op.gradient = mirror(m, &gradient);
+  linnet_cuda_ctc(m->queue, &op, work);
+  op.logits = op.gradient = mirror(m, &in_place);
+  linnet_cuda_ctc(m->queue, &op, work);
+  mirrors_return(m);
+  double error = worst(loss_error(&c, &losses), loss_error(&c, &only));
+  error = worst(error, buffer_error(&gradient, &c.gradient));
+  CHECK(buffer_error(&in_place, &gradient) == 0, "ctc in place differs");
+  RELEASE(c.logits, c.gradient, losses, only, in_place, gradient);
+  free(c.labels);
+  return error;
+}
+
+/* --- All of them */
+
+static const struct {
+  const char *name;
+  double (*test)(struct mirrors *m);
+  double bound;
+  size_t cases;
+} ops[] = {
+    {"layernorm", test_layernorm, 5e-5, 60}, /* narrow rows with little variance magnify rounding */
+    {"dropout", test_dropout, 1e-7, 60},
+    {"dropout_layernorm", test_dropout_layernorm, 5e-6, 30},
+    {"activation", test_activation, 1e-6, 60},
+    {"glu", test_glu, 1e-6, 40},
+    {"log_softmax", test_log_softmax, 1e-6, 40},
+    {"sums", test_sums, 3e-6, 60},
+    {"update", test_update, 1e-6, 30},
+    {"linear_attention", test_linear_attention, 2e-6, 40},
+    {"mapped_attention", test_mapped_attention, 1e-4, 20}, /* signed features cancel in sums and normalisers */
+    {"causal_attention", test_causal_attention, 2e-6, 30},
+    {"mapped_causal", test_mapped_causal, 1e-4, 20},
+    {"ctc", test_ctc, 5e-6, 60},
+    {"softmax_attention", test_softmax_attention, 3e-6, 20},
+    {"causal_softmax", test_causal_softmax, 3e-6, 20},
+};
+
+static void test_op(struct linnet_cuda_queue *queue, size_t op, uint64_t seed) {
+  double error = 0;
+  for (size_t i = 0; i < ops[op].cases; i++) {
+    struct mirrors m[2];
+    for (int again = 0; again < 2; again++) {
+      m[again] = (struct mirrors){.queue = queue, .random = {seed + i}};
+      test_cuda_reverse(again);
+      double e = ops[op].test(&m[again]);
+      CHECK(e <= ops[op].bound, "%s: error %g, bound %g, seed %llu", ops[op].name, e, ops[op].bound,
+            (unsigned long long)(seed + i));
+      error = worst(error, e);
+    }
+    CHECK(m[0].hash == m[1].hash, "%s: a second run differs, seed %llu", ops[op].name, (unsigned long long)(seed + i));
+  }
+  printf("%-18s %4zu cases  error %.1e  bound %.0e\n", ops[op].name, ops[op].cases, error, ops[op].bound);
+}
+
+int main(int argc, char **argv) {
+  uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+  struct linnet_context *context = test_context();
+  struct linnet_cuda_queue *queue = NULL;
+  enum linnet_status status = linnet_cuda_queue_create(context, 0, &queue);
+  if (status == LINNET_ERROR_UNSUPPORTED) {
+    printf("%s\n", linnet_context_error(context));
+    linnet_context_destroy(context);
+    return test_skip("no CUDA device");
+  }
+  REQUIRE(status == LINNET_OK, "%s", linnet_context_error(context));
+  printf("seed %llu\n", (unsigned long long)seed);
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    if (argc < 3 || strcmp(argv[2], ops[i].name) == 0)
+      test_op(queue, i, seed);
+  linnet_cuda_queue_destroy(queue);
+  linnet_context_destroy(context);
+  return test_result();
+}
