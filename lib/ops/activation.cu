@@ -1,13 +1,15 @@
 /* Activations, gated linear unit and sums of vectors: one element a time or four, formulas as in activation.c. */
 #include "backend/cuda/kernel.h"
 
+namespace {
+
 enum { THREADS = 256 };
 
-static __device__ __forceinline__ float sigmoid(float x) {
+__device__ __forceinline__ float sigmoid(float x) {
   return 1 / (1 + expf(-x));
 }
 
-template <enum linnet_activation F> static __device__ __forceinline__ float value(float x) {
+template <enum linnet_activation F> __device__ __forceinline__ float value(float x) {
   if (F == LINNET_RELU)
     return x > 0 ? x : 0;
   if (F == LINNET_GELU)
@@ -17,7 +19,7 @@ template <enum linnet_activation F> static __device__ __forceinline__ float valu
   return x;
 }
 
-template <enum linnet_activation F> static __device__ __forceinline__ float slope(float x) {
+template <enum linnet_activation F> __device__ __forceinline__ float slope(float x) {
   if (F == LINNET_RELU)
     return x > 0 ? 1 : 0;
   if (F == LINNET_GELU)
@@ -50,42 +52,13 @@ __global__ void __launch_bounds__(THREADS) map_kernel(size_t n, const float *x, 
   }
 }
 
-template <class F>
-static void map(struct linnet_cuda_queue *q, size_t n, const float *x, const float *z, float *y, F f) {
+template <class F> void map(struct linnet_cuda_queue *q, size_t n, const float *x, const float *z, float *y, F f) {
   if (n == 0)
     return;
   if (by_fours(n, x, z, y))
     LINNET_LAUNCH(q, map_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, z, y, f);
   else
     LINNET_LAUNCH(q, map_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, n, x, z, y, f);
-}
-
-void linnet_cuda_activation_forward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
-                                    float *y) {
-  if (f == LINNET_RELU)
-    map(q, n, x, x, y, forward_of<LINNET_RELU>());
-  else if (f == LINNET_GELU)
-    map(q, n, x, x, y, forward_of<LINNET_GELU>());
-  else if (f == LINNET_SILU)
-    map(q, n, x, x, y, forward_of<LINNET_SILU>());
-  else
-    map(q, n, x, x, y, forward_of<LINNET_IDENTITY>());
-}
-
-void linnet_cuda_activation_backward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
-                                     const float *dy, float *dx) {
-  if (f == LINNET_RELU)
-    map(q, n, x, dy, dx, backward_of<LINNET_RELU>());
-  else if (f == LINNET_GELU)
-    map(q, n, x, dy, dx, backward_of<LINNET_GELU>());
-  else if (f == LINNET_SILU)
-    map(q, n, x, dy, dx, backward_of<LINNET_SILU>());
-  else
-    map(q, n, x, dy, dx, backward_of<LINNET_IDENTITY>());
-}
-
-void linnet_cuda_add(struct linnet_cuda_queue *q, size_t n, const float *x, float *y_add) {
-  map(q, n, x, y_add, y_add, sum_of());
 }
 
 /* --- gated linear unit: x (rows, 2 * width) ----------------------------------------------------------------------- */
@@ -117,6 +90,36 @@ __global__ void __launch_bounds__(THREADS)
     store(dx + at, a);
     store(dx + at + width, gate);
   }
+}
+
+} // namespace
+
+void linnet_cuda_activation_forward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+                                    float *y) {
+  if (f == LINNET_RELU)
+    map(q, n, x, x, y, forward_of<LINNET_RELU>());
+  else if (f == LINNET_GELU)
+    map(q, n, x, x, y, forward_of<LINNET_GELU>());
+  else if (f == LINNET_SILU)
+    map(q, n, x, x, y, forward_of<LINNET_SILU>());
+  else
+    map(q, n, x, x, y, forward_of<LINNET_IDENTITY>());
+}
+
+void linnet_cuda_activation_backward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+                                     const float *dy, float *dx) {
+  if (f == LINNET_RELU)
+    map(q, n, x, dy, dx, backward_of<LINNET_RELU>());
+  else if (f == LINNET_GELU)
+    map(q, n, x, dy, dx, backward_of<LINNET_GELU>());
+  else if (f == LINNET_SILU)
+    map(q, n, x, dy, dx, backward_of<LINNET_SILU>());
+  else
+    map(q, n, x, dy, dx, backward_of<LINNET_IDENTITY>());
+}
+
+void linnet_cuda_add(struct linnet_cuda_queue *q, size_t n, const float *x, float *y_add) {
+  map(q, n, x, y_add, y_add, sum_of());
 }
 
 void linnet_cuda_glu_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y) {

@@ -9,6 +9,8 @@
  * a long sequence would leave 10 bits. */
 #include "backend/cuda/kernel.h"
 
+namespace {
+
 enum {
   WARPS = 8,
   THREADS = 32 * WARPS,
@@ -27,12 +29,12 @@ struct number {
 enum { NOTHING = -(1 << 30) }; /* exponent of 0 */
 
 /* 2^e for e in [-126, 127]; below: 0. */
-static __device__ __forceinline__ float power(int e) {
+__device__ __forceinline__ float power(int e) {
   return e < -126 ? 0 : __int_as_float((e + 127) << 23);
 }
 
 /* m >= 0 of moderate size, e as it was: brings m to [1, 2). */
-static __device__ __forceinline__ number normal(float m, int e) {
+__device__ __forceinline__ number normal(float m, int e) {
   const int bits = __float_as_int(m), own = (bits >> 23) - 127;
   number n = {__int_as_float((bits & 0x7fffff) | 0x3f800000), e + own};
   if (m < FLT_MIN)
@@ -40,7 +42,7 @@ static __device__ __forceinline__ number normal(float m, int e) {
   return n;
 }
 
-static __device__ __forceinline__ number add(number a, number b, number c) {
+__device__ __forceinline__ number add(number a, number b, number c) {
   const int e = max(a.e, max(b.e, c.e));
   if (e == NOTHING)
     return a;
@@ -50,13 +52,13 @@ static __device__ __forceinline__ number add(number a, number b, number c) {
 /* Smaller than this is 0: no sum of exponents overflows. Sequences of 20 000 frames with logits 15 000 apart fit. */
 enum { LEAST = -(1 << 29), LEAST_OF_FRAME = -100000000 };
 
-static __device__ __forceinline__ number multiply(number a, number b) {
+__device__ __forceinline__ number multiply(number a, number b) {
   const number zero = {0, NOTHING};
   return a.e == NOTHING || b.e == NOTHING || a.e + b.e < LEAST ? zero : normal(a.m * b.m, a.e + b.e);
 }
 
 /* 2^x for x up to about 0; x = -infinity: 0. */
-static __device__ __forceinline__ number exponential(double x) {
+__device__ __forceinline__ number exponential(double x) {
   const number zero = {0, NOTHING};
   if (!(x > LEAST_OF_FRAME))
     return zero;
@@ -113,7 +115,7 @@ struct sweep {
   number *stored; /* (frames, ld) */
 };
 
-static __device__ sweep sweep_of(const batch &b, size_t s, int direction) {
+__device__ sweep sweep_of(const batch &b, size_t s, int direction) {
   sweep w;
   w.direction = direction;
   w.first = b.pack.offsets[s], w.frames = b.pack.offsets[s + 1] - w.first;
@@ -123,23 +125,23 @@ static __device__ sweep sweep_of(const batch &b, size_t s, int direction) {
   return w;
 }
 
-static __device__ __forceinline__ size_t frame_at(const sweep &w, size_t step) {
+__device__ __forceinline__ size_t frame_at(const sweep &w, size_t step) {
   return w.direction > 0 ? step : w.frames - 1 - step;
 }
 
-static __device__ __forceinline__ number probability(const batch &b, const sweep &w, size_t step, int s) {
+__device__ __forceinline__ number probability(const batch &b, const sweep &w, size_t step, int s) {
   const size_t t = w.first + frame_at(w, step);
   const int symbol = s % 2 ? w.label[s / 2] : 0;
   return exponential(b.logits[t * b.symbols + symbol] * LOG2_E - b.shift[t]);
 }
 
 /* Whether state s is reached from, or reaches, the label two states on. */
-static __device__ __forceinline__ bool may_skip(const sweep &w, int s) {
+__device__ __forceinline__ bool may_skip(const sweep &w, int s) {
   const int upper = w.direction > 0 ? s : s + 2;
   return s % 2 && upper >= 3 && upper < w.states && w.label[upper / 2] != w.label[upper / 2 - 1];
 }
 
-static __device__ __forceinline__ number step_before(const sweep &w, size_t step, int s, const number *last) {
+__device__ __forceinline__ number step_before(const sweep &w, size_t step, int s, const number *last) {
   const number zero = {0, NOTHING}, one = {1, 0};
   const int d = w.direction, neighbour = s - d;
   if (step == 0)
@@ -150,7 +152,7 @@ static __device__ __forceinline__ number step_before(const sweep &w, size_t step
 
 /* Takes `count` steps from `step` on; rows: of the last step and the one to come, by turns. symbols (count, states):
  * each thread's own, or NULL. */
-static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
+__device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
   for (int s = (int)threadIdx.x; symbols && s < w.states; s += (int)blockDim.x)
 #pragma unroll
     for (size_t i = 0; i < AHEAD; i++)
@@ -169,7 +171,7 @@ static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t 
 }
 
 /* Where each label comes next in its sequence. */
-static __device__ void link_labels(const batch &b, const sweep &w, size_t first_label) {
+__device__ void link_labels(const batch &b, const sweep &w, size_t first_label) {
   const int labels = w.states / 2;
   for (int i = (int)threadIdx.x; i < labels; i += (int)blockDim.x) {
     int next = i + 1, before = i - 1;
@@ -183,7 +185,7 @@ static __device__ void link_labels(const batch &b, const sweep &w, size_t first_
 }
 
 /* P and the loss, from the last step of alpha; thread 0. */
-static __device__ void finish(const batch &b, const sweep &w, size_t s, bool good, const number *last) {
+__device__ void finish(const batch &b, const sweep &w, size_t s, bool good, const number *last) {
   const number zero = {0, NOTHING}, one = {1, 0};
   number total = w.states == 1 ? one : zero;
   if (w.frames > 0)
@@ -197,7 +199,7 @@ static __device__ void finish(const batch &b, const sweep &w, size_t s, bool goo
 }
 
 /* Whether all frames have a distribution; all threads. */
-static __device__ bool check_frames(const batch &b, const sweep &w, int *bad) {
+__device__ bool check_frames(const batch &b, const sweep &w, int *bad) {
   if (threadIdx.x == 0)
     *bad = 0;
   __syncthreads();
@@ -234,7 +236,7 @@ struct posterior {
 };
 
 /* alpha beta / P of a state. */
-static __device__ __forceinline__ float posterior_of(const posterior &p, int s) {
+__device__ __forceinline__ float posterior_of(const posterior &p, int s) {
   const number a = p.alpha[s], b = p.beta[s];
   if (a.e == NOTHING || b.e == NOTHING)
     return 0;
@@ -242,8 +244,7 @@ static __device__ __forceinline__ float posterior_of(const posterior &p, int s) 
 }
 
 /* gradient (symbols) -= scale times the posteriors of labels: those of one symbol by the lane of its first place. */
-static __device__ void subtract_labels(const batch &b, const posterior &p, size_t first_label, int labels,
-                                       float *gradient) {
+__device__ void subtract_labels(const batch &b, const posterior &p, size_t first_label, int labels, float *gradient) {
   for (int i = (int)threadIdx.x % 32; i < labels; i += 32) {
     if (!b.leads[first_label + i])
       continue;
@@ -254,7 +255,7 @@ static __device__ void subtract_labels(const batch &b, const posterior &p, size_
   }
 }
 
-static __device__ void frame_gradient(const batch &b, size_t s, size_t t) {
+__device__ void frame_gradient(const batch &b, size_t s, size_t t) {
   const posterior p = {b.alpha + t * b.ld, b.beta + t * b.ld, b.total[s]};
   const size_t first_label = b.label_offsets[s];
   const int labels = (int)(b.label_offsets[s + 1] - first_label), lane = (int)threadIdx.x % 32;
@@ -284,16 +285,11 @@ __global__ void __launch_bounds__(THREADS) gradient_kernel(batch b) {
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
-static size_t states_of(const struct linnet_cuda_ctc *c) {
+size_t states_of(const struct linnet_cuda_ctc *c) {
   return 2 * c->most_labels + 1;
 }
 
-size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c) {
-  const size_t numbers = states_of(c) * (2 * c->pack->rows + 4 * c->pack->sequences) + c->pack->sequences;
-  return c->pack->rows * sizeof(double) + numbers * sizeof(number) + 2 * c->total_labels * sizeof(int);
-}
-
-static batch batch_of(const struct linnet_cuda_ctc *c, void *work) {
+batch batch_of(const struct linnet_cuda_ctc *c, void *work) {
   batch b = {};
   b.pack = *c->pack;
   b.symbols = c->symbols, b.ld = states_of(c);
@@ -307,6 +303,13 @@ static batch batch_of(const struct linnet_cuda_ctc *c, void *work) {
   b.next = reinterpret_cast<int *>(b.rows + 4 * c->pack->sequences * b.ld);
   b.leads = b.next + c->total_labels;
   return b;
+}
+
+} // namespace
+
+size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c) {
+  const size_t numbers = states_of(c) * (2 * c->pack->rows + 4 * c->pack->sequences) + c->pack->sequences;
+  return c->pack->rows * sizeof(double) + numbers * sizeof(number) + 2 * c->total_labels * sizeof(int);
 }
 
 void linnet_cuda_ctc(struct linnet_cuda_queue *q, const struct linnet_cuda_ctc *c, void *work) {

@@ -1,6 +1,8 @@
 /* Dropout: a thread makes the eight elements that one call of Philox decides on. */
 #include "backend/cuda/dropout_mask.h"
 
+namespace {
+
 enum { THREADS = 256, GROUP = 8 };
 
 struct terms {
@@ -10,7 +12,7 @@ struct terms {
   float *y;
 };
 
-template <int V> static __device__ void element(const terms &t, size_t e) {
+template <int V> __device__ void element(const terms &t, size_t e) {
   floats<V> v = load<V>(t.x + e);
   masked(t.mask, e, &v);
   if (t.residual) {
@@ -29,6 +31,8 @@ template <int V> __global__ void __launch_bounds__(THREADS) dropout_kernel(terms
       if (g * GROUP + i >= before && g * GROUP + i - before < t.n)
         element<V>(t, g * GROUP + i - before);
 }
+
+} // namespace
 
 void linnet_cuda_dropout(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows, size_t width,
                          const float *x, const float *residual, float *y) {

@@ -8,20 +8,22 @@ extern "C" {
 #include "ops/layernorm.h"
 }
 
+namespace {
+
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-static __device__ __forceinline__ size_t warp_in_grid() {
+__device__ __forceinline__ size_t warp_in_grid() {
   return (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
 }
 
-struct norm {
+struct norm_terms {
   size_t rows, width;
   const float *x, *gain, *bias;
   float *y, *mean, *rstd; /* mean and rstd may be NULL */
 };
 
 /* The sum over a row of f(x). */
-template <int V, class F> static __device__ float row_sum(size_t width, const float *x, F f) {
+template <int V, class F> __device__ float row_sum(size_t width, const float *x, F f) {
   float sum = 0;
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
     floats<V> v = load<V>(x + c);
@@ -31,7 +33,7 @@ template <int V, class F> static __device__ float row_sum(size_t width, const fl
   return warp_sum(sum);
 }
 
-template <int V> static __device__ void normalise_row(const norm &n, size_t t, const float *x) {
+template <int V> __device__ void normalise_row(const norm_terms &n, size_t t, const float *x) {
   const size_t width = n.width;
   const float mean = row_sum<V>(width, x, [](float v) { return v; }) / (float)width;
   const float variance = row_sum<V>(width, x, [mean](float v) { return (v - mean) * (v - mean); }) / (float)width;
@@ -50,7 +52,7 @@ template <int V> static __device__ void normalise_row(const norm &n, size_t t, c
   }
 }
 
-template <int V> __global__ void __launch_bounds__(THREADS) forward_kernel(norm n) {
+template <int V> __global__ void __launch_bounds__(THREADS) forward_kernel(norm_terms n) {
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS)
     normalise_row<V>(n, t, n.x + t * n.width);
 }
@@ -58,7 +60,7 @@ template <int V> __global__ void __launch_bounds__(THREADS) forward_kernel(norm 
 /* n.x is the sum that is written first. A lane reads back what itself wrote. */
 template <int V>
 __global__ void __launch_bounds__(THREADS)
-    dropout_kernel(norm n, dropout_mask mask, const float *x, const float *residual, float *sum) {
+    dropout_kernel(norm_terms n, dropout_mask mask, const float *x, const float *residual, float *sum) {
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS) {
     for (size_t c = threadIdx.x % 32 * V; c < n.width; c += 32 * V) {
       const size_t e = t * n.width + c;
@@ -72,30 +74,6 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
-                                   const float *gain, const float *bias, float *y, float *mean, float *rstd) {
-  const norm n = {rows, width, x, gain, bias, y, mean, rstd};
-  if (rows == 0 || width == 0)
-    return;
-  if (by_fours(width, x, gain, bias, y))
-    LINNET_LAUNCH(q, forward_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n);
-  else
-    LINNET_LAUNCH(q, forward_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n);
-}
-
-void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows,
-                                   size_t width, const float *x, const float *residual, const float *gain,
-                                   const float *bias, float *sum, float *y, float *mean, float *rstd) {
-  const norm n = {rows, width, sum, gain, bias, y, mean, rstd};
-  const dropout_mask mask = dropout_mask_of(d, width);
-  if (rows == 0 || width == 0)
-    return;
-  if (by_fours(width, x, residual, gain, bias, sum, y) && mask.first % 4 == 0)
-    LINNET_LAUNCH(q, dropout_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
-  else
-    LINNET_LAUNCH(q, dropout_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
-}
-
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 struct norm_backward {
@@ -106,7 +84,7 @@ struct norm_backward {
 };
 
 /* Adds the row to the lane's own columns of sums (2, width). */
-template <int V> static __device__ void backward_row(const norm_backward &n, size_t t, float *sums) {
+template <int V> __device__ void backward_row(const norm_backward &n, size_t t, float *sums) {
   const size_t width = n.width;
   const float *x = n.x + t * width, *dy = n.dy + t * width, mean = n.mean[t], rstd = n.rstd[t];
   float sum = 0, projected = 0;
@@ -151,8 +129,34 @@ template <int V> __global__ void __launch_bounds__(THREADS) backward_kernel(norm
 }
 
 /* As many warps as have room for their sums in 48 KiB. */
-static unsigned warps_for(size_t width) {
+unsigned warps_for(size_t width) {
   return (unsigned)smaller(48 * 1024 / (2 * width * sizeof(float)), WARPS);
+}
+
+} // namespace
+
+void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+                                   const float *gain, const float *bias, float *y, float *mean, float *rstd) {
+  const norm_terms n = {rows, width, x, gain, bias, y, mean, rstd};
+  if (rows == 0 || width == 0)
+    return;
+  if (by_fours(width, x, gain, bias, y))
+    LINNET_LAUNCH(q, forward_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+  else
+    LINNET_LAUNCH(q, forward_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+}
+
+void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows,
+                                   size_t width, const float *x, const float *residual, const float *gain,
+                                   const float *bias, float *sum, float *y, float *mean, float *rstd) {
+  const norm_terms n = {rows, width, sum, gain, bias, y, mean, rstd};
+  const dropout_mask mask = dropout_mask_of(d, width);
+  if (rows == 0 || width == 0)
+    return;
+  if (by_fours(width, x, residual, gain, bias, sum, y) && mask.first % 4 == 0)
+    LINNET_LAUNCH(q, dropout_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+  else
+    LINNET_LAUNCH(q, dropout_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
 }
 
 void linnet_cuda_layernorm_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,

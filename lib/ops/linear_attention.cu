@@ -20,6 +20,8 @@ extern "C" {
 #include "ops/causal_attention.h"
 }
 
+namespace {
+
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
 enum order { TOTAL, BEFORE, BEHIND }; /* which pieces a state is the sum of */
@@ -35,7 +37,7 @@ struct state_terms {
 };
 
 /* Sums f_s a_s of a tile's rows into lanes: thread (g, c) has rows 8 g ... 8 g + 7 of column c. */
-static __device__ float sum_rows(const state_terms &t, const tile_rows &rows, const float *a) {
+__device__ float sum_rows(const state_terms &t, const tile_rows &rows, const float *a) {
   const int c = (int)threadIdx.x % 32, g = (int)threadIdx.x / 32;
   float sum = 0;
   for (int row = 8 * g; row < 8 * g + 8 && row < rows.rows; row++)
@@ -43,7 +45,7 @@ static __device__ float sum_rows(const state_terms &t, const tile_rows &rows, co
   return sum;
 }
 
-static __device__ void store_z(const state_terms &t, float *state, size_t k, float sum, float *room) {
+__device__ void store_z(const state_terms &t, float *state, size_t k, float sum, float *room) {
   room[threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.x < 32 && k + threadIdx.x < t.a.width) {
@@ -101,7 +103,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* The states that rows of `order` take: per sequence to `total`, or per piece in `pieces`. */
-static void sum_states(struct linnet_cuda_queue *q, const state_terms &t, enum order order, float *total) {
+void sum_states(struct linnet_cuda_queue *q, const state_terms &t, enum order order, float *total) {
   const unsigned tiles = column_tiles(t.a.width) * column_tiles(t.b.width);
   const size_t size = t.heads * t.size;
   LINNET_LAUNCH(q, state_kernel, dim3((unsigned)t.pack.pieces, tiles, (unsigned)t.heads), TILE_THREADS,
@@ -129,14 +131,14 @@ struct product {
   size_t y_ld;
 };
 
-static __device__ __forceinline__ float at(const float *per_row, const tile_rows &t, int row) {
+__device__ __forceinline__ float at(const float *per_row, const tile_rows &t, int row) {
   if (!per_row || row >= t.rows)
     return 1;
   return per_row[t.head * t.frames + t.first + row];
 }
 
 /* W (32, 32) of the state: rows k ... of x's columns, columns m ... of y's. */
-static __device__ void load_state(const product &p, const float *state, size_t k, size_t m, float *to) {
+__device__ void load_state(const product &p, const float *state, size_t k, size_t m, float *to) {
   for (int i = (int)threadIdx.x; i < TILE_COLUMNS * TILE_COLUMNS; i += TILE_THREADS) {
     const size_t fast = i % TILE_COLUMNS, slow = i / TILE_COLUMNS; /* neighbours read neighbours */
     const size_t row = k + (p.transposed ? fast : slow), column = m + (p.transposed ? slow : fast);
@@ -148,8 +150,8 @@ static __device__ void load_state(const product &p, const float *state, size_t k
 }
 
 /* y += x W, and the quad's share of x . z. */
-static __device__ void apply_state(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
-                                   float *sum, float *room) {
+__device__ void apply_state(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
+                            float *sum, float *room) {
   const float *z = state + p.x.width * p.b.width;
   for (size_t k = 0; k < p.x.width; k += TILE_COLUMNS) {
     load_tile(p.x, t, k, room);
@@ -163,7 +165,7 @@ static __device__ void apply_state(const product &p, const float *state, const t
 }
 
 /* y_t += g_t z, as the state's share of the extra term. */
-static __device__ void apply_extra(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y) {
+__device__ void apply_extra(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y) {
   const float *z = state + p.x.width * p.b.width;
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
@@ -172,7 +174,7 @@ static __device__ void apply_extra(const product &p, const float *state, const t
 }
 
 /* Weights of rows t against rows s of the same piece, zero where t does not see s. */
-static __device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+__device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
   tile<4, 4> w = {};
   multiply_rows(&w, p.x, t, p.a, s, room);
   for (int r = 0; r < 4; r++)
@@ -186,8 +188,8 @@ static __device__ void weigh(const product &p, const tile_rows &t, const tile_ro
 }
 
 /* The rows of the own piece that rows t see. */
-static __device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
-                                   float *weights, float *room) {
+__device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum, float *weights,
+                            float *room) {
   const struct linnet_cuda_piece piece = p.pack.table[blockIdx.x / PIECE_TILES];
   const size_t first = p.order == BEFORE ? piece.first : t.first;
   const size_t end = p.order == BEFORE ? t.first + t.rows : piece.first + piece.rows;
@@ -201,7 +203,7 @@ static __device__ void apply_piece(const product &p, const tile_rows &t, size_t 
 }
 
 /* y times 1 / d; `sum` is the quad's share of phi(q) . z. */
-static __device__ void normalise(const product &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
+__device__ void normalise(const product &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
   const float d = quad_sum(sum), scale = 1 / ((d < p.least ? p.least : d) + (float)LINNET_ATTENTION_EPSILON);
   if (threadIdx.x % 4 == 0) {
     scales[quad_row()] = scale;
@@ -214,7 +216,7 @@ static __device__ void normalise(const product &p, const tile_rows &t, float sum
       y->x[r][n] *= scales[tile_row(r)];
 }
 
-static __device__ void store_rows(const product &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
+__device__ void store_rows(const product &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
       const size_t place = (t.first + tile_row(r)) * p.y_ld + t.head * p.b.width + m + tile_column(n);
@@ -246,7 +248,7 @@ __global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p) {
   store_rows(p, t, m, y);
 }
 
-static void multiply(struct linnet_cuda_queue *q, const product &p) {
+void multiply(struct linnet_cuda_queue *q, const product &p) {
   const dim3 grid((unsigned)p.pack.pieces * PIECE_TILES, column_tiles(p.b.width), (unsigned)p.heads);
   const size_t weights = p.order == TOTAL ? 0 : WEIGHT_SIZE;
   LINNET_LAUNCH(q, product_kernel, grid, TILE_THREADS, (2 * TILE_SIZE + weights) * sizeof(float), p);
@@ -272,7 +274,7 @@ __global__ void __launch_bounds__(THREADS)
 
 /* --- the rows of the table ---------------------------------------------------------------------------------------- */
 
-static size_t head_state(const struct linnet_attention *a) {
+size_t head_state(const struct linnet_attention *a) {
   return a->key_width * (a->width + 1);
 }
 
@@ -281,29 +283,29 @@ struct saved {
   float *states, *scale;
 };
 
-static size_t most_pieces(size_t frames, size_t sequences) {
+size_t most_pieces(size_t frames, size_t sequences) {
   return frames / LINNET_CUDA_PIECE + sequences;
 }
 
-static saved saved_of(const struct linnet_attention *a, size_t states, const void *memory) {
+saved saved_of(const struct linnet_attention *a, size_t states, const void *memory) {
   float *first = static_cast<float *>(const_cast<void *>(memory));
   return saved{first, first + states * linnet_linear_state_size(a)};
 }
 
-static size_t saved_size(const struct linnet_attention *a, size_t frames, size_t states) {
+size_t saved_size(const struct linnet_attention *a, size_t frames, size_t states) {
   return (states * linnet_linear_state_size(a) + frames * a->heads) * sizeof(float);
 }
 
-static size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   return saved_size(a, frames, sequences);
 }
 
-static size_t causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+size_t causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   return saved_size(a, frames, most_pieces(frames, sequences));
 }
 
 /* States of pieces and of sequences, and e. */
-static size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   return ((most_pieces(frames, sequences) + sequences) * linnet_linear_state_size(a) + frames * a->heads) *
          sizeof(float);
 }
@@ -313,23 +315,23 @@ struct operands {
   operand q, k, v, n;
 };
 
-static operands operands_of(const struct linnet_attention *a, const float *q, const float *k, const float *v,
-                            const float *dout, const float *scale) {
+operands operands_of(const struct linnet_attention *a, const float *q, const float *k, const float *v,
+                     const float *dout, const float *scale) {
   const bool elu = a->map == LINNET_MAP_ELU;
   return operands{
       operand_of(q, a->key_ld, a->key_width, elu, nullptr), operand_of(k, a->key_ld, a->key_width, elu, nullptr),
       operand_of(v, a->value_ld, a->width, false, nullptr), operand_of(dout, a->out_ld, a->width, false, scale)};
 }
 
-static product product_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, enum order order) {
+product product_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, enum order order) {
   product t = {};
   t.pack = *p, t.order = order, t.heads = a->heads, t.size = head_state(a), t.least = a->least;
   return t;
 }
 
-static void forward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                           const struct linnet_cuda_pack *p, enum order order, const float *q, const float *k,
-                           const float *v, void *kept, float *out, void *work) {
+void forward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                    enum order order, const float *q, const float *k, const float *v, void *kept, float *out,
+                    void *work) {
   const saved s = saved_of(a, order == TOTAL ? p->sequences : p->pieces, kept);
   const operands o = operands_of(a, q, k, v, nullptr, nullptr);
   if (p->rows == 0)
@@ -344,18 +346,18 @@ static void forward_either(struct linnet_cuda_queue *queue, const struct linnet_
 }
 
 /* The gradient of queries or keys: transposed states, and the extra term. */
-static void key_gradient(struct linnet_cuda_queue *queue, product y, const operand &of, const float *raw, float *to,
-                         size_t ld) {
+void key_gradient(struct linnet_cuda_queue *queue, product y, const operand &of, const float *raw, float *to,
+                  size_t ld) {
   y.transposed = y.pairs_extra = true;
   y.slope = of.elu ? raw : nullptr;
   y.y = to, y.y_ld = ld;
   multiply(queue, y);
 }
 
-static void backward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                            const struct linnet_cuda_pack *p, enum order before, enum order behind, const float *q,
-                            const float *k, const float *v, const void *kept, const float *out, const float *dout,
-                            float *dq, float *dk, float *dv, void *work) {
+void backward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                     const struct linnet_cuda_pack *p, enum order before, enum order behind, const float *q,
+                     const float *k, const float *v, const void *kept, const float *out, const float *dout, float *dq,
+                     float *dk, float *dv, void *work) {
   const saved s = saved_of(a, before == TOTAL ? p->sequences : p->pieces, kept);
   const operands o = operands_of(a, q, k, v, dout, s.scale);
   const size_t size = linnet_linear_state_size(a);
@@ -377,31 +379,32 @@ static void backward_either(struct linnet_cuda_queue *queue, const struct linnet
   multiply(queue, y);
 }
 
-static void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                    const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
+void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+             const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
   forward_either(queue, a, p, TOTAL, q, k, v, saved, out, work);
 }
 
-static void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                           const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                           void *saved, float *out, void *work) {
+void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                    const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
   forward_either(queue, a, p, BEFORE, q, k, v, saved, out, work);
 }
 
-static void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                     void *work) {
+void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+              const float *q, const float *k, const float *v, const void *saved, const float *out, const float *dout,
+              float *dq, float *dk, float *dv, void *work) {
   backward_either(queue, a, p, TOTAL, TOTAL, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
-static void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                            const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                            const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                            void *work) {
+void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                     void *work) {
   backward_either(queue, a, p, BEFORE, BEHIND, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
+} // namespace
+
 const struct linnet_cuda_attention_ops linnet_cuda_linear_attention = {saved_bytes, work_bytes, forward, backward};
+
 const struct linnet_cuda_attention_ops linnet_cuda_causal_linear_attention = {causal_saved_bytes, work_bytes,
                                                                               causal_forward, causal_backward};

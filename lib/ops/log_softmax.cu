@@ -1,6 +1,8 @@
 /* Log-softmax: one warp a row, which stays in the first cache between the three times it is read. */
 #include "backend/cuda/kernel.h"
 
+namespace {
+
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
 __global__ void __launch_bounds__(THREADS) log_softmax_kernel(size_t rows, size_t width, const float *x, float *y) {
@@ -18,6 +20,8 @@ __global__ void __launch_bounds__(THREADS) log_softmax_kernel(size_t rows, size_
       y[t * width + c] = row[c] - largest - log_sum;
   }
 }
+
+} // namespace
 
 void linnet_cuda_log_softmax(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y) {
   if (rows > 0 && width > 0)

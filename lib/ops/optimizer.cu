@@ -1,6 +1,8 @@
 /* Adam and RAdam over all parameters: formulas as in optimizer.c. */
 #include "backend/cuda/kernel.h"
 
+namespace {
+
 enum { THREADS = 256 };
 
 struct terms {
@@ -39,6 +41,8 @@ template <int V> __global__ void __launch_bounds__(THREADS) update_kernel(terms 
     store(all.v + i, v);
   }
 }
+
+} // namespace
 
 void linnet_cuda_update(struct linnet_cuda_queue *q, const struct linnet_update *u, double clip, const double *squares,
                         size_t n, float *parameters, const float *gradients, float *m, float *v) {

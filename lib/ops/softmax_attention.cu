@@ -16,6 +16,8 @@ extern "C" {
 #include "ops/softmax_attention.h"
 }
 
+namespace {
+
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
 struct attention {
@@ -28,18 +30,18 @@ struct attention {
   float *d;        /* (heads, T): dout . out */
 };
 
-static __device__ __forceinline__ size_t sequence_begin(const attention &a) {
+__device__ __forceinline__ size_t sequence_begin(const attention &a) {
   return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence];
 }
 
-static __device__ __forceinline__ size_t sequence_end(const attention &a) {
+__device__ __forceinline__ size_t sequence_end(const attention &a) {
   return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence + 1];
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Scores of queries t against keys s; -infinity where t does not see s. */
-static __device__ void score(const attention &a, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+__device__ void score(const attention &a, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
   tile<4, 4> w = {};
   multiply_rows(&w, a.q, t, a.k, s, room);
   for (int r = 0; r < 4; r++)
@@ -58,7 +60,7 @@ struct running {
 
 /* Scores become exp(score - largest); returns what earlier sums are multiplied by. The first tile of every row has a
  * key that the row sees. */
-static __device__ float exponentials(running *row, float *weights) {
+__device__ float exponentials(running *row, float *weights) {
   float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
   for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
     largest = fmaxf(largest, own[c]);
@@ -72,7 +74,7 @@ static __device__ float exponentials(running *row, float *weights) {
 }
 
 /* y times a number per row, which the first lane of each quad gives. */
-static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
+__device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
   if (threadIdx.x % 4 == 0)
     shared[quad_row()] = by;
   __syncthreads();
@@ -81,8 +83,7 @@ static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
       y->x[r][n] *= shared[tile_row(r)];
 }
 
-static __device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to,
-                                  size_t ld) {
+__device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to, size_t ld) {
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
       if (tile_row(r) < t.rows && column + tile_column(n) < width)
@@ -138,8 +139,8 @@ struct gradient {
 };
 
 /* w of rows t against rows s. */
-static __device__ void weigh(const attention &a, enum role role, const tile_rows &t, const tile_rows &s, float *weights,
-                             float *room) {
+__device__ void weigh(const attention &a, enum role role, const tile_rows &t, const tile_rows &s, float *weights,
+                      float *room) {
   const bool queries = role == QUERIES;
   tile<4, 4> w = {}, dp = {};
   multiply_rows(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
@@ -181,17 +182,17 @@ __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention a, gra
 
 /* --- the rows of the table ---------------------------------------------------------------------------------------- */
 
-static size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)sequences;
   return frames * a->heads * sizeof(float);
 }
 
-static size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   return saved_bytes(a, frames, sequences);
 }
 
-static attention attention_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal,
-                              const float *q, const float *k, const float *v, const void *saved) {
+attention attention_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal, const float *q,
+                       const float *k, const float *v, const void *saved) {
   attention t = {};
   t.pack = *p, t.causal = causal, t.scale = 1 / sqrtf((float)a->key_width);
   t.q = operand_of(q, a->key_ld, a->key_width, false, nullptr);
@@ -201,30 +202,30 @@ static attention attention_of(const struct linnet_attention *a, const struct lin
   return t;
 }
 
-static dim3 grid_of(const attention &a, size_t width, size_t heads) {
+dim3 grid_of(const attention &a, size_t width, size_t heads) {
   return dim3((unsigned)a.pack.pieces * PIECE_TILES, column_tiles(width), (unsigned)heads);
 }
 
-static void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
-                           const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                           void *saved, float *out) {
+void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+                    const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v, void *saved,
+                    float *out) {
   const attention t = attention_of(a, p, causal, q, k, v, saved);
   const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
   if (p->rows > 0)
     LINNET_LAUNCH(queue, forward_kernel, grid_of(t, a->width, a->heads), TILE_THREADS, shared, t, out, a->out_ld);
 }
 
-static void gradient_of(struct linnet_cuda_queue *queue, const attention &a, size_t heads, enum role role,
-                        const operand &b, float *y, size_t ld) {
+void gradient_of(struct linnet_cuda_queue *queue, const attention &a, size_t heads, enum role role, const operand &b,
+                 float *y, size_t ld) {
   const gradient g = {role, b, y, ld};
   LINNET_LAUNCH(queue, backward_kernel, grid_of(a, b.width, heads), TILE_THREADS,
                 (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), a, g);
 }
 
-static void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
-                            const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                            const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                            void *work) {
+void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                     void *work) {
   attention t = attention_of(a, p, causal, q, k, v, saved);
   t.dout = operand_of(dout, a->out_ld, a->width, false, nullptr);
   t.out = out, t.d = static_cast<float *>(work);
@@ -236,31 +237,32 @@ static void backward_either(struct linnet_cuda_queue *queue, bool causal, const 
   gradient_of(queue, t, a->heads, VALUES, t.dout, dv, a->value_ld);
 }
 
-static void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                    const float *q, const float *k, const float *v, void *saved, float *out, void *) {
+void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+             const float *q, const float *k, const float *v, void *saved, float *out, void *) {
   forward_either(queue, false, a, p, q, k, v, saved, out);
 }
 
-static void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                           const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                           void *saved, float *out, void *) {
+void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                    const float *q, const float *k, const float *v, void *saved, float *out, void *) {
   forward_either(queue, true, a, p, q, k, v, saved, out);
 }
 
-static void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                     void *work) {
+void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+              const float *q, const float *k, const float *v, const void *saved, const float *out, const float *dout,
+              float *dq, float *dk, float *dv, void *work) {
   backward_either(queue, false, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
-static void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                            const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                            const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                            void *work) {
+void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
+                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
+                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                     void *work) {
   backward_either(queue, true, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
+} // namespace
+
 const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention = {saved_bytes, work_bytes, forward, backward};
+
 const struct linnet_cuda_attention_ops linnet_cuda_causal_softmax_attention = {saved_bytes, work_bytes, causal_forward,
                                                                                causal_backward};

@@ -2,13 +2,9 @@
  * order. How rows are shared among blocks depends on their number alone. */
 #include "backend/cuda/kernel.h"
 
-enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
+namespace {
 
-size_t linnet_cuda_stretch(size_t rows, size_t width) {
-  const size_t parts = smaller(LINNET_CUDA_SCRATCH / (width * sizeof(float)), MOST_PARTS);
-  const size_t stretch = (rows + parts - 1) / parts;
-  return stretch < 4 * WARPS ? 4 * WARPS : stretch;
-}
+enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
 
 /* --- column sums -------------------------------------------------------------------------------------------------- */
 
@@ -36,20 +32,6 @@ __global__ void __launch_bounds__(THREADS)
   partial[blockIdx.x * width + column] = total;
 }
 
-void linnet_cuda_column_sum(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *sums_add) {
-  if (rows == 0 || width == 0)
-    return;
-  const size_t stretch = linnet_cuda_stretch(rows, width), parts = (rows + stretch - 1) / stretch;
-  float *partial = static_cast<float *>(linnet_cuda_scratch(q, parts * width * sizeof(float)));
-  if (by_fours(width, x))
-    LINNET_LAUNCH(q, column_kernel<4>, dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
-                  WARPS * 128 * sizeof(float), rows, width, stretch, x, partial);
-  else
-    LINNET_LAUNCH(q, column_kernel<1>, dim3((unsigned)parts, linnet_blocks(width, 32)), THREADS,
-                  WARPS * 32 * sizeof(float), rows, width, stretch, x, partial);
-  linnet_cuda_add_partials(q, parts, width, width, partial, sums_add);
-}
-
 /* 32 columns to a block; warps add every eighth part, then their sums are added in order. Shared: (WARPS, 32). */
 __global__ void __launch_bounds__(THREADS)
     partial_kernel(size_t parts, size_t ld, size_t width, const float *partial, float *sums_add) {
@@ -68,16 +50,10 @@ __global__ void __launch_bounds__(THREADS)
   sums_add[c] = total;
 }
 
-void linnet_cuda_add_partials(struct linnet_cuda_queue *q, size_t parts, size_t ld, size_t width, const float *partial,
-                              float *sums_add) {
-  LINNET_LAUNCH(q, partial_kernel, linnet_blocks(width, 32), THREADS, WARPS * 32 * sizeof(float), parts, ld, width,
-                partial, sums_add);
-}
-
 /* --- sum of squares ----------------------------------------------------------------------------------------------- */
 
 /* The sum over the block, in thread 0. Shared: (WARPS). */
-static __device__ double block_sum(double x, double *sums) {
+__device__ double block_sum(double x, double *sums) {
   for (int lanes = 16; lanes > 0; lanes /= 2)
     x += __shfl_xor_sync(LINNET_ALL_LANES, x, lanes);
   if (threadIdx.x % 32 == 0)
@@ -112,6 +88,34 @@ __global__ void __launch_bounds__(THREADS) total_kernel(size_t parts, const doub
   sum = block_sum(sum, sums);
   if (threadIdx.x == 0)
     *total = sum;
+}
+
+} // namespace
+
+size_t linnet_cuda_stretch(size_t rows, size_t width) {
+  const size_t parts = smaller(LINNET_CUDA_SCRATCH / (width * sizeof(float)), MOST_PARTS);
+  const size_t stretch = (rows + parts - 1) / parts;
+  return stretch < 4 * WARPS ? 4 * WARPS : stretch;
+}
+
+void linnet_cuda_column_sum(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *sums_add) {
+  if (rows == 0 || width == 0)
+    return;
+  const size_t stretch = linnet_cuda_stretch(rows, width), parts = (rows + stretch - 1) / stretch;
+  float *partial = static_cast<float *>(linnet_cuda_scratch(q, parts * width * sizeof(float)));
+  if (by_fours(width, x))
+    LINNET_LAUNCH(q, column_kernel<4>, dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
+                  WARPS * 128 * sizeof(float), rows, width, stretch, x, partial);
+  else
+    LINNET_LAUNCH(q, column_kernel<1>, dim3((unsigned)parts, linnet_blocks(width, 32)), THREADS,
+                  WARPS * 32 * sizeof(float), rows, width, stretch, x, partial);
+  linnet_cuda_add_partials(q, parts, width, width, partial, sums_add);
+}
+
+void linnet_cuda_add_partials(struct linnet_cuda_queue *q, size_t parts, size_t ld, size_t width, const float *partial,
+                              float *sums_add) {
+  LINNET_LAUNCH(q, partial_kernel, linnet_blocks(width, 32), THREADS, WARPS * 32 * sizeof(float), parts, ld, width,
+                partial, sums_add);
 }
 
 void linnet_cuda_sum_of_squares(struct linnet_cuda_queue *q, size_t n, const float *x, double *sum) {

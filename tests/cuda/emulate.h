@@ -14,7 +14,7 @@
 #include <cstring>
 #include <functional>
 
-#define __global__ static
+#define __global__
 #define __device__
 #define __host__
 #define __forceinline__ inline
