@@ -330,6 +330,107 @@ static double test_causal_softmax(struct mirrors *m) {
   return test_attention(m, LINNET_ATTENTION_CAUSAL_SOFTMAX, false, 700);
 }
 
+static double test_lsh_attention(struct mirrors *m) {
+  bool causal = test_below(&m->random, 2);
+  return test_attention(m, causal ? LINNET_ATTENTION_CAUSAL_LSH : LINNET_ATTENTION_LSH, false, 700);
+}
+
+/* --- Convolution, LSTM, feature maps */
+
+static double test_conv(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  struct linnet_conv c = {1 + some_size(r, 100), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
+  size_t offsets[MOST_SEQUENCES + 1];
+  struct linnet_pack p = some_pack(r, offsets, test_below(r, 2) ? 30 : 1000);
+  size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;
+  struct buffer x = buffer_random(r, n), w = buffer_random(r, taps), bias = buffer_random(r, c.channels);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), dy = buffer_random(r, n);
+  struct buffer dx = buffer_poisoned(r, n), dx2 = buffer_poisoned(r, n), dw = buffer_random(r, taps);
+  struct buffer dw2 = buffer_copy(r, &dw), dbias = buffer_random(r, c.channels), dbias2 = buffer_copy(r, &dbias);
+  linnet_conv_forward_reference(&c, &p, x.x, w.x, bias.x, y.x);
+  linnet_conv_backward_reference(&c, &p, x.x, w.x, dy.x, dx.x, dw.x, dbias.x);
+  struct linnet_cuda_pack pack = mirror_pack(m, &p);
+  float *in = mirror(m, &x), *weights = mirror(m, &w);
+  linnet_cuda_conv_forward(m->queue, &c, &pack, in, weights, mirror(m, &bias), mirror(m, &y2));
+  linnet_cuda_conv_backward(m->queue, &c, &pack, in, weights, mirror(m, &dy), mirror(m, &dx2), mirror(m, &dw2),
+                            mirror(m, &dbias2));
+  mirrors_return(m);
+  double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
+  error = worst(error, worst(buffer_error(&dw2, &dw), buffer_error(&dbias2, &dbias)));
+  RELEASE(x, w, bias, y, y2, dy, dx, dx2, dw, dw2, dbias, dbias2);
+  return error;
+}
+
+static double test_lstm(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  enum { SEQUENCES = 80 };
+  size_t offsets[SEQUENCES + 1] = {0}, width = 1 + some_size(r, 70), most = test_below(r, 3) ? 6 : SEQUENCES;
+  struct linnet_span spans[SEQUENCES];
+  struct linnet_pack pack = {test_below(r, most), offsets};
+  for (size_t s = 0; s < pack.sequences; s++)
+    offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : 120);
+  linnet_spans_longest_first(&pack, spans);
+  size_t rows = offsets[pack.sequences];
+  struct linnet_lstm l = {.width = width,
+                          .ld = width + test_below(r, 3),
+                          .reverse = test_below(r, 2),
+                          .sequences = pack.sequences,
+                          .spans = spans};
+  struct buffer weights = buffer_scaled(r, 4 * width * width, 2 / sqrtf((float)width));
+  struct buffer bias = buffer_random(r, 4 * width), gates = buffer_scaled(r, rows * 4 * width, 2);
+  struct buffer gates2 = buffer_copy(r, &gates), gates3 = buffer_poisoned(r, gates.n);
+  struct buffer cells = buffer_poisoned(r, rows * width), cells2 = buffer_copy(r, &cells);
+  struct buffer h = buffer_poisoned(r, rows * l.ld), h2 = buffer_copy(r, &h), dh = buffer_random(r, rows * l.ld);
+  struct buffer state = buffer_random(r, 2 * pack.sequences * width), state2 = buffer_copy(r, &state);
+  struct buffer work = buffer_poisoned(r, linnet_lstm_work(width, pack.sequences));
+  struct buffer work2 = buffer_poisoned(r, linnet_cuda_lstm_work(width, pack.sequences));
+  const struct linnet_span *device_spans = mirror_bytes(m, spans, pack.sequences * sizeof *spans);
+  l.weights = weights.x, l.bias = bias.x;
+  linnet_lstm_forward_reference(&l, gates.x, cells.x, state.x, h.x, work.x);
+  memcpy(gates3.x, gates.x, gates.n * sizeof(float));
+  float *forward = mirror(m, &gates2), *backward = mirror(m, &gates3), *room = mirror(m, &work2);
+  float *kept = mirror(m, &cells2);
+  struct linnet_lstm device = l;
+  device.weights = mirror(m, &weights), device.bias = mirror(m, &bias);
+  linnet_cuda_lstm_forward(m->queue, &device, device_spans, forward, kept, mirror(m, &state2), mirror(m, &h2), room);
+  linnet_cuda_lstm_backward(m->queue, &device, device_spans, kept, mirror(m, &dh), backward, room);
+  mirrors_return(m);
+  double error = worst(buffer_error(&gates2, &gates), buffer_error(&cells2, &cells));
+  error = worst(error, worst(buffer_error(&h2, &h), buffer_error(&state2, &state)));
+  linnet_lstm_backward_reference(&l, cells.x, dh.x, gates.x, work.x);
+  error = worst(error, worst(buffer_error(&gates3, &gates), guards_hold(&work2) ? 0 : INFINITY));
+  RELEASE(weights, bias, gates, gates2, gates3, cells, cells2, h, h2, dh, state, state2, work, work2);
+  return error;
+}
+
+static double test_feature_map(struct mirrors *m) {
+  static const enum linnet_feature_map maps[] = {LINNET_MAP_RELU, LINNET_MAP_POLYNOMIAL, LINNET_MAP_FOURIER,
+                                                 LINNET_MAP_POSITIVE};
+  struct test_random *r = &m->random;
+  struct linnet_feature_map_terms t = {.map = maps[test_below(r, 4)], .heads = 1 + test_below(r, 4)};
+  size_t rows = some_size(r, 300);
+  t.width = 1 + some_size(r, 90);
+  t.features = linnet_feature_map_random(t.map) ? 1 + some_size(r, 300) : 0;
+  size_t size = linnet_feature_map_size(t.map, t.width, t.features);
+  t.x_ld = t.heads * t.width + test_below(r, 3), t.phi_ld = t.heads * size + test_below(r, 3);
+  struct buffer x = buffer_scaled(r, rows * t.x_ld, test_below(r, 3) ? 2 : 30); /* also large angles and exponents */
+  struct buffer w = buffer_scaled(r, t.features * t.width, 2), dphi = buffer_random(r, rows * t.phi_ld);
+  struct buffer phi = buffer_poisoned(r, dphi.n), phi2 = buffer_copy(r, &phi), phi3 = buffer_copy(r, &phi);
+  struct buffer dx = buffer_poisoned(r, x.n), dx2 = buffer_copy(r, &dx);
+  t.directions = w.x;
+  linnet_feature_map_forward_reference(&t, rows, x.x, phi.x, NULL);
+  linnet_feature_map_backward_reference(&t, rows, x.x, phi.x, dphi.x, dx.x, NULL);
+  memcpy(phi3.x, phi.x, phi.n * sizeof(float));
+  float *in = mirror(m, &x);
+  t.directions = mirror(m, &w);
+  linnet_cuda_feature_map_forward(m->queue, &t, rows, in, mirror(m, &phi2));
+  linnet_cuda_feature_map_backward(m->queue, &t, rows, in, mirror(m, &phi3), mirror(m, &dphi), mirror(m, &dx2));
+  mirrors_return(m);
+  double error = worst(buffer_error(&phi2, &phi), buffer_error(&dx2, &dx));
+  RELEASE(x, w, dphi, phi, phi2, phi3, dx, dx2);
+  return error;
+}
+
 /* --- CTC */
 
 /* Logits of which some are impossible, or not numbers. */
@@ -466,6 +567,10 @@ static const struct {
     {"ctc", test_ctc, 5e-6, 60},
     {"softmax_attention", test_softmax_attention, 3e-6, 20},
     {"causal_softmax", test_causal_softmax, 3e-6, 20},
+    {"lsh_attention", test_lsh_attention, 1e-5, 20},
+    {"conv", test_conv, 5e-6, 30},
+    {"lstm", test_lstm, 5e-6, 30},
+    {"feature_map", test_feature_map, 1e-4, 40}, /* errors of u = W y stand in exponents and angles */
 };
 
 static void test_op(struct linnet_cuda_queue *queue, size_t op, uint64_t seed) {

@@ -1,0 +1,197 @@
+/* LSTM without cuDNN: a launch a step. The sequences that run in a step are the first ones, as the longest come first;
+ * a block has 64 of them and some units, whose recurrent product it finishes with the gates: formulas as in lstm.c. */
+#include "backend/cuda/tile.h"
+
+extern "C" {
+#include "ops/lstm.h"
+}
+
+namespace {
+
+enum { GATES = 4, UNITS = TILE_COLUMNS / GATES }; /* units of a block, forward: all gates of a unit are in one block */
+
+struct step_terms {
+  size_t width, ld, step, sequences; /* sequences: that run in this step */
+  bool reverse;
+  const struct linnet_span *spans;
+  const float *weights, *bias;
+  float *gates;
+};
+
+__device__ __forceinline__ size_t frame_of_step(const step_terms &t, size_t sequence, size_t step) {
+  const struct linnet_span span = t.spans[sequence];
+  return span.first + (t.reverse ? span.frames - 1 - step : step);
+}
+
+/* The tile of sequences that block y has. */
+__device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
+  const size_t first = (size_t)blockIdx.y * TILE_ROWS;
+  const tile_rows all = {sequences, 0, 0, 0, nullptr};
+  return first < sequences ? rows_from(all, first, sequences) : all;
+}
+
+__device__ __forceinline__ float logistic(float x) {
+  return 1 / (1 + expf(-x));
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+struct forward_terms {
+  step_terms s;
+  size_t all; /* sequences of the batch */
+  const float *before;
+  float *after;             /* h of each sequence, (sequences, H), before and after the step */
+  float *cells, *state, *h; /* cells may be NULL */
+};
+
+/* One unit of one sequence; sums: of its gates, without inputs and bias. */
+__device__ void forward_unit(const forward_terms &f, size_t sequence, size_t unit, const float *sums) {
+  const step_terms &t = f.s;
+  const size_t width = t.width, frame = frame_of_step(t, sequence, t.step), own = sequence * width + unit;
+  float *gates = t.gates + frame * GATES * width, *c = f.state + f.all * width + own, x[GATES];
+  for (int g = 0; g < GATES; g++)
+    x[g] = gates[g * width + unit] + (sums[g] + t.bias[g * width + unit]);
+  const float i = logistic(x[0]), forget = logistic(x[1]), cell = tanhf(x[2]), o = logistic(x[3]);
+  const float kept = forget * *c + i * cell, out = o * tanhf(kept);
+  gates[unit] = i, gates[width + unit] = forget, gates[2 * width + unit] = cell, gates[3 * width + unit] = o;
+  *c = kept;
+  if (f.cells)
+    f.cells[frame * width + unit] = kept;
+  f.h[frame * t.ld + unit] = f.after[own] = out;
+  if (t.step + 1 == t.spans[sequence].frames)
+    f.state[own] = out;
+}
+
+/* Block (units, sequences). Shared: two tiles, (TILE_COLUMNS) rows of W. Columns: the gates of a unit side by side. */
+__global__ void __launch_bounds__(TILE_THREADS) forward_kernel(forward_terms f) {
+  LINNET_SHARED(float, room);
+  uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
+  const size_t width = f.s.width, unit = (size_t)blockIdx.x * UNITS;
+  const tile_rows rows = block_sequences(f.s.sequences);
+  if (threadIdx.x < TILE_COLUMNS)
+    index[threadIdx.x] = (uint32_t)(threadIdx.x % GATES * width + unit + threadIdx.x / GATES);
+  const tile_rows columns = {0, 0, 0, (int)(GATES * smaller(UNITS, width - unit)), index};
+  const operand h = {f.before, width, width, false, nullptr}, w = {f.s.weights, width, width, false, nullptr};
+  tile<4, 2> sums = {};
+  __syncthreads();
+  for (size_t k = 0; k < width; k += TILE_COLUMNS) {
+    load_tile(h, rows, k, room);
+    load_tile(w, columns, k, room + TILE_SIZE);
+    __syncthreads();
+    tile_multiply<TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&sums, room, room + TILE_SIZE);
+    __syncthreads();
+  }
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      room[tile_row(r) * TILE_LD + tile_column(n)] = sums.x[r][n];
+  __syncthreads();
+  for (int i = (int)threadIdx.x; i < TILE_ROWS * UNITS; i += TILE_THREADS)
+    if (i / UNITS < rows.rows && unit + i % UNITS < width)
+      forward_unit(f, rows.first + i / UNITS, unit + i % UNITS, room + i / UNITS * TILE_LD + i % UNITS * GATES);
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+struct backward_terms {
+  step_terms s;
+  size_t later; /* sequences that run in the next step, too */
+  const float *cells, *dh;
+  float *dc; /* (sequences, H): from later steps; replaced by the next one's */
+};
+
+/* One unit of one sequence; e: what comes from the later step. */
+__device__ void backward_unit(const backward_terms &b, size_t sequence, size_t unit, float e) {
+  const step_terms &t = b.s;
+  const size_t width = t.width, frame = frame_of_step(t, sequence, t.step);
+  float *gates = t.gates + frame * GATES * width + unit, *dc = b.dc + sequence * width + unit;
+  const float i = gates[0], f = gates[width], g = gates[2 * width], o = gates[3 * width];
+  const float squashed = tanhf(b.cells[frame * width + unit]), all = e + b.dh[frame * t.ld + unit];
+  const float later = t.step + 1 < t.spans[sequence].frames ? *dc : 0;
+  const float before = t.step > 0 ? b.cells[frame_of_step(t, sequence, t.step - 1) * width + unit] : 0;
+  const float d = later + all * o * (1 - squashed * squashed);
+  gates[0] = d * g * i * (1 - i);
+  gates[width] = d * before * f * (1 - f);
+  gates[2 * width] = d * i * (1 - g * g);
+  gates[3 * width] = all * squashed * o * (1 - o);
+  *dc = d * f;
+}
+
+/* Block (units, sequences). Shared: two tiles, frames (TILE_ROWS) of the later step. */
+__global__ void __launch_bounds__(TILE_THREADS) backward_kernel(backward_terms b) {
+  LINNET_SHARED(float, room);
+  uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
+  const size_t width = b.s.width, unit = (size_t)blockIdx.x * TILE_COLUMNS;
+  const tile_rows rows = block_sequences(b.s.sequences), weight_rows = {0, 0, 0, 0, nullptr};
+  tile_rows later = block_sequences(b.later);
+  if ((int)threadIdx.x < later.rows)
+    index[threadIdx.x] = (uint32_t)frame_of_step(b.s, later.first + threadIdx.x, b.s.step + 1);
+  later.index = index;
+  const operand da = {b.s.gates, GATES * width, GATES * width, false, nullptr};
+  const operand w = {b.s.weights, width, width, false, nullptr};
+  tile<4, 2> e = {};
+  __syncthreads();
+  for (size_t k = 0; later.rows > 0 && k < GATES * width; k += TILE_COLUMNS) {
+    load_tile(da, later, k, room);
+    load_tile(w, rows_from(weight_rows, k, smaller(k + TILE_COLUMNS, GATES * width)), unit, room + TILE_SIZE);
+    __syncthreads();
+    tile_multiply<TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(&e, room, room + TILE_SIZE);
+    __syncthreads();
+  }
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      if (tile_row(r) < rows.rows && unit + tile_column(n) < width)
+        backward_unit(b, rows.first + tile_row(r), unit + tile_column(n), e.x[r][n]);
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+/* How many of the sequences run in a step, given that no more than `most` do. */
+size_t running(const struct linnet_lstm *l, size_t step, size_t most) {
+  while (most > 0 && l->spans[most - 1].frames <= step)
+    most--;
+  return most;
+}
+
+step_terms terms_of(const struct linnet_lstm *l, const struct linnet_span *spans, float *gates, size_t step,
+                    size_t sequences) {
+  const step_terms t = {l->width, l->ld, step, sequences, l->reverse, spans, l->weights, l->bias, gates};
+  return t;
+}
+
+} // namespace
+
+size_t linnet_cuda_lstm_work(size_t width, size_t sequences) {
+  return 2 * width * sequences;
+}
+
+void linnet_cuda_lstm_forward(struct linnet_cuda_queue *q, const struct linnet_lstm *l, const struct linnet_span *spans,
+                              float *gates, float *cells, float *state, float *h, float *work) {
+  const size_t size = l->sequences * l->width, shared = (2 * TILE_SIZE + TILE_COLUMNS) * sizeof(float);
+  size_t count = l->sequences;
+  linnet_cuda_copy(q, work, state, size * sizeof(float));
+  for (size_t step = 0; (count = running(l, step, count)) > 0; step++) {
+    const forward_terms f = {terms_of(l, spans, gates, step, count),
+                             l->sequences,
+                             work + step % 2 * size,
+                             work + (step + 1) % 2 * size,
+                             cells,
+                             state,
+                             h};
+    const dim3 grid(linnet_blocks(l->width, UNITS), linnet_blocks(count, TILE_ROWS));
+    LINNET_LAUNCH(q, forward_kernel, grid, TILE_THREADS, shared, f);
+  }
+}
+
+void linnet_cuda_lstm_backward(struct linnet_cuda_queue *q, const struct linnet_lstm *l,
+                               const struct linnet_span *spans, const float *cells, const float *dh, float *gates,
+                               float *work) {
+  const size_t shared = (2 * TILE_SIZE + TILE_ROWS) * sizeof(float);
+  size_t later = 0;
+  for (size_t step = l->sequences > 0 ? l->spans[0].frames : 0; step-- > 0;) {
+    const size_t count = running(l, step, l->sequences);
+    const backward_terms b = {terms_of(l, spans, gates, step, count), later, cells, dh, work};
+    const dim3 grid(linnet_blocks(l->width, TILE_COLUMNS), linnet_blocks(count, TILE_ROWS));
+    LINNET_LAUNCH(q, backward_kernel, grid, TILE_THREADS, shared, b);
+    later = count;
+  }
+}
