@@ -4,11 +4,6 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-if(LINNET_CUDA)
-  message(FATAL_ERROR "LINNET_CUDA is ON, but this version of Linnet has no CUDA backend. "
-    "Configure with another preset, or with -DLINNET_CUDA=OFF.")
-endif()
-
 set(LINNET_MODULE_JANSSON "jansson>=2.11")
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET ${LINNET_MODULE_JANSSON})
 set(LINNET_CORE_NEEDS JANSSON)

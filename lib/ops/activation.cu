@@ -1,23 +1,9 @@
 /* Activations, gated linear unit and sums of vectors: one element a time or four, formulas as in activation.c. */
-#include "backend/cuda/kernel.h"
+#include "backend/cuda/activation_value.h"
 
 namespace {
 
 enum { THREADS = 256 };
-
-__device__ __forceinline__ float sigmoid(float x) {
-  return 1 / (1 + expf(-x));
-}
-
-template <enum linnet_activation F> __device__ __forceinline__ float value(float x) {
-  if (F == LINNET_RELU)
-    return x > 0 ? x : 0;
-  if (F == LINNET_GELU)
-    return x * (1 + erff(x * 0.70710678118654752440f)) / 2;
-  if (F == LINNET_SILU)
-    return x * sigmoid(x);
-  return x;
-}
 
 template <enum linnet_activation F> __device__ __forceinline__ float slope(float x) {
   if (F == LINNET_RELU)
@@ -25,13 +11,13 @@ template <enum linnet_activation F> __device__ __forceinline__ float slope(float
   if (F == LINNET_GELU)
     return (1 + erff(x * 0.70710678118654752440f)) / 2 + x * 0.39894228040143267794f * expf(-x * x / 2);
   if (F == LINNET_SILU)
-    return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+    return logistic(x) * (1 + x * (1 - logistic(x)));
   return 1;
 }
 
 /* y = f(x, z) for n elements, as functors so that each pair of function and width is one kernel. */
 template <enum linnet_activation F> struct forward_of {
-  __device__ float operator()(float x, float) const { return value<F>(x); }
+  __device__ float operator()(float x, float) const { return activation_value(F, x); }
 };
 
 template <enum linnet_activation F> struct backward_of {
@@ -70,7 +56,7 @@ __global__ void __launch_bounds__(THREADS) glu_kernel(size_t rows, size_t width,
     const float *row = x + i / width * 2 * width + i % width;
     floats<V> a = load<V>(row), gate = load<V>(row + width);
     for (int j = 0; j < V; j++)
-      a.x[j] *= sigmoid(gate.x[j]);
+      a.x[j] *= logistic(gate.x[j]);
     store(y + i, a);
   }
 }
@@ -83,7 +69,7 @@ __global__ void __launch_bounds__(THREADS)
     const size_t at = i / width * 2 * width + i % width;
     floats<V> a = load<V>(x + at), gate = load<V>(x + at + width), d = load<V>(dy + i);
     for (int j = 0; j < V; j++) {
-      const float s = sigmoid(gate.x[j]);
+      const float s = logistic(gate.x[j]);
       gate.x[j] = d.x[j] * a.x[j] * s * (1 - s);
       a.x[j] = d.x[j] * s;
     }

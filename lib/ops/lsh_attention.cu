@@ -17,7 +17,7 @@ struct attention {
   struct linnet_cuda_pack pack;
   bool causal;
   float scale; /* of scores: 1 / sqrt(C) */
-  size_t round;
+  size_t this_round;
   operand q, key, v, dout;  /* key: q / |q| */
   float *largest, *sum;     /* (heads, T) */
   uint32_t *frame, *bucket; /* (rounds, heads, T): the sorted order of each sequence */
@@ -28,7 +28,7 @@ struct attention {
 };
 
 __device__ __forceinline__ size_t sorted_place(const attention &t, size_t head, size_t at) {
-  return (t.round * t.a.heads + head) * t.pack.rows + at;
+  return (t.this_round * t.a.heads + head) * t.pack.rows + at;
 }
 
 /* --- buckets ------------------------------------------------------------------------------------------------------ */
@@ -36,7 +36,7 @@ __device__ __forceinline__ size_t sorted_place(const attention &t, size_t head, 
 __global__ void __launch_bounds__(THREADS) rotation_kernel(attention t) {
   const size_t count = t.a.key_width * (t.a.lsh.buckets / 2), pair = (size_t)blockIdx.x * THREADS + threadIdx.x;
   const struct linnet_philox random =
-      linnet_philox(t.a.lsh.seed, (uint64_t)t.a.lsh.step << 32 | t.a.lsh.site, (uint64_t)t.round << 32 | pair / 2);
+      linnet_philox(t.a.lsh.seed, (uint64_t)t.a.lsh.step << 32 | t.a.lsh.site, (uint64_t)t.this_round << 32 | pair / 2);
   const uint32_t first = pair % 2 ? random.word[2] : random.word[0];
   const uint32_t second = pair % 2 ? random.word[3] : random.word[1];
   const double pi = 3.14159265358979323846;
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention t, cons
     return;
   const tile_rows i = sorted_rows(t, run.head, run.first, run.end);
   const size_t all = t.a.heads * t.pack.rows;
-  const bool inside = quad_row() < i.rows, first = t.round == 0, last = t.round + 1 == t.a.lsh.rounds;
+  const bool inside = quad_row() < i.rows, first = t.this_round == 0, last = t.this_round + 1 == t.a.lsh.rounds;
   const size_t place = run.head * t.pack.rows + (inside ? frame_of(i, quad_row()) : 0);
   running row = {first || !inside ? -INFINITY : before[place], first || !inside ? 0 : before[all + place]};
   const float largest_before = row.largest;
@@ -390,9 +390,9 @@ void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct l
     return;
   t.out = out;
   project(queue, t, q, q, a->key_ld, a->key_width, true, t.inverse);
-  for (t.round = 0; t.round < a->lsh.rounds; t.round++) {
+  for (t.this_round = 0; t.this_round < a->lsh.rounds; t.this_round++) {
     sort_round(queue, t);
-    if (t.round > 0)
+    if (t.this_round > 0)
       linnet_cuda_copy(queue, before_of(t), t.largest, 2 * a->heads * p->rows * sizeof(float));
     LINNET_LAUNCH(queue, forward_kernel, grid_of(t, a->width), TILE_THREADS, shared, t, before_of(t));
   }
@@ -414,10 +414,10 @@ void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct 
   t.dout = operand_of(dout, a->out_ld, a->width, false, nullptr);
   project(queue, t, q, q, a->key_ld, a->key_width, true, t.inverse);
   project(queue, t, dout, out, a->out_ld, a->width, false, t.d);
-  for (t.round = 0; t.round < a->lsh.rounds; t.round++) {
-    gradient_of(queue, t, QUERIES, t.round == 0, t.key, dq, a->key_ld);
+  for (t.this_round = 0; t.this_round < a->lsh.rounds; t.this_round++) {
+    gradient_of(queue, t, QUERIES, t.this_round == 0, t.key, dq, a->key_ld);
     gradient_of(queue, t, KEYS, false, t.q, dq, a->key_ld);
-    gradient_of(queue, t, VALUES, t.round == 0, t.dout, dv, a->value_ld);
+    gradient_of(queue, t, VALUES, t.this_round == 0, t.dout, dv, a->value_ld);
   }
 }
 

@@ -1,5 +1,6 @@
 /* LSTM without cuDNN: a launch a step. The sequences that run in a step are the first ones, as the longest come first;
  * a block has 64 of them and some units, whose recurrent product it finishes with the gates: formulas as in lstm.c. */
+#include "backend/cuda/activation_value.h"
 #include "backend/cuda/tile.h"
 
 extern "C" {
@@ -28,10 +29,6 @@ __device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
   const size_t first = (size_t)blockIdx.y * TILE_ROWS;
   const tile_rows all = {sequences, 0, 0, 0, nullptr};
   return first < sequences ? rows_from(all, first, sequences) : all;
-}
-
-__device__ __forceinline__ float logistic(float x) {
-  return 1 / (1 + expf(-x));
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #include <vector>
 
 extern "C" {
-#include "backend/cuda/queue.h"
+#include "backend/cuda/launch.h"
 }
 
 namespace emulate {
@@ -188,6 +188,9 @@ void linnet_cuda_copy(struct linnet_cuda_queue *, void *to, const void *from, si
 }
 enum linnet_status linnet_cuda_wait(struct linnet_cuda_queue *) {
   return LINNET_OK;
+}
+void linnet_cuda_gemm(struct linnet_cuda_queue *queue, enum linnet_cuda_precision, const struct linnet_gemm *g) {
+  linnet_cuda_gemm_kernel(queue, g);
 }
 void test_cuda_reverse(bool reversed) {
   emulate::set_reversed(reversed);

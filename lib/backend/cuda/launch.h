@@ -33,6 +33,15 @@ size_t linnet_cuda_pack_bytes(const struct linnet_pack *p);
  * them. Both are aligned to 16 bytes. */
 struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void *host, const void *device);
 
+/* --- products (products.c, ops/gemm.cu) --------------------------------------------------------------------------- */
+
+/* What products make of their operands; sums are float32 in all of them. */
+enum linnet_cuda_precision { LINNET_CUDA_FLOAT32, LINNET_CUDA_TF32, LINNET_CUDA_BFLOAT16 };
+
+/* By cuBLASLt; by the kernel, always in float32, where that is not there. b is not packed. */
+void linnet_cuda_gemm(struct linnet_cuda_queue *q, enum linnet_cuda_precision precision, const struct linnet_gemm *g);
+void linnet_cuda_gemm_kernel(struct linnet_cuda_queue *q, const struct linnet_gemm *g);
+
 /* --- rows and elements -------------------------------------------------------------------------------------------- */
 
 void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,

@@ -1,0 +1,212 @@
+/* Matrix products by cuBLASLt. The library is loaded at run time: a binary starts without it, and products then come
+ * from the kernel of ops/gemm.cu. Row-major C = op(A) op(B) is what cuBLASLt sees, by columns, as C^T = op(B)^T
+ * op(A)^T.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include <cublasLt.h>
+
+#include "backend/cuda/launch.h"
+#include "backend/cuda/queue_private.h"
+#include "base/base.h"
+
+enum { WORKSPACE = 32 << 20, PLANS = 256 };
+
+/* name in the struct, name in the library */
+#define FUNCTIONS(f)                                                                                                   \
+  f(create, cublasLtCreate) f(destroy, cublasLtDestroy) f(matmul, cublasLtMatmul)                                      \
+      f(desc_create, cublasLtMatmulDescCreate) f(desc_destroy, cublasLtMatmulDescDestroy)                              \
+          f(desc_set, cublasLtMatmulDescSetAttribute) f(layout_create, cublasLtMatrixLayoutCreate)                     \
+              f(layout_destroy, cublasLtMatrixLayoutDestroy) f(preference_create, cublasLtMatmulPreferenceCreate)      \
+                  f(preference_destroy, cublasLtMatmulPreferenceDestroy)                                               \
+                      f(preference_set, cublasLtMatmulPreferenceSetAttribute)                                          \
+                          f(heuristic, cublasLtMatmulAlgoGetHeuristic)
+
+/* What decides on the algorithm of a product. Alignment counts: it is part of the heuristic's answer. */
+struct shape {
+  size_t m, n, k, lda, ldb, ldc;
+  unsigned transpose_a, transpose_b, epilogue, mode, alignment, accumulate;
+};
+
+struct plan {
+  struct shape shape;
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t a, b, c;
+  cublasLtMatmulAlgo_t algorithm;
+  bool usable;
+};
+
+struct linnet_cuda_products {
+  struct linnet_context *context;
+  void *library, *workspace;
+  cudaStream_t stream;
+  cublasLtHandle_t handle;
+#define MEMBER(name, symbol) __typeof__(&symbol) name;
+  FUNCTIONS(MEMBER)
+  struct plan plans[PLANS]; /* the first `count` in use; then those from `next` on are replaced in turn */
+  size_t count, next;
+};
+
+static void *open_library(void) {
+  static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+  void *library = NULL;
+  for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
+    library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+static bool find_functions(struct linnet_cuda_products *p) {
+#define FIND(name, symbol)                                                                                             \
+  *(void **)(void *)&p->name = dlsym(p->library, #symbol);                                                             \
+  if (!p->name)                                                                                                        \
+    return false;
+  FUNCTIONS(FIND)
+  return true;
+}
+
+struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_queue *queue) {
+  struct linnet_cuda_products *p = linnet_calloc(queue->context, 1, sizeof *p);
+  if (!p)
+    return NULL;
+  p->context = queue->context, p->stream = queue->stream;
+  p->library = open_library();
+  if (p->library && find_functions(p) && p->create(&p->handle) == CUBLAS_STATUS_SUCCESS &&
+      cudaMallocAsync(&p->workspace, WORKSPACE, p->stream) == cudaSuccess)
+    return p;
+  linnet_cuda_products_close(p);
+  return NULL;
+}
+
+static void release_plan(struct linnet_cuda_products *p, struct plan *plan) {
+  if (plan->desc)
+    p->desc_destroy(plan->desc);
+  cublasLtMatrixLayout_t layouts[] = {plan->a, plan->b, plan->c};
+  for (size_t i = 0; i < 3; i++)
+    if (layouts[i])
+      p->layout_destroy(layouts[i]);
+  *plan = (struct plan){0};
+}
+
+void linnet_cuda_products_close(struct linnet_cuda_products *p) {
+  if (!p)
+    return;
+  for (size_t i = 0; i < p->count; i++)
+    release_plan(p, &p->plans[i]);
+  if (p->workspace)
+    cudaFreeAsync(p->workspace, p->stream);
+  if (p->handle)
+    p->destroy(p->handle);
+  if (p->library)
+    dlclose(p->library);
+  linnet_free(p->context, p);
+}
+
+/* --- plans -------------------------------------------------------------------------------------------------------- */
+
+static cublasComputeType_t compute_of(unsigned mode) {
+  static const cublasComputeType_t types[] = {[LINNET_CUDA_FLOAT32] = CUBLAS_COMPUTE_32F,
+                                              [LINNET_CUDA_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32,
+                                              [LINNET_CUDA_BFLOAT16] = CUBLAS_COMPUTE_32F_FAST_16BF};
+  return types[mode];
+}
+
+/* cuBLASLt's GELU is the one with tanh, so only ReLU is part of a product. */
+static unsigned epilogue_of(const struct linnet_gemm *g) {
+  bool relu = g->activation == LINNET_RELU;
+  if (g->bias)
+    return relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+  return relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+static unsigned alignment_of(const struct linnet_gemm *g) {
+  uintptr_t bits = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c | (uintptr_t)g->bias | 256;
+  return (unsigned)(bits & (~bits + 1));
+}
+
+static struct shape shape_of(const struct linnet_gemm *g, enum linnet_cuda_precision mode) {
+  struct shape s;
+  memset(&s, 0, sizeof s); /* compared by bytes */
+  s.m = g->m, s.n = g->n, s.k = g->k, s.lda = g->lda, s.ldb = g->ldb, s.ldc = g->ldc;
+  s.transpose_a = g->transpose_a, s.transpose_b = g->transpose_b, s.accumulate = g->accumulate;
+  s.epilogue = epilogue_of(g), s.mode = mode, s.alignment = alignment_of(g);
+  return s;
+}
+
+static bool describe(struct linnet_cuda_products *p, const struct shape *s, struct plan *plan) {
+  cublasOperation_t first = s->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasOperation_t second = s->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasLtEpilogue_t epilogue = (cublasLtEpilogue_t)s->epilogue;
+  return p->desc_create(&plan->desc, compute_of(s->mode), CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+         p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first) == CUBLAS_STATUS_SUCCESS &&
+         p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second) == CUBLAS_STATUS_SUCCESS &&
+         p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) == CUBLAS_STATUS_SUCCESS &&
+         p->layout_create(&plan->b, CUDA_R_32F, s->transpose_b ? s->k : s->n, s->transpose_b ? s->n : s->k,
+                          (int64_t)s->ldb) == CUBLAS_STATUS_SUCCESS &&
+         p->layout_create(&plan->a, CUDA_R_32F, s->transpose_a ? s->m : s->k, s->transpose_a ? s->k : s->m,
+                          (int64_t)s->lda) == CUBLAS_STATUS_SUCCESS &&
+         p->layout_create(&plan->c, CUDA_R_32F, s->n, s->m, (int64_t)s->ldc) == CUBLAS_STATUS_SUCCESS;
+}
+
+static bool choose_algorithm(struct linnet_cuda_products *p, struct plan *plan) {
+  static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  cublasLtMatmulPreference_t preference;
+  cublasLtMatmulHeuristicResult_t found;
+  uint64_t workspace = WORKSPACE;
+  uint32_t alignment = plan->shape.alignment;
+  int count = 0;
+  if (p->preference_create(&preference) != CUBLAS_STATUS_SUCCESS)
+    return false;
+  p->preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+  for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++)
+    p->preference_set(preference, alignments[i], &alignment, sizeof alignment);
+  cublasStatus_t status =
+      p->heuristic(p->handle, plan->desc, plan->b, plan->a, plan->c, plan->c, preference, 1, &found, &count);
+  p->preference_destroy(preference);
+  plan->algorithm = found.algo;
+  return status == CUBLAS_STATUS_SUCCESS && count > 0;
+}
+
+/* The plan of a shape, made when it is met first. */
+static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *shape) {
+  for (size_t i = 0; i < p->count; i++)
+    if (memcmp(&p->plans[i].shape, shape, sizeof *shape) == 0)
+      return &p->plans[i];
+  struct plan *plan = &p->plans[p->next];
+  release_plan(p, plan);
+  p->next = (p->next + 1) % PLANS;
+  p->count = p->count < PLANS ? p->count + 1 : PLANS;
+  plan->shape = *shape;
+  plan->usable = describe(p, shape, plan) && choose_algorithm(p, plan);
+  return plan;
+}
+
+/* --- the op ------------------------------------------------------------------------------------------------------- */
+
+static bool multiply(struct linnet_cuda_products *p, enum linnet_cuda_precision mode, const struct linnet_gemm *g) {
+  const float one = 1, kept = g->accumulate ? 1 : 0;
+  struct shape shape = shape_of(g, mode);
+  struct plan *plan = plan_of(p, &shape);
+  if (!plan->usable)
+    return false;
+  if (g->bias)
+    p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g->bias, sizeof g->bias);
+  return p->matmul(p->handle, plan->desc, &one, g->b, plan->b, g->a, plan->a, &kept, g->c, plan->c, g->c, plan->c,
+                   &plan->algorithm, p->workspace, WORKSPACE, p->stream) == CUBLAS_STATUS_SUCCESS;
+}
+
+/* GELU and SiLU come after the product, where C has no gaps between rows. */
+void linnet_cuda_gemm(struct linnet_cuda_queue *q, enum linnet_cuda_precision mode, const struct linnet_gemm *g) {
+  struct linnet_gemm product = *g;
+  bool smooth = g->activation == LINNET_GELU || g->activation == LINNET_SILU;
+  if (g->m == 0 || g->n == 0)
+    return;
+  if (smooth)
+    product.activation = LINNET_IDENTITY;
+  if (!q->products || g->k == 0 || (smooth && g->ldc != g->n) || !multiply(q->products, mode, &product))
+    linnet_cuda_gemm_kernel(q, g);
+  else if (smooth)
+    linnet_cuda_activation_forward(q, g->activation, g->m * g->n, g->c, g->c);
+}
