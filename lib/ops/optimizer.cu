@@ -24,8 +24,8 @@ template <int V> __global__ void __launch_bounds__(THREADS) update_kernel(terms 
     const double norm = sqrt(*u.squares) * scale;
     if (!(norm <= DBL_MAX))
       return;
-    if (u.clip > 0 && norm > u.clip)
-      scale = (float)(scale * (u.clip / norm));
+    if (u.clip > 0)
+      scale = (float)(scale * fmin(1, u.clip / (norm + 1e-6)));
   }
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V) {
     floats<V> p = load<V>(all.parameters + i), g = load<V>(all.gradients + i);

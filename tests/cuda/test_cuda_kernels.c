@@ -205,16 +205,17 @@ static double test_update(struct mirrors *m) {
   for (size_t i = 0; i < n; i++)
     v.x[i] = v0.x[i] = fabsf(v.x[i]);
   struct buffer p2 = buffer_copy(r, &p);
-  double squares = linnet_sum_of_squares_reference(n, g.x), bad = INFINITY, clip = sqrt(squares) * 0.3 / 2;
+  double squares = linnet_sum_of_squares_reference(n, g.x), bad = INFINITY, norm = sqrt(squares) * 0.3;
   struct linnet_update half = u;
-  half.gradient_scale /= 2;
+  half.gradient_scale *= norm / 2 / (norm + 1e-6);
   linnet_update_reference(&u, n, p.x, g.x, m0.x, v.x);
   linnet_update_reference(&half, n, p.x, g.x, m0.x, v.x);
   float *parameters = mirror(m, &p2), *gradients = mirror(m, &g), *first = mirror(m, &m1), *second = mirror(m, &v0);
-  double *norm = mirror_bytes(m, &squares, sizeof squares);
-  linnet_cuda_update(m->queue, &u, 2 * sqrt(squares), norm, n, parameters, gradients, first, second);
-  linnet_cuda_update(m->queue, &u, clip, norm, n, parameters, gradients, first, second);
-  linnet_cuda_update(m->queue, &u, clip, mirror_bytes(m, &bad, sizeof bad), n, parameters, gradients, first, second);
+  double *sum = mirror_bytes(m, &squares, sizeof squares);
+  linnet_cuda_update(m->queue, &u, 2 * norm + 1, sum, n, parameters, gradients, first, second);
+  linnet_cuda_update(m->queue, &u, norm / 2, sum, n, parameters, gradients, first, second);
+  linnet_cuda_update(m->queue, &u, norm / 2, mirror_bytes(m, &bad, sizeof bad), n, parameters, gradients, first,
+                     second);
   mirrors_return(m);
   double error = worst(buffer_error(&p2, &p), worst(buffer_error(&m1, &m0), buffer_error(&v0, &v)));
   RELEASE(p, g, v, v0, m0, m1, p2);
@@ -390,6 +391,33 @@ static double test_conv(struct mirrors *m) {
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
   error = worst(error, worst(buffer_error(&dw2, &dw), buffer_error(&dbias2, &dbias)));
   RELEASE(x, w, bias, y, y2, dy, dx, dx2, dw, dw2, dbias, dbias2);
+  return error;
+}
+
+static double test_packed_rows(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  size_t offsets[MOST_SEQUENCES + 1], width = 1 + some_size(r, 70), ld = width + test_below(r, 3), longest = 0;
+  struct linnet_pack p = some_pack(r, offsets, 700);
+  size_t rows = offsets[p.sequences];
+  bool reverse = test_below(r, 2);
+  for (size_t s = 0; s < p.sequences; s++)
+    longest = offsets[s + 1] - offsets[s] > longest ? offsets[s + 1] - offsets[s] : longest;
+  struct buffer table = buffer_random(r, longest * width), x = buffer_random(r, rows * width), y = buffer_copy(r, &x);
+  struct buffer h = buffer_random(r, rows * ld), before = buffer_poisoned(r, rows * width);
+  struct buffer expected = buffer_copy(r, &before);
+  for (size_t s = 0; s < p.sequences; s++)
+    for (size_t t = offsets[s]; t < offsets[s + 1]; t++)
+      for (size_t c = 0; c < width; c++) {
+        bool first = t == (reverse ? offsets[s + 1] - 1 : offsets[s]);
+        x.x[t * width + c] += table.x[(t - offsets[s]) * width + c];
+        expected.x[t * width + c] = first ? 0 : h.x[(reverse ? t + 1 : t - 1) * ld + c];
+      }
+  struct linnet_cuda_pack pack = mirror_pack(m, &p);
+  linnet_cuda_add_table(m->queue, &pack, width, mirror(m, &table), mirror(m, &y));
+  linnet_cuda_steps_before(m->queue, &pack, reverse, width, mirror(m, &h), ld, mirror(m, &before));
+  mirrors_return(m);
+  double error = worst(buffer_error(&y, &x), buffer_error(&before, &expected));
+  RELEASE(table, x, y, h, before, expected);
   return error;
 }
 
@@ -601,6 +629,7 @@ static const struct {
     {"softmax_attention", test_softmax_attention, 3e-6, 20},
     {"causal_softmax", test_causal_softmax, 3e-6, 20},
     {"lsh_attention", test_lsh_attention, 1e-5, 12},
+    {"packed_rows", test_packed_rows, 0, 30},
     {"conv", test_conv, 5e-6, 30},
     {"lstm", test_lstm, 5e-6, 30},
     {"feature_map", test_feature_map, 1e-4, 40}, /* errors of u = W y stand in exponents and angles */

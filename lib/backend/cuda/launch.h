@@ -79,11 +79,19 @@ void linnet_cuda_add_partials(struct linnet_cuda_queue *q, size_t parts, size_t 
 size_t linnet_cuda_stretch(size_t rows, size_t width);
 void linnet_cuda_sum_of_squares(struct linnet_cuda_queue *q, size_t n, const float *x, double *sum);
 /* All parameters in one launch. `squares`: the sum of squares of the gradients; where it is not finite nothing is
- * changed, and gradients are scaled by clip / sqrt(squares) where that is below 1 (clip 0: never). NULL: neither. */
+ * changed, and gradients are scaled by clip / (norm + 1e-6) where that is below 1 (clip 0: never), norm being that of
+ * the gradients times gradient_scale. NULL: neither. */
 void linnet_cuda_update(struct linnet_cuda_queue *q, const struct linnet_update *u, double clip, const double *squares,
                         size_t n, float *parameters, const float *gradients, float *m, float *v);
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+/* x (T, width): row t of each sequence += row t of the table (longest, width): positional encodings, made once. */
+void linnet_cuda_add_table(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, size_t width,
+                           const float *table, float *x);
+/* before (T, width) = h of the step before each frame's, zero at a sequence's first step; rows of h are ld apart. */
+void linnet_cuda_steps_before(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, bool reverse, size_t width,
+                              const float *h, size_t ld, float *before);
 
 void linnet_cuda_conv_forward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
                               const struct linnet_cuda_pack *p, const float *x, const float *w, const float *bias,

@@ -1,0 +1,40 @@
+/* Rows of packed sequences: a table's rows added by their place in the sequence (positional encodings), and each row
+ * replaced by that of the step before (recurrent inputs). */
+#include "backend/cuda/kernel.h"
+
+namespace {
+
+enum { THREADS = 256 };
+
+/* Block: a piece. */
+__global__ void __launch_bounds__(THREADS)
+    table_kernel(struct linnet_cuda_pack p, size_t width, const float *table, float *x) {
+  const struct linnet_cuda_piece piece = p.table[blockIdx.x];
+  const size_t place = piece.first - p.offsets[piece.sequence];
+  for (size_t i = threadIdx.x; i < piece.rows * width; i += THREADS)
+    x[piece.first * width + i] += table[place * width + i];
+}
+
+__global__ void __launch_bounds__(THREADS)
+    before_kernel(struct linnet_cuda_pack p, bool reverse, size_t width, const float *h, size_t ld, float *before) {
+  const struct linnet_cuda_piece piece = p.table[blockIdx.x];
+  const size_t edge = reverse ? p.offsets[piece.sequence + 1] - 1 : p.offsets[piece.sequence];
+  for (size_t i = threadIdx.x; i < piece.rows * width; i += THREADS) {
+    const size_t frame = piece.first + i / width, from = reverse ? frame + 1 : frame - 1;
+    before[frame * width + i % width] = frame == edge ? 0 : h[from * ld + i % width];
+  }
+}
+
+} // namespace
+
+void linnet_cuda_add_table(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, size_t width,
+                           const float *table, float *x) {
+  if (p->pieces > 0)
+    LINNET_LAUNCH(q, table_kernel, (unsigned)p->pieces, THREADS, 0, *p, width, table, x);
+}
+
+void linnet_cuda_steps_before(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, bool reverse, size_t width,
+                              const float *h, size_t ld, float *before) {
+  if (p->pieces > 0)
+    LINNET_LAUNCH(q, before_kernel, (unsigned)p->pieces, THREADS, 0, *p, reverse, width, h, ld, before);
+}
