@@ -8,7 +8,8 @@ usage() {
 Usage: check_symbols.sh [--all] INCLUDE_DIR LIBRARY...
 
 A shared library may export only functions that a header under INCLUDE_DIR/linnet declares, and with --all it must
-export every one of them. In a static library every external symbol must begin with linnet_.
+export every one of them. In a static library every external symbol must begin with linnet_, or lie in an
+unnamed namespace: nvcc makes those external, under a name of their source file.
 
 The compiler is $CC, or cc.
 END
@@ -47,7 +48,7 @@ complain() { # MESSAGE NAMES
 
 for library; do
 	if [[ $library == *.a ]]; then
-		complain "$library: external symbols without linnet_" "$(defined --extern-only "$library" | grep -v '^linnet_' || true)"
+		complain "$library: external symbols without linnet_" "$(defined --extern-only "$library" | grep -v -e '^linnet_' -e '_GLOBAL__N_' || true)"
 		continue
 	fi
 	complain "$library: exported, but in no public header" "$(comm -23 <(defined --dynamic "$library") <(declared))"

@@ -5,7 +5,7 @@ namespace {
 
 enum { THREADS = 256 };
 
-template <enum linnet_activation F> __device__ __forceinline__ float slope(float x) {
+template <enum linnet_activation F> static __device__ __forceinline__ float slope(float x) {
   if (F == LINNET_RELU)
     return x > 0 ? 1 : 0;
   if (F == LINNET_GELU)
@@ -29,7 +29,7 @@ struct sum_of {
 };
 
 template <int V, class F>
-__global__ void __launch_bounds__(THREADS) map_kernel(size_t n, const float *x, const float *z, float *y, F f) {
+static __global__ void __launch_bounds__(THREADS) map_kernel(size_t n, const float *x, const float *z, float *y, F f) {
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V) {
     floats<V> a = load<V>(x + i), b = load<V>(z + i);
     for (int j = 0; j < V; j++)
@@ -50,7 +50,7 @@ template <class F> void map(struct linnet_cuda_queue *q, size_t n, const float *
 /* --- gated linear unit: x (rows, 2 * width) ----------------------------------------------------------------------- */
 
 template <int V>
-__global__ void __launch_bounds__(THREADS) glu_kernel(size_t rows, size_t width, const float *x, float *y) {
+static __global__ void __launch_bounds__(THREADS) glu_kernel(size_t rows, size_t width, const float *x, float *y) {
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < rows * width;
        i += (size_t)gridDim.x * THREADS * V) {
     const float *row = x + i / width * 2 * width + i % width;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS) glu_kernel(size_t rows, size_t width,
 }
 
 template <int V>
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     glu_backward_kernel(size_t rows, size_t width, const float *x, const float *dy, float *dx) {
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < rows * width;
        i += (size_t)gridDim.x * THREADS * V) {

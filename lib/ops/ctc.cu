@@ -29,12 +29,12 @@ struct number {
 enum { NOTHING = -(1 << 30) }; /* exponent of 0 */
 
 /* 2^e for e in [-126, 127]; below: 0. */
-__device__ __forceinline__ float power(int e) {
+static __device__ __forceinline__ float power(int e) {
   return e < -126 ? 0 : __int_as_float((e + 127) << 23);
 }
 
 /* m >= 0 of moderate size, e as it was: brings m to [1, 2). */
-__device__ __forceinline__ number normal(float m, int e) {
+static __device__ __forceinline__ number normal(float m, int e) {
   const int bits = __float_as_int(m), own = (bits >> 23) - 127;
   number n = {__int_as_float((bits & 0x7fffff) | 0x3f800000), e + own};
   if (m < FLT_MIN)
@@ -42,7 +42,7 @@ __device__ __forceinline__ number normal(float m, int e) {
   return n;
 }
 
-__device__ __forceinline__ number add(number a, number b, number c) {
+static __device__ __forceinline__ number add(number a, number b, number c) {
   const int e = max(a.e, max(b.e, c.e));
   if (e == NOTHING)
     return a;
@@ -52,13 +52,13 @@ __device__ __forceinline__ number add(number a, number b, number c) {
 /* Smaller than this is 0: no sum of exponents overflows. Sequences of 20 000 frames with logits 15 000 apart fit. */
 enum { LEAST = -(1 << 29), LEAST_OF_FRAME = -100000000 };
 
-__device__ __forceinline__ number multiply(number a, number b) {
+static __device__ __forceinline__ number multiply(number a, number b) {
   const number zero = {0, NOTHING};
   return a.e == NOTHING || b.e == NOTHING || a.e + b.e < LEAST ? zero : normal(a.m * b.m, a.e + b.e);
 }
 
 /* 2^x for x up to about 0; x = -infinity: 0. */
-__device__ __forceinline__ number exponential(double x) {
+static __device__ __forceinline__ number exponential(double x) {
   const number zero = {0, NOTHING};
   if (!(x > LEAST_OF_FRAME))
     return zero;
@@ -87,7 +87,7 @@ struct batch {
 #define LOG2_E 1.4426950408889634074
 #define LN_2 0.69314718055994530942
 
-__global__ void __launch_bounds__(THREADS) row_kernel(batch b) {
+static __global__ void __launch_bounds__(THREADS) row_kernel(batch b) {
   const size_t lane = threadIdx.x % 32;
   for (size_t t = (size_t)blockIdx.x * WARPS + threadIdx.x / 32; t < b.pack.rows; t += (size_t)gridDim.x * WARPS) {
     const float *x = b.logits + t * b.symbols;
@@ -115,7 +115,7 @@ struct sweep {
   number *stored; /* (frames, ld) */
 };
 
-__device__ sweep sweep_of(const batch &b, size_t s, int direction) {
+static __device__ sweep sweep_of(const batch &b, size_t s, int direction) {
   sweep w;
   w.direction = direction;
   w.first = b.pack.offsets[s], w.frames = b.pack.offsets[s + 1] - w.first;
@@ -125,23 +125,23 @@ __device__ sweep sweep_of(const batch &b, size_t s, int direction) {
   return w;
 }
 
-__device__ __forceinline__ size_t frame_at(const sweep &w, size_t step) {
+static __device__ __forceinline__ size_t frame_at(const sweep &w, size_t step) {
   return w.direction > 0 ? step : w.frames - 1 - step;
 }
 
-__device__ __forceinline__ number probability(const batch &b, const sweep &w, size_t step, int s) {
+static __device__ __forceinline__ number probability(const batch &b, const sweep &w, size_t step, int s) {
   const size_t t = w.first + frame_at(w, step);
   const int symbol = s % 2 ? w.label[s / 2] : 0;
   return exponential(b.logits[t * b.symbols + symbol] * LOG2_E - b.shift[t]);
 }
 
 /* Whether state s is reached from, or reaches, the label two states on. */
-__device__ __forceinline__ bool may_skip(const sweep &w, int s) {
+static __device__ __forceinline__ bool may_skip(const sweep &w, int s) {
   const int upper = w.direction > 0 ? s : s + 2;
   return s % 2 && upper >= 3 && upper < w.states && w.label[upper / 2] != w.label[upper / 2 - 1];
 }
 
-__device__ __forceinline__ number step_before(const sweep &w, size_t step, int s, const number *last) {
+static __device__ __forceinline__ number step_before(const sweep &w, size_t step, int s, const number *last) {
   const number zero = {0, NOTHING}, one = {1, 0};
   const int d = w.direction, neighbour = s - d;
   if (step == 0)
@@ -152,7 +152,7 @@ __device__ __forceinline__ number step_before(const sweep &w, size_t step, int s
 
 /* Takes `count` steps from `step` on; rows: of the last step and the one to come, by turns. symbols (count, states):
  * each thread's own, or NULL. */
-__device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
+static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
   for (int s = (int)threadIdx.x; symbols && s < w.states; s += (int)blockDim.x)
 #pragma unroll
     for (size_t i = 0; i < AHEAD; i++)
@@ -171,7 +171,7 @@ __device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, 
 }
 
 /* Where each label comes next in its sequence. */
-__device__ void link_labels(const batch &b, const sweep &w, size_t first_label) {
+static __device__ void link_labels(const batch &b, const sweep &w, size_t first_label) {
   const int labels = w.states / 2;
   for (int i = (int)threadIdx.x; i < labels; i += (int)blockDim.x) {
     int next = i + 1, before = i - 1;
@@ -185,7 +185,7 @@ __device__ void link_labels(const batch &b, const sweep &w, size_t first_label) 
 }
 
 /* P and the loss, from the last step of alpha; thread 0. */
-__device__ void finish(const batch &b, const sweep &w, size_t s, bool good, const number *last) {
+static __device__ void finish(const batch &b, const sweep &w, size_t s, bool good, const number *last) {
   const number zero = {0, NOTHING}, one = {1, 0};
   number total = w.states == 1 ? one : zero;
   if (w.frames > 0)
@@ -199,7 +199,7 @@ __device__ void finish(const batch &b, const sweep &w, size_t s, bool good, cons
 }
 
 /* Whether all frames have a distribution; all threads. */
-__device__ bool check_frames(const batch &b, const sweep &w, int *bad) {
+static __device__ bool check_frames(const batch &b, const sweep &w, int *bad) {
   if (threadIdx.x == 0)
     *bad = 0;
   __syncthreads();
@@ -211,7 +211,7 @@ __device__ bool check_frames(const batch &b, const sweep &w, int *bad) {
 }
 
 /* Block (sequence, direction). Shared: an int in 16 bytes; where SMALL, rows (2, ld) and symbols (AHEAD, ld). */
-template <bool SMALL> __global__ void __launch_bounds__(MOST_SWEEPERS) sweep_kernel(batch b) {
+template <bool SMALL> static __global__ void __launch_bounds__(MOST_SWEEPERS) sweep_kernel(batch b) {
   LINNET_SHARED(number, shared);
   const size_t s = blockIdx.x;
   const sweep w = sweep_of(b, s, blockIdx.y == 0 ? 1 : -1);
@@ -236,7 +236,7 @@ struct posterior {
 };
 
 /* alpha beta / P of a state. */
-__device__ __forceinline__ float posterior_of(const posterior &p, int s) {
+static __device__ __forceinline__ float posterior_of(const posterior &p, int s) {
   const number a = p.alpha[s], b = p.beta[s];
   if (a.e == NOTHING || b.e == NOTHING)
     return 0;
@@ -244,7 +244,8 @@ __device__ __forceinline__ float posterior_of(const posterior &p, int s) {
 }
 
 /* gradient (symbols) -= scale times the posteriors of labels: those of one symbol by the lane of its first place. */
-__device__ void subtract_labels(const batch &b, const posterior &p, size_t first_label, int labels, float *gradient) {
+static __device__ void subtract_labels(const batch &b, const posterior &p, size_t first_label, int labels,
+                                       float *gradient) {
   for (int i = (int)threadIdx.x % 32; i < labels; i += 32) {
     if (!b.leads[first_label + i])
       continue;
@@ -255,7 +256,7 @@ __device__ void subtract_labels(const batch &b, const posterior &p, size_t first
   }
 }
 
-__device__ void frame_gradient(const batch &b, size_t s, size_t t) {
+static __device__ void frame_gradient(const batch &b, size_t s, size_t t) {
   const posterior p = {b.alpha + t * b.ld, b.beta + t * b.ld, b.total[s]};
   const size_t first_label = b.label_offsets[s];
   const int labels = (int)(b.label_offsets[s + 1] - first_label), lane = (int)threadIdx.x % 32;
@@ -277,7 +278,7 @@ __device__ void frame_gradient(const batch &b, size_t s, size_t t) {
 }
 
 /* Block: a piece. */
-__global__ void __launch_bounds__(THREADS) gradient_kernel(batch b) {
+static __global__ void __launch_bounds__(THREADS) gradient_kernel(batch b) {
   const struct linnet_cuda_piece piece = b.pack.table[blockIdx.x];
   for (size_t row = threadIdx.x / 32; row < piece.rows; row += WARPS)
     frame_gradient(b, piece.sequence, piece.first + row);

@@ -20,7 +20,7 @@ struct place {
   struct linnet_cuda_piece piece;
 };
 
-__device__ __forceinline__ place place_of(const terms &t, size_t piece) {
+static __device__ __forceinline__ place place_of(const terms &t, size_t piece) {
   place p;
   p.piece = t.pack.table[piece];
   p.channel = blockIdx.y * 32 + threadIdx.x % 32;
@@ -29,8 +29,8 @@ __device__ __forceinline__ place place_of(const terms &t, size_t piece) {
 }
 
 /* The sum over taps j of w[j] x[frame + j - half], or, turned around, of w[j] x[frame - j + half]; zero outside. */
-__device__ __forceinline__ float taps(const terms &t, const place &p, const float *x, size_t frame, bool turned,
-                                      float sum) {
+static __device__ __forceinline__ float taps(const terms &t, const place &p, const float *x, size_t frame, bool turned,
+                                             float sum) {
   const size_t half = t.c.kernel / 2;
   for (size_t j = 0; j < t.c.kernel; j++) {
     const size_t at = frame + (turned ? half : j), back = turned ? j : half;
@@ -41,7 +41,7 @@ __device__ __forceinline__ float taps(const terms &t, const place &p, const floa
 }
 
 /* Block (piece, channels). */
-__global__ void __launch_bounds__(THREADS) conv_kernel(terms t, bool backward) {
+static __global__ void __launch_bounds__(THREADS) conv_kernel(terms t, bool backward) {
   const place p = place_of(t, blockIdx.x);
   if (p.channel >= t.c.channels)
     return;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS) conv_kernel(terms t, bool backward) {
 }
 
 /* The sum over the rows of a piece of x[t + j - half] dy[t]; j = kernel: of dy[t]. */
-__device__ float weight_gradient(const terms &t, const place &p, size_t j, float sum) {
+static __device__ float weight_gradient(const terms &t, const place &p, size_t j, float sum) {
   const size_t half = t.c.kernel / 2;
   for (size_t frame = p.piece.first; frame < p.piece.first + p.piece.rows; frame++) {
     const float dy = t.dy[frame * t.c.channels + p.channel];
@@ -66,7 +66,7 @@ __device__ float weight_gradient(const terms &t, const place &p, size_t j, float
 }
 
 /* Block (part, channels): every gridDim.x-th piece; warps share the taps. partial (parts, kernel + 1, channels). */
-__global__ void __launch_bounds__(THREADS) weight_kernel(terms t, float *partial) {
+static __global__ void __launch_bounds__(THREADS) weight_kernel(terms t, float *partial) {
   if (blockIdx.y * 32 + threadIdx.x % 32 >= t.c.channels)
     return;
   for (size_t j = threadIdx.x / 32; j <= t.c.kernel; j += WARPS) {

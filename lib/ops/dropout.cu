@@ -12,7 +12,7 @@ struct terms {
   float *y;
 };
 
-template <int V> __device__ void element(const terms &t, size_t e) {
+template <int V> static __device__ void element(const terms &t, size_t e) {
   floats<V> v = load<V>(t.x + e);
   masked(t.mask, e, &v);
   if (t.residual) {
@@ -24,7 +24,7 @@ template <int V> __device__ void element(const terms &t, size_t e) {
 }
 
 /* Groups are those of the whole batch: the first and the last may begin before, and end behind, these elements. */
-template <int V> __global__ void __launch_bounds__(THREADS) dropout_kernel(terms t) {
+template <int V> static __global__ void __launch_bounds__(THREADS) dropout_kernel(terms t) {
   const size_t before = t.mask.first % GROUP, groups = (before + t.n + GROUP - 1) / GROUP;
   for (size_t g = (size_t)blockIdx.x * THREADS + threadIdx.x; g < groups; g += (size_t)gridDim.x * THREADS)
     for (size_t i = 0; i < GROUP; i += V)

@@ -19,14 +19,14 @@ struct terms {
   float *y; /* phi, or dx */
 };
 
-__device__ __forceinline__ float dot(size_t n, const float *x, const float *y) {
+static __device__ __forceinline__ float dot(size_t n, const float *x, const float *y) {
   float sum = 0;
   for (size_t i = 0; i < n; i++)
     sum = fmaf(x[i], y[i], sum);
   return sum;
 }
 
-__device__ void polynomial_forward(const terms &t, const float *x, float *phi) {
+static __device__ void polynomial_forward(const terms &t, const float *x, float *phi) {
   const size_t width = t.m.width, lane = threadIdx.x % 32;
   for (size_t i = 0; i < width; phi += width - i, i++)
     for (size_t j = i + lane; j < width; j += 32)
@@ -34,11 +34,11 @@ __device__ void polynomial_forward(const terms &t, const float *x, float *phi) {
 }
 
 /* Where the products of i with i, i + 1, ... begin. */
-__device__ __forceinline__ size_t pairs_of(size_t i, size_t width) {
+static __device__ __forceinline__ size_t pairs_of(size_t i, size_t width) {
   return i * (2 * width + 1 - i) / 2;
 }
 
-__device__ float polynomial_backward(const terms &t, const float *x, const float *dphi, size_t i) {
+static __device__ float polynomial_backward(const terms &t, const float *x, const float *dphi, size_t i) {
   float sum = 0;
   for (size_t j = 0; j < t.m.width; j++) {
     const size_t low = i < j ? i : j, high = i < j ? j : i;
@@ -48,7 +48,7 @@ __device__ float polynomial_backward(const terms &t, const float *x, const float
   return sum;
 }
 
-__device__ void random_forward(const terms &t, const float *x, float *phi) {
+static __device__ void random_forward(const terms &t, const float *x, float *phi) {
   const size_t width = t.m.width, features = t.m.features;
   const float s = t.input_scale, n = t.feature_scale, half = s * s * dot(width, x, x) / 2;
   for (size_t f = threadIdx.x % 32; f < features; f += 32) {
@@ -62,7 +62,7 @@ __device__ void random_forward(const terms &t, const float *x, float *phi) {
   }
 }
 
-__device__ float random_backward(const terms &t, const float *x, const float *phi, const float *dphi, size_t i) {
+static __device__ float random_backward(const terms &t, const float *x, const float *phi, const float *dphi, size_t i) {
   const size_t features = t.m.features;
   const float s = t.input_scale;
   float sum = 0, total = 0;
@@ -78,7 +78,7 @@ __device__ float random_backward(const terms &t, const float *x, const float *ph
   return t.m.map == LINNET_MAP_FOURIER ? sum : sum - s * s * x[i] * total;
 }
 
-__global__ void __launch_bounds__(THREADS) forward_kernel(terms t) {
+static __global__ void __launch_bounds__(THREADS) forward_kernel(terms t) {
   for (size_t at = (size_t)blockIdx.x * WARPS + threadIdx.x / 32; at < t.rows * t.m.heads;
        at += (size_t)gridDim.x * WARPS) {
     const size_t row = at / t.m.heads, head = at % t.m.heads;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(THREADS) forward_kernel(terms t) {
   }
 }
 
-__global__ void __launch_bounds__(THREADS) backward_kernel(terms t) {
+static __global__ void __launch_bounds__(THREADS) backward_kernel(terms t) {
   for (size_t at = (size_t)blockIdx.x * WARPS + threadIdx.x / 32; at < t.rows * t.m.heads;
        at += (size_t)gridDim.x * WARPS) {
     const size_t row = at / t.m.heads, head = at % t.m.heads, in = row * t.m.x_ld + head * t.m.width;

@@ -12,7 +12,7 @@ struct factor {
 };
 
 /* Rows first ..., columns k ... into to (TILE_ROWS, TILE_LD); zeros outside. Neighbouring threads read neighbours. */
-__device__ void load_factor(const factor &f, size_t first, size_t k, float *to) {
+static __device__ void load_factor(const factor &f, size_t first, size_t k, float *to) {
   for (int i = (int)threadIdx.x; i < TILE_ROWS * TILE_COLUMNS; i += TILE_THREADS) {
     const int row = f.transposed ? i % TILE_ROWS : i / TILE_COLUMNS;
     const int column = f.transposed ? i / TILE_ROWS : i % TILE_COLUMNS;
@@ -25,7 +25,7 @@ __device__ void load_factor(const factor &f, size_t first, size_t k, float *to) 
 }
 
 /* Block (tile of columns, tile of rows). Shared: two tiles. */
-__global__ void __launch_bounds__(TILE_THREADS) gemm_kernel(struct linnet_gemm g, factor a, factor b) {
+static __global__ void __launch_bounds__(TILE_THREADS) gemm_kernel(struct linnet_gemm g, factor a, factor b) {
   LINNET_SHARED(float, room);
   const size_t i = (size_t)blockIdx.y * TILE_ROWS, j = (size_t)blockIdx.x * TILE_ROWS;
   tile<4, 4> c = {};

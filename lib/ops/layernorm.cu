@@ -12,7 +12,7 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-__device__ __forceinline__ size_t warp_in_grid() {
+static __device__ __forceinline__ size_t warp_in_grid() {
   return (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
 }
 
@@ -23,7 +23,7 @@ struct norm_terms {
 };
 
 /* The sum over a row of f(x). */
-template <int V, class F> __device__ float row_sum(size_t width, const float *x, F f) {
+template <int V, class F> static __device__ float row_sum(size_t width, const float *x, F f) {
   float sum = 0;
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
     floats<V> v = load<V>(x + c);
@@ -33,7 +33,7 @@ template <int V, class F> __device__ float row_sum(size_t width, const float *x,
   return warp_sum(sum);
 }
 
-template <int V> __device__ void normalise_row(const norm_terms &n, size_t t, const float *x) {
+template <int V> static __device__ void normalise_row(const norm_terms &n, size_t t, const float *x) {
   const size_t width = n.width;
   const float mean = row_sum<V>(width, x, [](float v) { return v; }) / (float)width;
   const float variance = row_sum<V>(width, x, [mean](float v) { return (v - mean) * (v - mean); }) / (float)width;
@@ -52,14 +52,14 @@ template <int V> __device__ void normalise_row(const norm_terms &n, size_t t, co
   }
 }
 
-template <int V> __global__ void __launch_bounds__(THREADS) forward_kernel(norm_terms n) {
+template <int V> static __global__ void __launch_bounds__(THREADS) forward_kernel(norm_terms n) {
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS)
     normalise_row<V>(n, t, n.x + t * n.width);
 }
 
 /* n.x is the sum that is written first. A lane reads back what itself wrote. */
 template <int V>
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     dropout_kernel(norm_terms n, dropout_mask mask, const float *x, const float *residual, float *sum) {
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS) {
     for (size_t c = threadIdx.x % 32 * V; c < n.width; c += 32 * V) {
@@ -84,7 +84,7 @@ struct norm_backward {
 };
 
 /* Adds the row to the lane's own columns of sums (2, width). */
-template <int V> __device__ void backward_row(const norm_backward &n, size_t t, float *sums) {
+template <int V> static __device__ void backward_row(const norm_backward &n, size_t t, float *sums) {
   const size_t width = n.width;
   const float *x = n.x + t * width, *dy = n.dy + t * width, mean = n.mean[t], rstd = n.rstd[t];
   float sum = 0, projected = 0;
@@ -110,7 +110,7 @@ template <int V> __device__ void backward_row(const norm_backward &n, size_t t, 
 }
 
 /* Shared: (warps, 2, width). */
-template <int V> __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward n) {
+template <int V> static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward n) {
   LINNET_SHARED(float, sums);
   const size_t columns = 2 * n.width, warps = blockDim.x / 32, warp = threadIdx.x / 32;
   for (size_t i = threadIdx.x; i < warps * columns; i += blockDim.x)

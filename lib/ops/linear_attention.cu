@@ -37,7 +37,7 @@ struct state_terms {
 };
 
 /* Sums f_s a_s of a tile's rows into lanes: thread (g, c) has rows 8 g ... 8 g + 7 of column c. */
-__device__ float sum_rows(const state_terms &t, const tile_rows &rows, const float *a) {
+static __device__ float sum_rows(const state_terms &t, const tile_rows &rows, const float *a) {
   const int c = (int)threadIdx.x % 32, g = (int)threadIdx.x / 32;
   float sum = 0;
   for (int row = 8 * g; row < 8 * g + 8 && row < rows.rows; row++)
@@ -45,7 +45,7 @@ __device__ float sum_rows(const state_terms &t, const tile_rows &rows, const flo
   return sum;
 }
 
-__device__ void store_z(const state_terms &t, float *state, size_t k, float sum, float *room) {
+static __device__ void store_z(const state_terms &t, float *state, size_t k, float sum, float *room) {
   room[threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.x < 32 && k + threadIdx.x < t.a.width) {
@@ -57,7 +57,7 @@ __device__ void store_z(const state_terms &t, float *state, size_t k, float sum,
 }
 
 /* Block (piece, tile of the state, head). Shared: two tiles. */
-__global__ void __launch_bounds__(TILE_THREADS) state_kernel(state_terms t) {
+static __global__ void __launch_bounds__(TILE_THREADS) state_kernel(state_terms t) {
   LINNET_SHARED(float, room);
   const size_t across = (t.b.width + TILE_COLUMNS - 1) / TILE_COLUMNS, head = blockIdx.z;
   const size_t k = blockIdx.y / across * TILE_COLUMNS, m = blockIdx.y % across * TILE_COLUMNS;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(TILE_THREADS) state_kernel(state_terms t) {
 }
 
 /* A thread has one element of one sequence's state. `total` (sequences, size); elsewhere pieces are replaced. */
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     add_states_kernel(struct linnet_cuda_pack p, enum order order, size_t size, float *pieces, float *total) {
   const size_t element = (size_t)blockIdx.x * THREADS + threadIdx.x, s = blockIdx.y;
   const size_t first = p.first_piece[s], count = p.first_piece[s + 1] - first;
@@ -131,14 +131,14 @@ struct product {
   size_t y_ld;
 };
 
-__device__ __forceinline__ float at(const float *per_row, const tile_rows &t, int row) {
+static __device__ __forceinline__ float at(const float *per_row, const tile_rows &t, int row) {
   if (!per_row || row >= t.rows)
     return 1;
   return per_row[t.head * t.frames + t.first + row];
 }
 
 /* W (32, 32) of the state: rows k ... of x's columns, columns m ... of y's. */
-__device__ void load_state(const product &p, const float *state, size_t k, size_t m, float *to) {
+static __device__ void load_state(const product &p, const float *state, size_t k, size_t m, float *to) {
   for (int i = (int)threadIdx.x; i < TILE_COLUMNS * TILE_COLUMNS; i += TILE_THREADS) {
     const size_t fast = i % TILE_COLUMNS, slow = i / TILE_COLUMNS; /* neighbours read neighbours */
     const size_t row = k + (p.transposed ? fast : slow), column = m + (p.transposed ? slow : fast);
@@ -150,8 +150,8 @@ __device__ void load_state(const product &p, const float *state, size_t k, size_
 }
 
 /* y += x W, and the quad's share of x . z. */
-__device__ void apply_state(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
-                            float *sum, float *room) {
+static __device__ void apply_state(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
+                                   float *sum, float *room) {
   const float *z = state + p.x.width * p.b.width;
   for (size_t k = 0; k < p.x.width; k += TILE_COLUMNS) {
     load_tile(p.x, t, k, room);
@@ -165,7 +165,7 @@ __device__ void apply_state(const product &p, const float *state, const tile_row
 }
 
 /* y_t += g_t z, as the state's share of the extra term. */
-__device__ void apply_extra(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y) {
+static __device__ void apply_extra(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y) {
   const float *z = state + p.x.width * p.b.width;
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
@@ -174,7 +174,7 @@ __device__ void apply_extra(const product &p, const float *state, const tile_row
 }
 
 /* Weights of rows t against rows s of the same piece, zero where t does not see s. */
-__device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+static __device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
   tile<4, 4> w = {};
   multiply_rows(&w, p.x, t, p.a, s, room);
   for (int r = 0; r < 4; r++)
@@ -188,8 +188,8 @@ __device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, 
 }
 
 /* The rows of the own piece that rows t see. */
-__device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum, float *weights,
-                            float *room) {
+static __device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
+                                   float *weights, float *room) {
   const struct linnet_cuda_piece piece = p.pack.table[blockIdx.x / PIECE_TILES];
   const size_t first = p.order == BEFORE ? piece.first : t.first;
   const size_t end = p.order == BEFORE ? t.first + t.rows : piece.first + piece.rows;
@@ -203,7 +203,7 @@ __device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile
 }
 
 /* y times 1 / d; `sum` is the quad's share of phi(q) . z. */
-__device__ void normalise(const product &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
+static __device__ void normalise(const product &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
   const float d = quad_sum(sum), scale = 1 / ((d < p.least ? p.least : d) + (float)LINNET_ATTENTION_EPSILON);
   if (threadIdx.x % 4 == 0) {
     scales[quad_row()] = scale;
@@ -216,7 +216,7 @@ __device__ void normalise(const product &p, const tile_rows &t, float sum, tile<
       y->x[r][n] *= scales[tile_row(r)];
 }
 
-__device__ void store_rows(const product &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
+static __device__ void store_rows(const product &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
       const size_t place = (t.first + tile_row(r)) * p.y_ld + t.head * p.b.width + m + tile_column(n);
@@ -228,7 +228,7 @@ __device__ void store_rows(const product &p, const tile_rows &t, size_t m, const
 }
 
 /* Block (tile of rows, tile of y's columns, head). Shared: two tiles, and weights where causal. */
-__global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p) {
+static __global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p) {
   LINNET_SHARED(float, room);
   const tile_rows t = block_tile(p.pack, blockIdx.z);
   if (t.rows <= 0)
@@ -257,7 +257,7 @@ void multiply(struct linnet_cuda_queue *q, const product &p) {
 /* --- e ------------------------------------------------------------------------------------------------------------ */
 
 /* e_t = -(dout_t . out_t) / d_t, 0 where d_t is the least. A warp has a row of a head. */
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     project_kernel(struct linnet_attention a, size_t frames, const float *out, const float *dout, const float *scale,
                    float largest, float *e) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / a.heads, head = i % a.heads;

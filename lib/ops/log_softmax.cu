@@ -5,7 +5,8 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-__global__ void __launch_bounds__(THREADS) log_softmax_kernel(size_t rows, size_t width, const float *x, float *y) {
+static __global__ void __launch_bounds__(THREADS)
+    log_softmax_kernel(size_t rows, size_t width, const float *x, float *y) {
   const size_t lane = threadIdx.x % 32;
   for (size_t t = (size_t)blockIdx.x * WARPS + threadIdx.x / 32; t < rows; t += (size_t)gridDim.x * WARPS) {
     const float *row = x + t * width;

@@ -27,13 +27,13 @@ struct attention {
   float *out;
 };
 
-__device__ __forceinline__ size_t sorted_place(const attention &t, size_t head, size_t at) {
+static __device__ __forceinline__ size_t sorted_place(const attention &t, size_t head, size_t at) {
   return (t.this_round * t.a.heads + head) * t.pack.rows + at;
 }
 
 /* --- buckets ------------------------------------------------------------------------------------------------------ */
 
-__global__ void __launch_bounds__(THREADS) rotation_kernel(attention t) {
+static __global__ void __launch_bounds__(THREADS) rotation_kernel(attention t) {
   const size_t count = t.a.key_width * (t.a.lsh.buckets / 2), pair = (size_t)blockIdx.x * THREADS + threadIdx.x;
   const struct linnet_philox random =
       linnet_philox(t.a.lsh.seed, (uint64_t)t.a.lsh.step << 32 | t.a.lsh.site, (uint64_t)t.this_round << 32 | pair / 2);
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS) rotation_kernel(attention t) {
 }
 
 /* The choice of linnet_lsh_bucket, with its rounding: no multiply-add is fused. */
-__device__ uint32_t bucket_of(const attention &t, const float *q) {
+static __device__ uint32_t bucket_of(const attention &t, const float *q) {
   const size_t half = t.a.lsh.buckets / 2;
   size_t best = 0;
   float largest = -1;
@@ -63,14 +63,14 @@ __device__ uint32_t bucket_of(const attention &t, const float *q) {
   return (uint32_t)(negative ? best + half : best);
 }
 
-__global__ void __launch_bounds__(THREADS) hash_kernel(attention t) {
+static __global__ void __launch_bounds__(THREADS) hash_kernel(attention t) {
   const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, frame = i / t.a.heads, head = i % t.a.heads;
   if (i < t.pack.rows * t.a.heads)
     t.unsorted[head * t.pack.rows + frame] = bucket_of(t, t.q.x + frame * t.q.ld + head * t.q.width);
 }
 
 /* Counts of buckets (buckets) to the places where they begin; one thread, as they are few. */
-__device__ void starts_of(size_t buckets, uint32_t *counts) {
+static __device__ void starts_of(size_t buckets, uint32_t *counts) {
   uint32_t start = 0;
   for (size_t b = 0; b < buckets; b++) {
     const uint32_t count = counts[b];
@@ -81,7 +81,7 @@ __device__ void starts_of(size_t buckets, uint32_t *counts) {
 
 /* Block (sequence, head). Rows are placed 256 at a time: each counts those of its bucket before it. Shared: buckets of
  * these rows, then a place for each bucket. */
-__global__ void __launch_bounds__(THREADS) sort_kernel(attention t) {
+static __global__ void __launch_bounds__(THREADS) sort_kernel(attention t) {
   LINNET_SHARED(uint32_t, own);
   uint32_t *places = own + THREADS;
   const size_t first = t.pack.offsets[blockIdx.x], rows = t.pack.offsets[blockIdx.x + 1] - first, head = blockIdx.y;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(THREADS) sort_kernel(attention t) {
 }
 
 /* 1 / |q|, or d = dout . out: a warp has a row of a head. */
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     project_kernel(attention t, const float *x, const float *y, size_t ld, size_t width, bool norm, float *to) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, frame = i / t.a.heads, head = i % t.a.heads;
   if (i >= t.pack.rows * t.a.heads)
@@ -141,7 +141,7 @@ struct run {
 
 /* Block (tile of a chunk, (head, tile of columns), sequence). Keys of a query lie in its chunk and the one before,
  * queries of a key in its chunk and the one behind. False: there is no such tile. */
-__device__ bool run_of(const attention &t, size_t width, bool queries, run *r) {
+static __device__ bool run_of(const attention &t, size_t width, bool queries, run *r) {
   const size_t chunk = t.a.lsh.chunk, tiles = (chunk + TILE_ROWS - 1) / TILE_ROWS;
   const size_t across = (width + TILE_COLUMNS - 1) / TILE_COLUMNS;
   const size_t begin = t.pack.offsets[blockIdx.z], end = t.pack.offsets[blockIdx.z + 1];
@@ -154,18 +154,18 @@ __device__ bool run_of(const attention &t, size_t width, bool queries, run *r) {
   return r->first < r->end;
 }
 
-__device__ tile_rows sorted_rows(const attention &t, size_t head, size_t first, size_t end) {
+static __device__ tile_rows sorted_rows(const attention &t, size_t head, size_t first, size_t end) {
   const tile_rows rows = {t.pack.rows, head, first, (int)smaller(end - first, TILE_ROWS),
                           t.frame + sorted_place(t, head, first)};
   return rows;
 }
 
 /* Whether the query at place i attends to the key at place j. */
-__device__ __forceinline__ bool attends(const attention &t, size_t head, size_t i, size_t j) {
+static __device__ __forceinline__ bool attends(const attention &t, size_t head, size_t i, size_t j) {
   return t.bucket[sorted_place(t, head, i)] == t.bucket[sorted_place(t, head, j)] && !(t.causal && j > i);
 }
 
-__device__ __forceinline__ float score(const attention &t, float product, bool self) {
+static __device__ __forceinline__ float score(const attention &t, float product, bool self) {
   return product * t.scale + (self ? (float)LINNET_LSH_SELF : 0);
 }
 
@@ -174,7 +174,7 @@ struct running {
 };
 
 /* As in softmax attention, but for rows that have not met a key. */
-__device__ float exponentials(running *row, float *weights) {
+static __device__ float exponentials(running *row, float *weights) {
   float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
   for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
     largest = fmaxf(largest, own[c]);
@@ -188,7 +188,7 @@ __device__ float exponentials(running *row, float *weights) {
   return shrink;
 }
 
-__device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
+static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
   if (threadIdx.x % 4 == 0)
     shared[quad_row()] = by;
   __syncthreads();
@@ -197,7 +197,8 @@ __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
       y->x[r][n] *= shared[tile_row(r)];
 }
 
-__device__ void score_tile(const attention &t, const tile_rows &i, const tile_rows &j, float *weights, float *room) {
+static __device__ void score_tile(const attention &t, const tile_rows &i, const tile_rows &j, float *weights,
+                                  float *room) {
   tile<4, 4> w = {};
   multiply_rows(&w, t.q, i, t.key, j, room);
   for (int r = 0; r < 4; r++)
@@ -211,7 +212,7 @@ __device__ void score_tile(const attention &t, const tile_rows &i, const tile_ro
 
 /* out of a row is its sum so far, relative to exp(largest); the last round divides by the sum. Each tile of columns
  * needs largest and sum as they were: they are read from `before` (2, heads, T) and written by the first one. */
-__global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention t, const float *before) {
+static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention t, const float *before) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
   run run;
@@ -252,8 +253,8 @@ __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention t, cons
 enum role { QUERIES, KEYS, VALUES };
 
 /* ds of rows t against rows s, or p for values; along: a thread's shares of the sums of ds (q . key), for keys. */
-__device__ void weigh(const attention &t, enum role role, const tile_rows &rows, const tile_rows &others,
-                      float *weights, float *along, float *room) {
+static __device__ void weigh(const attention &t, enum role role, const tile_rows &rows, const tile_rows &others,
+                             float *weights, float *along, float *room) {
   const bool queries = role == QUERIES;
   tile<4, 4> w = {}, dp = {};
   multiply_rows(&w, queries ? t.q : t.key, rows, queries ? t.key : t.q, others, room);
@@ -277,7 +278,8 @@ __device__ void weigh(const attention &t, enum role role, const tile_rows &rows,
 }
 
 /* The gradient of a key through its norm: (y - key along) / |q|. */
-__device__ void through_norm(const attention &t, const tile_rows &rows, size_t column, float *along, tile<4, 2> *y) {
+static __device__ void through_norm(const attention &t, const tile_rows &rows, size_t column, float *along,
+                                    tile<4, 2> *y) {
   for (int r = 0; r < 4; r++) {
     float sum = along[r];
     for (int lanes = 8; lanes > 0; lanes /= 2) /* the 16 threads of a row */
@@ -302,7 +304,7 @@ struct gradient {
   size_t ld;
 };
 
-__global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention t, gradient g) {
+static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention t, gradient g) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE, along[4] = {0, 0, 0, 0};
   run run;

@@ -19,13 +19,13 @@ struct step_terms {
   float *gates;
 };
 
-__device__ __forceinline__ size_t frame_of_step(const step_terms &t, size_t sequence, size_t step) {
+static __device__ __forceinline__ size_t frame_of_step(const step_terms &t, size_t sequence, size_t step) {
   const struct linnet_span span = t.spans[sequence];
   return span.first + (t.reverse ? span.frames - 1 - step : step);
 }
 
 /* The tile of sequences that block y has. */
-__device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
+static __device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
   const size_t first = (size_t)blockIdx.y * TILE_ROWS;
   const tile_rows all = {sequences, 0, 0, 0, nullptr};
   return first < sequences ? rows_from(all, first, sequences) : all;
@@ -42,7 +42,7 @@ struct forward_terms {
 };
 
 /* One unit of one sequence; sums: of its gates, without inputs and bias. */
-__device__ void forward_unit(const forward_terms &f, size_t sequence, size_t unit, const float *sums) {
+static __device__ void forward_unit(const forward_terms &f, size_t sequence, size_t unit, const float *sums) {
   const step_terms &t = f.s;
   const size_t width = t.width, frame = frame_of_step(t, sequence, t.step), own = sequence * width + unit;
   float *gates = t.gates + frame * GATES * width, *c = f.state + f.all * width + own, x[GATES];
@@ -60,7 +60,7 @@ __device__ void forward_unit(const forward_terms &f, size_t sequence, size_t uni
 }
 
 /* Block (units, sequences). Shared: two tiles, (TILE_COLUMNS) rows of W. Columns: the gates of a unit side by side. */
-__global__ void __launch_bounds__(TILE_THREADS) forward_kernel(forward_terms f) {
+static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(forward_terms f) {
   LINNET_SHARED(float, room);
   uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
   const size_t width = f.s.width, unit = (size_t)blockIdx.x * UNITS;
@@ -97,7 +97,7 @@ struct backward_terms {
 };
 
 /* One unit of one sequence; e: what comes from the later step. */
-__device__ void backward_unit(const backward_terms &b, size_t sequence, size_t unit, float e) {
+static __device__ void backward_unit(const backward_terms &b, size_t sequence, size_t unit, float e) {
   const step_terms &t = b.s;
   const size_t width = t.width, frame = frame_of_step(t, sequence, t.step);
   float *gates = t.gates + frame * GATES * width + unit, *dc = b.dc + sequence * width + unit;
@@ -114,7 +114,7 @@ __device__ void backward_unit(const backward_terms &b, size_t sequence, size_t u
 }
 
 /* Block (units, sequences). Shared: two tiles, frames (TILE_ROWS) of the later step. */
-__global__ void __launch_bounds__(TILE_THREADS) backward_kernel(backward_terms b) {
+static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(backward_terms b) {
   LINNET_SHARED(float, room);
   uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
   const size_t width = b.s.width, unit = (size_t)blockIdx.x * TILE_COLUMNS;

@@ -18,14 +18,14 @@ struct tensors {
   float *m, *v;
 };
 
-template <int V> __global__ void __launch_bounds__(THREADS) update_kernel(terms u, size_t n, tensors all) {
+template <int V> static __global__ void __launch_bounds__(THREADS) update_kernel(terms u, size_t n, tensors all) {
   float scale = u.scale;
   if (u.squares) {
     const double norm = sqrt(*u.squares) * scale;
     if (!(norm <= DBL_MAX))
       return;
     if (u.clip > 0)
-      scale = (float)(scale * fmin(1, u.clip / (norm + 1e-6)));
+      scale = (float)(scale * fmin(1.0, u.clip / (norm + 1e-6)));
   }
   for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V) {
     floats<V> p = load<V>(all.parameters + i), g = load<V>(all.gradients + i);

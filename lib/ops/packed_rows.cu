@@ -7,7 +7,7 @@ namespace {
 enum { THREADS = 256 };
 
 /* Block: a piece. */
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     table_kernel(struct linnet_cuda_pack p, size_t width, const float *table, float *x) {
   const struct linnet_cuda_piece piece = p.table[blockIdx.x];
   const size_t place = piece.first - p.offsets[piece.sequence];
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(THREADS)
     x[piece.first * width + i] += table[place * width + i];
 }
 
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     before_kernel(struct linnet_cuda_pack p, bool reverse, size_t width, const float *h, size_t ld, float *before) {
   const struct linnet_cuda_piece piece = p.table[blockIdx.x];
   const size_t edge = reverse ? p.offsets[piece.sequence + 1] - 1 : p.offsets[piece.sequence];

@@ -30,18 +30,18 @@ struct attention {
   float *d;        /* (heads, T): dout . out */
 };
 
-__device__ __forceinline__ size_t sequence_begin(const attention &a) {
+static __device__ __forceinline__ size_t sequence_begin(const attention &a) {
   return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence];
 }
 
-__device__ __forceinline__ size_t sequence_end(const attention &a) {
+static __device__ __forceinline__ size_t sequence_end(const attention &a) {
   return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence + 1];
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Scores of queries t against keys s; -infinity where t does not see s. */
-__device__ void score(const attention &a, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+static __device__ void score(const attention &a, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
   tile<4, 4> w = {};
   multiply_rows(&w, a.q, t, a.k, s, room);
   for (int r = 0; r < 4; r++)
@@ -60,7 +60,7 @@ struct running {
 
 /* Scores become exp(score - largest); returns what earlier sums are multiplied by. The first tile of every row has a
  * key that the row sees. */
-__device__ float exponentials(running *row, float *weights) {
+static __device__ float exponentials(running *row, float *weights) {
   float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
   for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
     largest = fmaxf(largest, own[c]);
@@ -74,7 +74,7 @@ __device__ float exponentials(running *row, float *weights) {
 }
 
 /* y times a number per row, which the first lane of each quad gives. */
-__device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
+static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
   if (threadIdx.x % 4 == 0)
     shared[quad_row()] = by;
   __syncthreads();
@@ -83,7 +83,8 @@ __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
       y->x[r][n] *= shared[tile_row(r)];
 }
 
-__device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to, size_t ld) {
+static __device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to,
+                                  size_t ld) {
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
       if (tile_row(r) < t.rows && column + tile_column(n) < width)
@@ -91,7 +92,7 @@ __device__ void store_rows(const tile_rows &t, size_t width, size_t column, cons
 }
 
 /* Block (tile of queries, tile of values' columns, head). Shared: two tiles, weights, a number per row. */
-__global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention a, float *out, size_t out_ld) {
+static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention a, float *out, size_t out_ld) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
   const tile_rows t = block_tile(a.pack, blockIdx.z);
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention a, floa
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 /* d_t = dout_t . out_t; a warp has a row of a head. */
-__global__ void __launch_bounds__(THREADS) project_kernel(attention a, size_t heads) {
+static __global__ void __launch_bounds__(THREADS) project_kernel(attention a, size_t heads) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / heads, head = i % heads;
   if (i >= a.pack.rows * heads)
     return;
@@ -139,8 +140,8 @@ struct gradient {
 };
 
 /* w of rows t against rows s. */
-__device__ void weigh(const attention &a, enum role role, const tile_rows &t, const tile_rows &s, float *weights,
-                      float *room) {
+static __device__ void weigh(const attention &a, enum role role, const tile_rows &t, const tile_rows &s, float *weights,
+                             float *room) {
   const bool queries = role == QUERIES;
   tile<4, 4> w = {}, dp = {};
   multiply_rows(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
@@ -162,7 +163,7 @@ __device__ void weigh(const attention &a, enum role role, const tile_rows &t, co
 }
 
 /* Block (tile of rows, tile of y's columns, head). Shared: two tiles, weights. */
-__global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention a, gradient g) {
+static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention a, gradient g) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE;
   const tile_rows t = block_tile(a.pack, blockIdx.z);

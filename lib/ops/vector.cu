@@ -10,7 +10,7 @@ enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
 
 /* Block (part, columns): lanes have columns side by side, warps every eighth row. Shared: (WARPS, 32 * V). */
 template <int V>
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     column_kernel(size_t rows, size_t width, size_t stretch, const float *x, float *partial) {
   LINNET_SHARED(float, sums);
   const size_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = (blockIdx.y * 32 + lane) * V;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* 32 columns to a block; warps add every eighth part, then their sums are added in order. Shared: (WARPS, 32). */
-__global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS)
     partial_kernel(size_t parts, size_t ld, size_t width, const float *partial, float *sums_add) {
   LINNET_SHARED(float, sums);
   const size_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = blockIdx.x * 32 + lane;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(THREADS)
 /* --- sum of squares ----------------------------------------------------------------------------------------------- */
 
 /* The sum over the block, in thread 0. Shared: (WARPS). */
-__device__ double block_sum(double x, double *sums) {
+static __device__ double block_sum(double x, double *sums) {
   for (int lanes = 16; lanes > 0; lanes /= 2)
     x += __shfl_xor_sync(LINNET_ALL_LANES, x, lanes);
   if (threadIdx.x % 32 == 0)
@@ -66,7 +66,8 @@ __device__ double block_sum(double x, double *sums) {
 }
 
 template <int V>
-__global__ void __launch_bounds__(THREADS) square_kernel(size_t n, size_t stretch, const float *x, double *partial) {
+static __global__ void __launch_bounds__(THREADS)
+    square_kernel(size_t n, size_t stretch, const float *x, double *partial) {
   LINNET_SHARED(double, sums);
   const size_t first = blockIdx.x * stretch, end = smaller(first + stretch, n);
   double sum = 0;
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(THREADS) square_kernel(size_t n, size_t stretc
     partial[blockIdx.x] = sum;
 }
 
-__global__ void __launch_bounds__(THREADS) total_kernel(size_t parts, const double *partial, double *total) {
+static __global__ void __launch_bounds__(THREADS) total_kernel(size_t parts, const double *partial, double *total) {
   LINNET_SHARED(double, sums);
   double sum = 0;
   for (size_t i = threadIdx.x; i < parts; i += THREADS)
