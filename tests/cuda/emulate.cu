@@ -115,12 +115,12 @@ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function
     fail("a launch with a shape that is not emulated");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
     fail("a launch that a device would refuse");
-  for (unsigned z = 0; z < grid.z; z++)
-    for (unsigned y = 0; y < grid.y; y++)
-      for (unsigned x = 0; x < grid.x; x++) {
-        block_index = dim3(x, y, z);
-        run_block(block.x, shared_bytes);
-      }
+  const std::size_t blocks = (std::size_t)grid.x * grid.y * grid.z;
+  for (std::size_t i = 0; i < blocks; i++) {
+    const std::size_t at = reversed ? blocks - 1 - i : i;
+    block_index = dim3((unsigned)(at % grid.x), (unsigned)(at / grid.x % grid.y), (unsigned)(at / grid.x / grid.y));
+    run_block(block.x, shared_bytes);
+  }
 }
 
 void *shared_memory() {

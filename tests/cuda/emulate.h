@@ -1,7 +1,7 @@
 /* CUDA's execution model on one CPU thread, for tests: sources of kernels compile as C++ against this header and run
  * block after block, each thread of a block on a stack of its own. A thread runs until it waits for its warp or its
  * block; who waits where others have left ends the program. Shared memory is poisoned before each block. The order in
- * which threads run can be reversed: results that change with it show a missing barrier.
+ * which blocks and threads run can be reversed: results that change with it show a missing barrier.
  *
  * Only what the kernels of Linnet use is here. All lanes of a warp take part in its operations, and the block's size is
  * a multiple of 32. */
