@@ -38,13 +38,13 @@ static __global__ void __launch_bounds__(THREADS) map_kernel(size_t n, const flo
   }
 }
 
-template <class F> void map(struct linnet_cuda_queue *q, size_t n, const float *x, const float *z, float *y, F f) {
+template <class F> void map(struct linnet_device *device, size_t n, const float *x, const float *z, float *y, F f) {
   if (n == 0)
     return;
   if (by_fours(n, x, z, y))
-    LINNET_LAUNCH(q, map_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, z, y, f);
+    LINNET_LAUNCH(device, map_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, z, y, f);
   else
-    LINNET_LAUNCH(q, map_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, n, x, z, y, f);
+    LINNET_LAUNCH(device, map_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, n, x, z, y, f);
 }
 
 /* --- gated linear unit: x (rows, 2 * width) ----------------------------------------------------------------------- */
@@ -80,50 +80,51 @@ static __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-void linnet_cuda_activation_forward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
                                     float *y) {
   if (f == LINNET_RELU)
-    map(q, n, x, x, y, forward_of<LINNET_RELU>());
+    map(device, n, x, x, y, forward_of<LINNET_RELU>());
   else if (f == LINNET_GELU)
-    map(q, n, x, x, y, forward_of<LINNET_GELU>());
+    map(device, n, x, x, y, forward_of<LINNET_GELU>());
   else if (f == LINNET_SILU)
-    map(q, n, x, x, y, forward_of<LINNET_SILU>());
+    map(device, n, x, x, y, forward_of<LINNET_SILU>());
   else
-    map(q, n, x, x, y, forward_of<LINNET_IDENTITY>());
+    map(device, n, x, x, y, forward_of<LINNET_IDENTITY>());
 }
 
-void linnet_cuda_activation_backward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
                                      const float *dy, float *dx) {
   if (f == LINNET_RELU)
-    map(q, n, x, dy, dx, backward_of<LINNET_RELU>());
+    map(device, n, x, dy, dx, backward_of<LINNET_RELU>());
   else if (f == LINNET_GELU)
-    map(q, n, x, dy, dx, backward_of<LINNET_GELU>());
+    map(device, n, x, dy, dx, backward_of<LINNET_GELU>());
   else if (f == LINNET_SILU)
-    map(q, n, x, dy, dx, backward_of<LINNET_SILU>());
+    map(device, n, x, dy, dx, backward_of<LINNET_SILU>());
   else
-    map(q, n, x, dy, dx, backward_of<LINNET_IDENTITY>());
+    map(device, n, x, dy, dx, backward_of<LINNET_IDENTITY>());
 }
 
-void linnet_cuda_add(struct linnet_cuda_queue *q, size_t n, const float *x, float *y_add) {
-  map(q, n, x, y_add, y_add, sum_of());
+void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add) {
+  map(device, n, x, y_add, y_add, sum_of());
 }
 
-void linnet_cuda_glu_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y) {
+void linnet_cuda_glu_forward(struct linnet_device *device, size_t rows, size_t width, const float *x, float *y) {
   if (rows * width == 0)
     return;
   if (by_fours(width, x, y))
-    LINNET_LAUNCH(q, glu_kernel<4>, linnet_blocks(rows * width, 4 * THREADS), THREADS, 0, rows, width, x, y);
+    LINNET_LAUNCH(device, glu_kernel<4>, linnet_blocks(rows * width, 4 * THREADS), THREADS, 0, rows, width, x, y);
   else
-    LINNET_LAUNCH(q, glu_kernel<1>, linnet_blocks(rows * width, THREADS), THREADS, 0, rows, width, x, y);
+    LINNET_LAUNCH(device, glu_kernel<1>, linnet_blocks(rows * width, THREADS), THREADS, 0, rows, width, x, y);
 }
 
-void linnet_cuda_glu_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, const float *dy,
+void linnet_cuda_glu_backward(struct linnet_device *device, size_t rows, size_t width, const float *x, const float *dy,
                               float *dx) {
   if (rows * width == 0)
     return;
   if (by_fours(width, x, dy, dx))
-    LINNET_LAUNCH(q, glu_backward_kernel<4>, linnet_blocks(rows * width, 4 * THREADS), THREADS, 0, rows, width, x, dy,
-                  dx);
+    LINNET_LAUNCH(device, glu_backward_kernel<4>, linnet_blocks(rows * width, 4 * THREADS), THREADS, 0, rows, width, x,
+                  dy, dx);
   else
-    LINNET_LAUNCH(q, glu_backward_kernel<1>, linnet_blocks(rows * width, THREADS), THREADS, 0, rows, width, x, dy, dx);
+    LINNET_LAUNCH(device, glu_backward_kernel<1>, linnet_blocks(rows * width, THREADS), THREADS, 0, rows, width, x, dy,
+                  dx);
 }

@@ -313,7 +313,7 @@ size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c) {
   return c->pack->rows * sizeof(double) + numbers * sizeof(number) + 2 * c->total_labels * sizeof(int);
 }
 
-void linnet_cuda_ctc(struct linnet_cuda_queue *q, const struct linnet_cuda_ctc *c, void *work) {
+void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work) {
   const batch b = batch_of(c, work);
   const size_t shared = (2 + (2 + AHEAD) * b.ld) * sizeof(number), threads = (b.ld + 31) / 32 * 32;
   const unsigned sweepers = (unsigned)smaller(threads, MOST_SWEEPERS);
@@ -321,11 +321,11 @@ void linnet_cuda_ctc(struct linnet_cuda_queue *q, const struct linnet_cuda_ctc *
   if (b.pack.sequences == 0)
     return;
   if (b.pack.rows > 0)
-    LINNET_LAUNCH(q, row_kernel, linnet_blocks(b.pack.rows, WARPS), THREADS, 0, b);
+    LINNET_LAUNCH(device, row_kernel, linnet_blocks(b.pack.rows, WARPS), THREADS, 0, b);
   if (shared <= MOST_SHARED)
-    LINNET_LAUNCH(q, sweep_kernel<true>, grid, sweepers, shared, b);
+    LINNET_LAUNCH(device, sweep_kernel<true>, grid, sweepers, shared, b);
   else
-    LINNET_LAUNCH(q, sweep_kernel<false>, grid, sweepers, 2 * sizeof(number), b);
+    LINNET_LAUNCH(device, sweep_kernel<false>, grid, sweepers, 2 * sizeof(number), b);
   if (b.gradient && b.pack.pieces > 0)
-    LINNET_LAUNCH(q, gradient_kernel, (unsigned)b.pack.pieces, THREADS, 0, b);
+    LINNET_LAUNCH(device, gradient_kernel, (unsigned)b.pack.pieces, THREADS, 0, b);
 }

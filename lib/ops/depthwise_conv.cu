@@ -77,22 +77,22 @@ static __global__ void __launch_bounds__(THREADS) weight_kernel(terms t, float *
   }
 }
 
-void run(struct linnet_cuda_queue *q, const terms &t, bool backward) {
-  LINNET_LAUNCH(q, conv_kernel, dim3((unsigned)t.pack.pieces, linnet_blocks(t.c.channels, 32)), THREADS, 0, t,
+void run(struct linnet_device *device, const terms &t, bool backward) {
+  LINNET_LAUNCH(device, conv_kernel, dim3((unsigned)t.pack.pieces, linnet_blocks(t.c.channels, 32)), THREADS, 0, t,
                 backward);
 }
 
 } // namespace
 
-void linnet_cuda_conv_forward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
+void linnet_cuda_conv_forward(struct linnet_device *device, const struct linnet_conv *c,
                               const struct linnet_cuda_pack *p, const float *x, const float *w, const float *bias,
                               float *y) {
   const terms t = {*c, *p, x, w, bias, nullptr, y};
   if (p->rows > 0)
-    run(q, t, false);
+    run(device, t, false);
 }
 
-void linnet_cuda_conv_backward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
+void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet_conv *c,
                                const struct linnet_cuda_pack *p, const float *x, const float *w, const float *dy,
                                float *dx, float *dw_add, float *dbias_add) {
   const terms t = {*c, *p, x, w, nullptr, dy, dx};
@@ -100,9 +100,9 @@ void linnet_cuda_conv_backward(struct linnet_cuda_queue *q, const struct linnet_
   const size_t parts = smaller(p->pieces, smaller(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MOST_PARTS));
   if (p->rows == 0)
     return;
-  run(q, t, true);
-  float *partial = static_cast<float *>(linnet_cuda_scratch(q, parts * part * sizeof(float)));
-  LINNET_LAUNCH(q, weight_kernel, dim3((unsigned)parts, linnet_blocks(c->channels, 32)), THREADS, 0, t, partial);
-  linnet_cuda_add_partials(q, parts, part, taps, partial, dw_add);
-  linnet_cuda_add_partials(q, parts, part, c->channels, partial + taps, dbias_add);
+  run(device, t, true);
+  float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * part * sizeof(float)));
+  LINNET_LAUNCH(device, weight_kernel, dim3((unsigned)parts, linnet_blocks(c->channels, 32)), THREADS, 0, t, partial);
+  linnet_cuda_add_partials(device, parts, part, taps, partial, dw_add);
+  linnet_cuda_add_partials(device, parts, part, c->channels, partial + taps, dbias_add);
 }

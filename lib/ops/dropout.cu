@@ -34,13 +34,13 @@ template <int V> static __global__ void __launch_bounds__(THREADS) dropout_kerne
 
 } // namespace
 
-void linnet_cuda_dropout(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows, size_t width,
+void linnet_cuda_dropout(struct linnet_device *device, const struct linnet_dropout *d, size_t rows, size_t width,
                          const float *x, const float *residual, float *y) {
   const terms t = {dropout_mask_of(d, width), rows * width, x, residual, y};
   if (t.n == 0)
     return;
   if (by_fours(t.n, x, residual, y) && t.mask.first % 4 == 0)
-    LINNET_LAUNCH(q, dropout_kernel<4>, linnet_blocks(t.n + GROUP, THREADS * GROUP), THREADS, 0, t);
+    LINNET_LAUNCH(device, dropout_kernel<4>, linnet_blocks(t.n + GROUP, THREADS * GROUP), THREADS, 0, t);
   else
-    LINNET_LAUNCH(q, dropout_kernel<1>, linnet_blocks(t.n + GROUP, THREADS * GROUP), THREADS, 0, t);
+    LINNET_LAUNCH(device, dropout_kernel<1>, linnet_blocks(t.n + GROUP, THREADS * GROUP), THREADS, 0, t);
 }

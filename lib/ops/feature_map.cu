@@ -122,16 +122,16 @@ terms terms_of(const struct linnet_feature_map_terms *m, size_t rows, const floa
 
 } // namespace
 
-void linnet_cuda_feature_map_forward(struct linnet_cuda_queue *q, const struct linnet_feature_map_terms *m, size_t rows,
-                                     const float *x, float *phi) {
+void linnet_cuda_feature_map_forward(struct linnet_device *device, const struct linnet_feature_map_terms *m,
+                                     size_t rows, const float *x, float *phi) {
   if (rows > 0)
-    LINNET_LAUNCH(q, forward_kernel, linnet_blocks(rows * m->heads, WARPS), THREADS, 0, terms_of(m, rows, x, phi));
+    LINNET_LAUNCH(device, forward_kernel, linnet_blocks(rows * m->heads, WARPS), THREADS, 0, terms_of(m, rows, x, phi));
 }
 
-void linnet_cuda_feature_map_backward(struct linnet_cuda_queue *q, const struct linnet_feature_map_terms *m,
+void linnet_cuda_feature_map_backward(struct linnet_device *device, const struct linnet_feature_map_terms *m,
                                       size_t rows, const float *x, const float *phi, const float *dphi, float *dx) {
   terms t = terms_of(m, rows, x, dx);
   t.phi = phi, t.dphi = dphi;
   if (rows > 0)
-    LINNET_LAUNCH(q, backward_kernel, linnet_blocks(rows * m->heads, WARPS), THREADS, 0, t);
+    LINNET_LAUNCH(device, backward_kernel, linnet_blocks(rows * m->heads, WARPS), THREADS, 0, t);
 }

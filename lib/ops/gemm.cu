@@ -49,10 +49,10 @@ static __global__ void __launch_bounds__(TILE_THREADS) gemm_kernel(struct linnet
 
 } // namespace
 
-void linnet_cuda_gemm_kernel(struct linnet_cuda_queue *q, const struct linnet_gemm *g) {
+void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_gemm *g) {
   const factor a = {g->a, g->lda, g->m, g->k, g->transpose_a}, b = {g->b, g->ldb, g->n, g->k, !g->transpose_b};
   if (g->m == 0 || g->n == 0)
     return;
-  LINNET_LAUNCH(q, gemm_kernel, dim3(linnet_blocks(g->n, TILE_ROWS), linnet_blocks(g->m, TILE_ROWS)), TILE_THREADS,
+  LINNET_LAUNCH(device, gemm_kernel, dim3(linnet_blocks(g->n, TILE_ROWS), linnet_blocks(g->m, TILE_ROWS)), TILE_THREADS,
                 2 * TILE_SIZE * sizeof(float), *g, a, b);
 }

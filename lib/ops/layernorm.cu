@@ -135,18 +135,18 @@ unsigned warps_for(size_t width) {
 
 } // namespace
 
-void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const float *x,
                                    const float *gain, const float *bias, float *y, float *mean, float *rstd) {
   const norm_terms n = {rows, width, x, gain, bias, y, mean, rstd};
   if (rows == 0 || width == 0)
     return;
   if (by_fours(width, x, gain, bias, y))
-    LINNET_LAUNCH(q, forward_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+    LINNET_LAUNCH(device, forward_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n);
   else
-    LINNET_LAUNCH(q, forward_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+    LINNET_LAUNCH(device, forward_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n);
 }
 
-void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows,
+void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
                                    size_t width, const float *x, const float *residual, const float *gain,
                                    const float *bias, float *sum, float *y, float *mean, float *rstd) {
   const norm_terms n = {rows, width, sum, gain, bias, y, mean, rstd};
@@ -154,25 +154,25 @@ void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct lin
   if (rows == 0 || width == 0)
     return;
   if (by_fours(width, x, residual, gain, bias, sum, y) && mask.first % 4 == 0)
-    LINNET_LAUNCH(q, dropout_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+    LINNET_LAUNCH(device, dropout_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
   else
-    LINNET_LAUNCH(q, dropout_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+    LINNET_LAUNCH(device, dropout_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
 }
 
-void linnet_cuda_layernorm_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const float *x,
                                     const float *gain, const float *mean, const float *rstd, const float *dy, float *dx,
                                     float *dgain_add, float *dbias_add) {
   if (rows == 0 || width == 0)
     return;
   const unsigned warps = warps_for(width);
   const size_t stretch = linnet_cuda_stretch(rows, 2 * width), blocks = (rows + stretch - 1) / stretch;
-  float *partial = static_cast<float *>(linnet_cuda_scratch(q, blocks * 2 * width * sizeof(float)));
+  float *partial = static_cast<float *>(linnet_cuda_scratch(device, blocks * 2 * width * sizeof(float)));
   const norm_backward n = {rows, width, stretch, x, gain, mean, rstd, dy, dx, partial};
   const size_t shared = warps * 2 * width * sizeof(float);
   if (by_fours(width, x, gain, dy, dx))
-    LINNET_LAUNCH(q, backward_kernel<4>, (unsigned)blocks, 32 * warps, shared, n);
+    LINNET_LAUNCH(device, backward_kernel<4>, (unsigned)blocks, 32 * warps, shared, n);
   else
-    LINNET_LAUNCH(q, backward_kernel<1>, (unsigned)blocks, 32 * warps, shared, n);
-  linnet_cuda_add_partials(q, blocks, 2 * width, width, partial, dgain_add);
-  linnet_cuda_add_partials(q, blocks, 2 * width, width, partial + width, dbias_add);
+    LINNET_LAUNCH(device, backward_kernel<1>, (unsigned)blocks, 32 * warps, shared, n);
+  linnet_cuda_add_partials(device, blocks, 2 * width, width, partial, dgain_add);
+  linnet_cuda_add_partials(device, blocks, 2 * width, width, partial + width, dbias_add);
 }

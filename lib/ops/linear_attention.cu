@@ -103,12 +103,12 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* The states that rows of `order` take: per sequence to `total`, or per piece in `pieces`. */
-void sum_states(struct linnet_cuda_queue *q, const state_terms &t, enum order order, float *total) {
+void sum_states(struct linnet_device *device, const state_terms &t, enum order order, float *total) {
   const unsigned tiles = column_tiles(t.a.width) * column_tiles(t.b.width);
   const size_t size = t.heads * t.size;
-  LINNET_LAUNCH(q, state_kernel, dim3((unsigned)t.pack.pieces, tiles, (unsigned)t.heads), TILE_THREADS,
+  LINNET_LAUNCH(device, state_kernel, dim3((unsigned)t.pack.pieces, tiles, (unsigned)t.heads), TILE_THREADS,
                 2 * TILE_SIZE * sizeof(float), t);
-  LINNET_LAUNCH(q, add_states_kernel, dim3(linnet_blocks(size, THREADS), (unsigned)t.pack.sequences), THREADS, 0,
+  LINNET_LAUNCH(device, add_states_kernel, dim3(linnet_blocks(size, THREADS), (unsigned)t.pack.sequences), THREADS, 0,
                 t.pack, order, size, t.state, total);
 }
 
@@ -248,10 +248,10 @@ static __global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p)
   store_rows(p, t, m, y);
 }
 
-void multiply(struct linnet_cuda_queue *q, const product &p) {
+void multiply(struct linnet_device *device, const product &p) {
   const dim3 grid((unsigned)p.pack.pieces * PIECE_TILES, column_tiles(p.b.width), (unsigned)p.heads);
   const size_t weights = p.order == TOTAL ? 0 : WEIGHT_SIZE;
-  LINNET_LAUNCH(q, product_kernel, grid, TILE_THREADS, (2 * TILE_SIZE + weights) * sizeof(float), p);
+  LINNET_LAUNCH(device, product_kernel, grid, TILE_THREADS, (2 * TILE_SIZE + weights) * sizeof(float), p);
 }
 
 /* --- e ------------------------------------------------------------------------------------------------------------ */
@@ -329,7 +329,7 @@ product product_of(const struct linnet_attention *a, const struct linnet_cuda_pa
   return t;
 }
 
-void forward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void forward_either(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
                     enum order order, const float *q, const float *k, const float *v, void *kept, float *out,
                     void *work) {
   const saved s = saved_of(a, order == TOTAL ? p->sequences : p->pieces, kept);
@@ -338,68 +338,66 @@ void forward_either(struct linnet_cuda_queue *queue, const struct linnet_attenti
     return;
   float *pieces = order == TOTAL ? static_cast<float *>(work) : s.states;
   const state_terms state = {*p, a->heads, head_state(a), o.k, o.v, nullptr, pieces};
-  sum_states(queue, state, order, s.states);
+  sum_states(device, state, order, s.states);
   product y = product_of(a, p, order);
   y.x = o.q, y.a = o.k, y.b = o.v;
   y.state = s.states, y.normalised = true, y.scale = s.scale, y.y = out, y.y_ld = a->out_ld;
-  multiply(queue, y);
+  multiply(device, y);
 }
 
 /* The gradient of queries or keys: transposed states, and the extra term. */
-void key_gradient(struct linnet_cuda_queue *queue, product y, const operand &of, const float *raw, float *to,
-                  size_t ld) {
+void key_gradient(struct linnet_device *device, product y, const operand &of, const float *raw, float *to, size_t ld) {
   y.transposed = y.pairs_extra = true;
   y.slope = of.elu ? raw : nullptr;
   y.y = to, y.y_ld = ld;
-  multiply(queue, y);
+  multiply(device, y);
 }
 
-void backward_either(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, enum order before, enum order behind, const float *q,
-                     const float *k, const float *v, const void *kept, const float *out, const float *dout, float *dq,
-                     float *dk, float *dv, void *work) {
+void backward_either(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                     enum order before, enum order behind, const float *q, const float *k, const float *v,
+                     const void *kept, const float *out, const float *dout, float *dq, float *dk, float *dv,
+                     void *work) {
   const saved s = saved_of(a, before == TOTAL ? p->sequences : p->pieces, kept);
   const operands o = operands_of(a, q, k, v, dout, s.scale);
   const size_t size = linnet_linear_state_size(a);
   float *pieces = static_cast<float *>(work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
   if (p->rows == 0)
     return;
-  LINNET_LAUNCH(queue, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
+  LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
                 out, dout, s.scale, linnet_causal_scale(a->least, a->least), e);
   const state_terms state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
-  sum_states(queue, state, behind, total);
+  sum_states(device, state, behind, total);
   product y = product_of(a, p, before);
   y.x = o.n, y.a = o.v, y.b = o.k, y.g = e, y.state = s.states;
-  key_gradient(queue, y, o.q, q, dq, a->key_ld);
+  key_gradient(device, y, o.q, q, dq, a->key_ld);
   y = product_of(a, p, behind);
   y.state = behind == TOTAL ? total : pieces;
   y.x = o.v, y.a = o.n, y.b = o.q, y.f = e;
-  key_gradient(queue, y, o.k, k, dk, a->key_ld);
+  key_gradient(device, y, o.k, k, dk, a->key_ld);
   y.x = o.k, y.a = o.q, y.b = o.n, y.y = dv, y.y_ld = a->value_ld;
-  multiply(queue, y);
+  multiply(device, y);
 }
 
-void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
              const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
-  forward_either(queue, a, p, TOTAL, q, k, v, saved, out, work);
+  forward_either(device, a, p, TOTAL, q, k, v, saved, out, work);
 }
 
-void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void causal_forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
                     const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
-  forward_either(queue, a, p, BEFORE, q, k, v, saved, out, work);
+  forward_either(device, a, p, BEFORE, q, k, v, saved, out, work);
 }
 
-void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
               const float *q, const float *k, const float *v, const void *saved, const float *out, const float *dout,
               float *dq, float *dk, float *dv, void *work) {
-  backward_either(queue, a, p, TOTAL, TOTAL, q, k, v, saved, out, dout, dq, dk, dv, work);
+  backward_either(device, a, p, TOTAL, TOTAL, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
-void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                     void *work) {
-  backward_either(queue, a, p, BEFORE, BEHIND, q, k, v, saved, out, dout, dq, dk, dv, work);
+void causal_backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                     const float *q, const float *k, const float *v, const void *saved, const float *out,
+                     const float *dout, float *dq, float *dk, float *dv, void *work) {
+  backward_either(device, a, p, BEFORE, BEHIND, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
 } // namespace

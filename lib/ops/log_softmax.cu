@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-void linnet_cuda_log_softmax(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y) {
+void linnet_cuda_log_softmax(struct linnet_device *device, size_t rows, size_t width, const float *x, float *y) {
   if (rows > 0 && width > 0)
-    LINNET_LAUNCH(q, log_softmax_kernel, linnet_blocks(rows, WARPS), THREADS, 0, rows, width, x, y);
+    LINNET_LAUNCH(device, log_softmax_kernel, linnet_blocks(rows, WARPS), THREADS, 0, rows, width, x, y);
 }

@@ -363,17 +363,17 @@ float *before_of(const attention &t) {
   return t.d + 2 * t.a.heads * t.pack.rows;
 }
 
-void project(struct linnet_cuda_queue *queue, const attention &t, const float *x, const float *y, size_t ld,
-             size_t width, bool norm, float *to) {
-  LINNET_LAUNCH(queue, project_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t, x, y,
+void project(struct linnet_device *device, const attention &t, const float *x, const float *y, size_t ld, size_t width,
+             bool norm, float *to) {
+  LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t, x, y,
                 ld, width, norm, to);
 }
 
-void sort_round(struct linnet_cuda_queue *queue, const attention &t) {
+void sort_round(struct linnet_device *device, const attention &t) {
   const size_t pairs = (t.a.key_width * (t.a.lsh.buckets / 2) + 1) / 2;
-  LINNET_LAUNCH(queue, rotation_kernel, linnet_blocks(pairs, THREADS), THREADS, 0, t);
-  LINNET_LAUNCH(queue, hash_kernel, (unsigned)((t.pack.rows * t.a.heads + THREADS - 1) / THREADS), THREADS, 0, t);
-  LINNET_LAUNCH(queue, sort_kernel, dim3((unsigned)t.pack.sequences, (unsigned)t.a.heads), THREADS,
+  LINNET_LAUNCH(device, rotation_kernel, linnet_blocks(pairs, THREADS), THREADS, 0, t);
+  LINNET_LAUNCH(device, hash_kernel, (unsigned)((t.pack.rows * t.a.heads + THREADS - 1) / THREADS), THREADS, 0, t);
+  LINNET_LAUNCH(device, sort_kernel, dim3((unsigned)t.pack.sequences, (unsigned)t.a.heads), THREADS,
                 (THREADS + t.a.lsh.buckets) * sizeof(uint32_t), t);
 }
 
@@ -383,7 +383,7 @@ dim3 grid_of(const attention &t, size_t width) {
               (unsigned)t.pack.sequences);
 }
 
-void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+void forward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
                     const struct linnet_cuda_pack *p, const float *q, const float *v, void *saved, float *out,
                     void *work) {
   attention t = attention_of(a, p, causal, q, v, saved, work);
@@ -391,49 +391,49 @@ void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct l
   if (p->rows == 0)
     return;
   t.out = out;
-  project(queue, t, q, q, a->key_ld, a->key_width, true, t.inverse);
+  project(device, t, q, q, a->key_ld, a->key_width, true, t.inverse);
   for (t.this_round = 0; t.this_round < a->lsh.rounds; t.this_round++) {
-    sort_round(queue, t);
+    sort_round(device, t);
     if (t.this_round > 0)
-      linnet_cuda_copy(queue, before_of(t), t.largest, 2 * a->heads * p->rows * sizeof(float));
-    LINNET_LAUNCH(queue, forward_kernel, grid_of(t, a->width), TILE_THREADS, shared, t, before_of(t));
+      linnet_cuda_copy(device, before_of(t), t.largest, 2 * a->heads * p->rows * sizeof(float));
+    LINNET_LAUNCH(device, forward_kernel, grid_of(t, a->width), TILE_THREADS, shared, t, before_of(t));
   }
 }
 
-void gradient_of(struct linnet_cuda_queue *queue, const attention &t, enum role role, bool first, const operand &b,
+void gradient_of(struct linnet_device *device, const attention &t, enum role role, bool first, const operand &b,
                  float *y, size_t ld) {
   const gradient g = {role, first, b, y, ld};
-  LINNET_LAUNCH(queue, backward_kernel, grid_of(t, b.width), TILE_THREADS,
+  LINNET_LAUNCH(device, backward_kernel, grid_of(t, b.width), TILE_THREADS,
                 (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), t, g);
 }
 
-void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+void backward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
                      const struct linnet_cuda_pack *p, const float *q, const float *v, const void *saved,
                      const float *out, const float *dout, float *dq, float *dv, void *work) {
   attention t = attention_of(a, p, causal, q, v, saved, work);
   if (p->rows == 0)
     return;
   t.dout = operand_of(dout, a->out_ld, a->width, false, nullptr);
-  project(queue, t, q, q, a->key_ld, a->key_width, true, t.inverse);
-  project(queue, t, dout, out, a->out_ld, a->width, false, t.d);
+  project(device, t, q, q, a->key_ld, a->key_width, true, t.inverse);
+  project(device, t, dout, out, a->out_ld, a->width, false, t.d);
   for (t.this_round = 0; t.this_round < a->lsh.rounds; t.this_round++) {
-    gradient_of(queue, t, QUERIES, t.this_round == 0, t.key, dq, a->key_ld);
-    gradient_of(queue, t, KEYS, false, t.q, dq, a->key_ld);
-    gradient_of(queue, t, VALUES, t.this_round == 0, t.dout, dv, a->value_ld);
+    gradient_of(device, t, QUERIES, t.this_round == 0, t.key, dq, a->key_ld);
+    gradient_of(device, t, KEYS, false, t.q, dq, a->key_ld);
+    gradient_of(device, t, VALUES, t.this_round == 0, t.dout, dv, a->value_ld);
   }
 }
 
 template <bool CAUSAL>
-void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
              const float *q, const float *, const float *v, void *saved, float *out, void *work) {
-  forward_either(queue, CAUSAL, a, p, q, v, saved, out, work);
+  forward_either(device, CAUSAL, a, p, q, v, saved, out, work);
 }
 
 template <bool CAUSAL>
-void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
               const float *q, const float *, const float *v, const void *saved, const float *out, const float *dout,
               float *dq, float *, float *dv, void *work) {
-  backward_either(queue, CAUSAL, a, p, q, v, saved, out, dout, dq, dv, work);
+  backward_either(device, CAUSAL, a, p, q, v, saved, out, dout, dq, dv, work);
 }
 
 } // namespace

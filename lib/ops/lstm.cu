@@ -161,11 +161,12 @@ size_t linnet_cuda_lstm_work(size_t width, size_t sequences) {
   return 2 * width * sequences;
 }
 
-void linnet_cuda_lstm_forward(struct linnet_cuda_queue *q, const struct linnet_lstm *l, const struct linnet_span *spans,
-                              float *gates, float *cells, float *state, float *h, float *work) {
+void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
+                              const struct linnet_span *spans, float *gates, float *cells, float *state, float *h,
+                              float *work) {
   const size_t size = l->sequences * l->width, shared = (2 * TILE_SIZE + TILE_COLUMNS) * sizeof(float);
   size_t count = l->sequences;
-  linnet_cuda_copy(q, work, state, size * sizeof(float));
+  linnet_cuda_copy(device, work, state, size * sizeof(float));
   for (size_t step = 0; (count = running(l, step, count)) > 0; step++) {
     const forward_terms f = {terms_of(l, spans, gates, step, count),
                              l->sequences,
@@ -175,11 +176,11 @@ void linnet_cuda_lstm_forward(struct linnet_cuda_queue *q, const struct linnet_l
                              state,
                              h};
     const dim3 grid(linnet_blocks(l->width, UNITS), linnet_blocks(count, TILE_ROWS));
-    LINNET_LAUNCH(q, forward_kernel, grid, TILE_THREADS, shared, f);
+    LINNET_LAUNCH(device, forward_kernel, grid, TILE_THREADS, shared, f);
   }
 }
 
-void linnet_cuda_lstm_backward(struct linnet_cuda_queue *q, const struct linnet_lstm *l,
+void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet_lstm *l,
                                const struct linnet_span *spans, const float *cells, const float *dh, float *gates,
                                float *work) {
   const size_t shared = (2 * TILE_SIZE + TILE_ROWS) * sizeof(float);
@@ -188,7 +189,7 @@ void linnet_cuda_lstm_backward(struct linnet_cuda_queue *q, const struct linnet_
     const size_t count = running(l, step, l->sequences);
     const backward_terms b = {terms_of(l, spans, gates, step, count), later, cells, dh, work};
     const dim3 grid(linnet_blocks(l->width, TILE_COLUMNS), linnet_blocks(count, TILE_ROWS));
-    LINNET_LAUNCH(q, backward_kernel, grid, TILE_THREADS, shared, b);
+    LINNET_LAUNCH(device, backward_kernel, grid, TILE_THREADS, shared, b);
     later = count;
   }
 }

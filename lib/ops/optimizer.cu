@@ -44,7 +44,7 @@ template <int V> static __global__ void __launch_bounds__(THREADS) update_kernel
 
 } // namespace
 
-void linnet_cuda_update(struct linnet_cuda_queue *q, const struct linnet_update *u, double clip, const double *squares,
+void linnet_cuda_update(struct linnet_device *device, const struct linnet_update *u, double clip, const double *squares,
                         size_t n, float *parameters, const float *gradients, float *m, float *v) {
   const terms t = {(float)u->gradient_scale,
                    (float)u->beta1,
@@ -61,7 +61,7 @@ void linnet_cuda_update(struct linnet_cuda_queue *q, const struct linnet_update 
   if (n == 0)
     return;
   if (by_fours(n, parameters, gradients, m, v))
-    LINNET_LAUNCH(q, update_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, t, n, all);
+    LINNET_LAUNCH(device, update_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, t, n, all);
   else
-    LINNET_LAUNCH(q, update_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, t, n, all);
+    LINNET_LAUNCH(device, update_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, t, n, all);
 }

@@ -27,14 +27,14 @@ static __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-void linnet_cuda_add_table(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, size_t width,
+void linnet_cuda_add_table(struct linnet_device *device, const struct linnet_cuda_pack *p, size_t width,
                            const float *table, float *x) {
   if (p->pieces > 0)
-    LINNET_LAUNCH(q, table_kernel, (unsigned)p->pieces, THREADS, 0, *p, width, table, x);
+    LINNET_LAUNCH(device, table_kernel, (unsigned)p->pieces, THREADS, 0, *p, width, table, x);
 }
 
-void linnet_cuda_steps_before(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, bool reverse, size_t width,
-                              const float *h, size_t ld, float *before) {
+void linnet_cuda_steps_before(struct linnet_device *device, const struct linnet_cuda_pack *p, bool reverse,
+                              size_t width, const float *h, size_t ld, float *before) {
   if (p->pieces > 0)
-    LINNET_LAUNCH(q, before_kernel, (unsigned)p->pieces, THREADS, 0, *p, reverse, width, h, ld, before);
+    LINNET_LAUNCH(device, before_kernel, (unsigned)p->pieces, THREADS, 0, *p, reverse, width, h, ld, before);
 }

@@ -207,23 +207,23 @@ dim3 grid_of(const attention &a, size_t width, size_t heads) {
   return dim3((unsigned)a.pack.pieces * PIECE_TILES, column_tiles(width), (unsigned)heads);
 }
 
-void forward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+void forward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v, void *saved,
                     float *out) {
   const attention t = attention_of(a, p, causal, q, k, v, saved);
   const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
   if (p->rows > 0)
-    LINNET_LAUNCH(queue, forward_kernel, grid_of(t, a->width, a->heads), TILE_THREADS, shared, t, out, a->out_ld);
+    LINNET_LAUNCH(device, forward_kernel, grid_of(t, a->width, a->heads), TILE_THREADS, shared, t, out, a->out_ld);
 }
 
-void gradient_of(struct linnet_cuda_queue *queue, const attention &a, size_t heads, enum role role, const operand &b,
+void gradient_of(struct linnet_device *device, const attention &a, size_t heads, enum role role, const operand &b,
                  float *y, size_t ld) {
   const gradient g = {role, b, y, ld};
-  LINNET_LAUNCH(queue, backward_kernel, grid_of(a, b.width, heads), TILE_THREADS,
+  LINNET_LAUNCH(device, backward_kernel, grid_of(a, b.width, heads), TILE_THREADS,
                 (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), a, g);
 }
 
-void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct linnet_attention *a,
+void backward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
                      const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
                      const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
                      void *work) {
@@ -232,33 +232,32 @@ void backward_either(struct linnet_cuda_queue *queue, bool causal, const struct 
   t.out = out, t.d = static_cast<float *>(work);
   if (p->rows == 0)
     return;
-  LINNET_LAUNCH(queue, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t, a->heads);
-  gradient_of(queue, t, a->heads, QUERIES, t.k, dq, a->key_ld);
-  gradient_of(queue, t, a->heads, KEYS, t.q, dk, a->key_ld);
-  gradient_of(queue, t, a->heads, VALUES, t.dout, dv, a->value_ld);
+  LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t, a->heads);
+  gradient_of(device, t, a->heads, QUERIES, t.k, dq, a->key_ld);
+  gradient_of(device, t, a->heads, KEYS, t.q, dk, a->key_ld);
+  gradient_of(device, t, a->heads, VALUES, t.dout, dv, a->value_ld);
 }
 
-void forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
              const float *q, const float *k, const float *v, void *saved, float *out, void *) {
-  forward_either(queue, false, a, p, q, k, v, saved, out);
+  forward_either(device, false, a, p, q, k, v, saved, out);
 }
 
-void causal_forward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void causal_forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
                     const float *q, const float *k, const float *v, void *saved, float *out, void *) {
-  forward_either(queue, true, a, p, q, k, v, saved, out);
+  forward_either(device, true, a, p, q, k, v, saved, out);
 }
 
-void backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
               const float *q, const float *k, const float *v, const void *saved, const float *out, const float *dout,
               float *dq, float *dk, float *dv, void *work) {
-  backward_either(queue, false, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+  backward_either(device, false, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
-void causal_backward(struct linnet_cuda_queue *queue, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                     void *work) {
-  backward_either(queue, true, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+void causal_backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                     const float *q, const float *k, const float *v, const void *saved, const float *out,
+                     const float *dout, float *dq, float *dk, float *dv, void *work) {
+  backward_either(device, true, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
 } // namespace

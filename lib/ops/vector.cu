@@ -99,33 +99,33 @@ size_t linnet_cuda_stretch(size_t rows, size_t width) {
   return stretch < 4 * WARPS ? 4 * WARPS : stretch;
 }
 
-void linnet_cuda_column_sum(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *sums_add) {
+void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const float *x, float *sums_add) {
   if (rows == 0 || width == 0)
     return;
   const size_t stretch = linnet_cuda_stretch(rows, width), parts = (rows + stretch - 1) / stretch;
-  float *partial = static_cast<float *>(linnet_cuda_scratch(q, parts * width * sizeof(float)));
+  float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * width * sizeof(float)));
   if (by_fours(width, x))
-    LINNET_LAUNCH(q, column_kernel<4>, dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
+    LINNET_LAUNCH(device, column_kernel<4>, dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
                   WARPS * 128 * sizeof(float), rows, width, stretch, x, partial);
   else
-    LINNET_LAUNCH(q, column_kernel<1>, dim3((unsigned)parts, linnet_blocks(width, 32)), THREADS,
+    LINNET_LAUNCH(device, column_kernel<1>, dim3((unsigned)parts, linnet_blocks(width, 32)), THREADS,
                   WARPS * 32 * sizeof(float), rows, width, stretch, x, partial);
-  linnet_cuda_add_partials(q, parts, width, width, partial, sums_add);
+  linnet_cuda_add_partials(device, parts, width, width, partial, sums_add);
 }
 
-void linnet_cuda_add_partials(struct linnet_cuda_queue *q, size_t parts, size_t ld, size_t width, const float *partial,
+void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t ld, size_t width, const float *partial,
                               float *sums_add) {
-  LINNET_LAUNCH(q, partial_kernel, linnet_blocks(width, 32), THREADS, WARPS * 32 * sizeof(float), parts, ld, width,
+  LINNET_LAUNCH(device, partial_kernel, linnet_blocks(width, 32), THREADS, WARPS * 32 * sizeof(float), parts, ld, width,
                 partial, sums_add);
 }
 
-void linnet_cuda_sum_of_squares(struct linnet_cuda_queue *q, size_t n, const float *x, double *sum) {
+void linnet_cuda_sum_of_squares(struct linnet_device *device, size_t n, const float *x, double *sum) {
   const size_t least = 16 * THREADS, even = (n / MOST_PARTS + 4) / 4 * 4, stretch = even < least ? least : even;
   const size_t parts = (n + stretch - 1) / stretch, shared = WARPS * sizeof(double);
-  double *partial = static_cast<double *>(linnet_cuda_scratch(q, parts * sizeof(double)));
+  double *partial = static_cast<double *>(linnet_cuda_scratch(device, parts * sizeof(double)));
   if (parts > 0 && by_fours(n, x))
-    LINNET_LAUNCH(q, square_kernel<4>, (unsigned)parts, THREADS, shared, n, stretch, x, partial);
+    LINNET_LAUNCH(device, square_kernel<4>, (unsigned)parts, THREADS, shared, n, stretch, x, partial);
   else if (parts > 0)
-    LINNET_LAUNCH(q, square_kernel<1>, (unsigned)parts, THREADS, shared, n, stretch, x, partial);
-  LINNET_LAUNCH(q, total_kernel, 1, THREADS, shared, parts, partial, sum);
+    LINNET_LAUNCH(device, square_kernel<1>, (unsigned)parts, THREADS, shared, n, stretch, x, partial);
+  LINNET_LAUNCH(device, total_kernel, 1, THREADS, shared, parts, partial, sum);
 }

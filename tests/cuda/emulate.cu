@@ -1,4 +1,4 @@
-/* The emulated device: threads as fibers, and the queue of lib/backend/cuda/queue.h on host memory. */
+/* The emulated device: threads as fibers, and the device of lib/backend/cuda/memory.h on host memory. */
 #include "cuda/emulate.h"
 
 #include <csetjmp>
@@ -147,50 +147,50 @@ void set_reversed(bool value) {
 }
 } // namespace emulate
 
-struct linnet_cuda_queue {
+struct linnet_device {
   std::vector<unsigned char> scratch;
 };
 
 extern "C" {
-enum linnet_status linnet_cuda_queue_create(struct linnet_context *, int, struct linnet_cuda_queue **queue) {
-  *queue = new linnet_cuda_queue();
+enum linnet_status linnet_cuda_open(struct linnet_context *, int, struct linnet_device **device) {
+  *device = new linnet_device();
   return LINNET_OK;
 }
-void linnet_cuda_queue_destroy(struct linnet_cuda_queue *queue) {
-  delete queue;
+void linnet_cuda_close(struct linnet_device *device) {
+  delete device;
 }
-void *linnet_cuda_stream(const struct linnet_cuda_queue *) {
+void *linnet_cuda_stream(const struct linnet_device *) {
   return nullptr;
 }
-void *linnet_cuda_scratch(struct linnet_cuda_queue *queue, size_t bytes) {
+void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   if (bytes > LINNET_CUDA_SCRATCH)
     std::abort();
-  queue->scratch.assign(bytes + 16, 0xa5);
-  return queue->scratch.data();
+  device->scratch.assign(bytes + 16, 0xa5);
+  return device->scratch.data();
 }
-void *linnet_cuda_alloc(struct linnet_cuda_queue *, size_t bytes) {
+void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
   return std::aligned_alloc(256, (bytes + 256) / 256 * 256);
 }
-void linnet_cuda_free(struct linnet_cuda_queue *, void *memory) {
+void linnet_cuda_free(struct linnet_device *, void *memory) {
   std::free(memory);
 }
-void linnet_cuda_upload(struct linnet_cuda_queue *, void *device, const void *host, size_t bytes) {
+void linnet_cuda_upload(struct linnet_device *, void *device, const void *host, size_t bytes) {
   std::memcpy(device, host, bytes);
 }
-void linnet_cuda_download(struct linnet_cuda_queue *, void *host, const void *device, size_t bytes) {
+void linnet_cuda_download(struct linnet_device *, void *host, const void *device, size_t bytes) {
   std::memcpy(host, device, bytes);
 }
-void linnet_cuda_zero(struct linnet_cuda_queue *, void *device, size_t bytes) {
+void linnet_cuda_zero(struct linnet_device *, void *device, size_t bytes) {
   std::memset(device, 0, bytes);
 }
-void linnet_cuda_copy(struct linnet_cuda_queue *, void *to, const void *from, size_t bytes) {
+void linnet_cuda_copy(struct linnet_device *, void *to, const void *from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
-enum linnet_status linnet_cuda_wait(struct linnet_cuda_queue *) {
+enum linnet_status linnet_cuda_wait(struct linnet_device *, struct linnet_context *) {
   return LINNET_OK;
 }
-void linnet_cuda_gemm(struct linnet_cuda_queue *queue, enum linnet_cuda_precision, const struct linnet_gemm *g) {
-  linnet_cuda_gemm_kernel(queue, g);
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_cuda_precision, const struct linnet_gemm *g) {
+  linnet_cuda_gemm_kernel(device, g);
 }
 void test_cuda_reverse(bool reversed) {
   emulate::set_reversed(reversed);

@@ -100,8 +100,8 @@ static inline int max(int a, int b) {
   return a > b ? a : b;
 }
 
-#define LINNET_LAUNCH(queue, kernel, grid, block, shared, ...)                                                         \
-  ((void)(queue), emulate::launch((grid), (block), (shared), [&] { kernel(__VA_ARGS__); }))
+#define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
+  ((void)(device), emulate::launch((grid), (block), (shared), [&] { kernel(__VA_ARGS__); }))
 #define LINNET_SHARED(type, name) type *name = static_cast<type *>(emulate::shared_memory())
 
 #endif

@@ -11,7 +11,7 @@ void test_cuda_reverse(bool reversed);
 enum { MIRRORS = 40 };
 
 struct mirrors {
-  struct linnet_cuda_queue *queue;
+  struct linnet_device *device;
   struct test_random random;
   struct {
     void *host, *device;
@@ -23,7 +23,7 @@ struct mirrors {
 
 static inline void *mirror_add(struct mirrors *m, void *host, size_t bytes) {
   REQUIRE(m->count < MIRRORS, "too many mirrors");
-  void *device = linnet_cuda_alloc(m->queue, bytes + 1);
+  void *device = linnet_cuda_alloc(m->device, bytes + 1);
   REQUIRE(device, "out of device memory");
   m->all[m->count].host = host, m->all[m->count].device = device, m->all[m->count].bytes = bytes;
   m->count++;
@@ -33,7 +33,7 @@ static inline void *mirror_add(struct mirrors *m, void *host, size_t bytes) {
 /* A copy of constant data. */
 static inline void *mirror_bytes(struct mirrors *m, const void *host, size_t bytes) {
   void *device = mirror_add(m, NULL, bytes);
-  linnet_cuda_upload(m->queue, device, host, bytes);
+  linnet_cuda_upload(m->device, device, host, bytes);
   return device;
 }
 
@@ -44,7 +44,7 @@ static inline void *mirror_room(struct mirrors *m, size_t bytes) {
   for (size_t i = 0; i < n; i++)
     poisoned[i] = poison();
   void *device = mirror_bytes(m, poisoned, n * sizeof *poisoned);
-  linnet_cuda_wait(m->queue);
+  linnet_cuda_wait(m->device, NULL);
   free(poisoned);
   return device;
 }
@@ -53,7 +53,7 @@ static inline void *mirror_room(struct mirrors *m, size_t bytes) {
 static inline float *mirror(struct mirrors *m, const struct buffer *b) {
   size_t bytes = (b->n + 3 * GUARD) * sizeof(float);
   float *device = mirror_add(m, b->memory, bytes);
-  linnet_cuda_upload(m->queue, device, b->memory, bytes);
+  linnet_cuda_upload(m->device, device, b->memory, bytes);
   return device + (b->x - b->memory);
 }
 
@@ -61,8 +61,8 @@ static inline struct linnet_cuda_pack mirror_pack(struct mirrors *m, const struc
   size_t bytes = linnet_cuda_pack_bytes(p);
   void *host = malloc(bytes), *device = mirror_add(m, NULL, bytes);
   struct linnet_cuda_pack pack = linnet_cuda_pack_write(p, host, device);
-  linnet_cuda_upload(m->queue, device, host, bytes);
-  linnet_cuda_wait(m->queue);
+  linnet_cuda_upload(m->device, device, host, bytes);
+  linnet_cuda_wait(m->device, NULL);
   free(host);
   return pack;
 }
@@ -76,12 +76,12 @@ static inline void hash_bytes(uint64_t *hash, const void *data, size_t bytes) {
 static inline void mirrors_return(struct mirrors *m) {
   for (size_t i = 0; i < m->count; i++)
     if (m->all[i].host)
-      linnet_cuda_download(m->queue, m->all[i].host, m->all[i].device, m->all[i].bytes);
-  CHECK(linnet_cuda_wait(m->queue) == LINNET_OK, "the device failed");
+      linnet_cuda_download(m->device, m->all[i].host, m->all[i].device, m->all[i].bytes);
+  CHECK(linnet_cuda_wait(m->device, NULL) == LINNET_OK, "the device failed");
   for (size_t i = 0; i < m->count; i++) {
     if (m->all[i].host)
       hash_bytes(&m->hash, m->all[i].host, m->all[i].bytes);
-    linnet_cuda_free(m->queue, m->all[i].device);
+    linnet_cuda_free(m->device, m->all[i].device);
   }
   m->count = 0;
 }

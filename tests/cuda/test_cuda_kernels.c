@@ -44,9 +44,9 @@ static double test_gemm(struct mirrors *m) {
   linnet_gemm_reference(&g, NULL);
   device.a = mirror(m, &a), device.b = mirror(m, &b), device.c = mirror(m, &c2);
   device.bias = g.bias ? mirror(m, &bias) : NULL;
-  linnet_cuda_gemm_kernel(m->queue, &device);
+  linnet_cuda_gemm_kernel(m->device, &device);
   device.c = mirror(m, &c3);
-  linnet_cuda_gemm(m->queue, LINNET_CUDA_FLOAT32, &device);
+  linnet_cuda_gemm(m->device, LINNET_CUDA_FLOAT32, &device);
   mirrors_return(m);
   double error = worst(buffer_error(&c2, &c), buffer_error(&c3, &c));
   RELEASE(a, b, bias, c, c2, c3);
@@ -75,9 +75,9 @@ static double test_layernorm(struct mirrors *m) {
 
   float *in = mirror(m, &x), *g = mirror(m, &gain), *b = mirror(m, &bias), *in_place = mirror(m, &y3);
   float *means = mirror(m, &mean2), *rstds = mirror(m, &rstd2), *d = mirror(m, &dx2);
-  linnet_cuda_layernorm_forward(m->queue, rows, width, in, g, b, mirror(m, &y2), means, rstds);
-  linnet_cuda_layernorm_forward(m->queue, rows, width, in_place, g, b, in_place, NULL, NULL);
-  linnet_cuda_layernorm_backward(m->queue, rows, width, in, g, means, rstds, d, d, mirror(m, &dgain2),
+  linnet_cuda_layernorm_forward(m->device, rows, width, in, g, b, mirror(m, &y2), means, rstds);
+  linnet_cuda_layernorm_forward(m->device, rows, width, in_place, g, b, in_place, NULL, NULL);
+  linnet_cuda_layernorm_backward(m->device, rows, width, in, g, means, rstds, d, d, mirror(m, &dgain2),
                                  mirror(m, &dbias2));
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
@@ -98,8 +98,8 @@ static double test_log_softmax(struct mirrors *m) {
   struct buffer y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
   linnet_log_softmax_reference(rows, width, x.x, y.x);
   float *in_place = mirror(m, &y3);
-  linnet_cuda_log_softmax(m->queue, rows, width, mirror(m, &x), mirror(m, &y2));
-  linnet_cuda_log_softmax(m->queue, rows, width, in_place, in_place);
+  linnet_cuda_log_softmax(m->device, rows, width, mirror(m, &x), mirror(m, &y2));
+  linnet_cuda_log_softmax(m->device, rows, width, in_place, in_place);
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
   RELEASE(x, y, y2, y3);
@@ -115,8 +115,8 @@ static double test_glu(struct mirrors *m) {
   linnet_glu_forward_reference(rows, width, x.x, y.x);
   linnet_glu_backward_reference(rows, width, x.x, dy.x, dx.x);
   float *in = mirror(m, &x);
-  linnet_cuda_glu_forward(m->queue, rows, width, in, mirror(m, &y2));
-  linnet_cuda_glu_backward(m->queue, rows, width, in, mirror(m, &dy), mirror(m, &dx2));
+  linnet_cuda_glu_forward(m->device, rows, width, in, mirror(m, &y2));
+  linnet_cuda_glu_backward(m->device, rows, width, in, mirror(m, &dy), mirror(m, &dx2));
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
   RELEASE(x, dy, y, y2, dx, dx2);
@@ -136,8 +136,8 @@ static double test_activation(struct mirrors *m) {
   linnet_activation_forward_reference(f, n, x.x, y.x);
   linnet_activation_backward_reference(f, n, x.x, dy.x, dx.x);
   float *in = mirror(m, &x), *d = mirror(m, &dx2);
-  linnet_cuda_activation_forward(m->queue, f, n, in, mirror(m, &y2));
-  linnet_cuda_activation_backward(m->queue, f, n, in, d, d);
+  linnet_cuda_activation_forward(m->device, f, n, in, mirror(m, &y2));
+  linnet_cuda_activation_backward(m->device, f, n, in, d, d);
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
   RELEASE(x, dy, y, y2, dx, dx2);
@@ -162,8 +162,8 @@ static double test_dropout(struct mirrors *m) {
   struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
   linnet_dropout_reference(&d, rows, width, x.x, added ? residual.x : NULL, y.x);
   float *rest = added ? mirror(m, &residual) : NULL, *in_place = mirror(m, &y3);
-  linnet_cuda_dropout(m->queue, &d, rows, width, mirror(m, &x), rest, mirror(m, &y2));
-  linnet_cuda_dropout(m->queue, &d, rows, width, in_place, rest, in_place);
+  linnet_cuda_dropout(m->device, &d, rows, width, mirror(m, &x), rest, mirror(m, &y2));
+  linnet_cuda_dropout(m->device, &d, rows, width, in_place, rest, in_place);
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
   RELEASE(x, residual, y, y2, y3);
@@ -181,7 +181,7 @@ static double test_dropout_layernorm(struct mirrors *m) {
   struct buffer y2 = buffer_copy(r, &y), mean2 = buffer_copy(r, &mean), rstd2 = buffer_copy(r, &rstd);
   linnet_dropout_reference(&d, rows, width, x.x, residual.x, sum.x);
   linnet_layernorm_forward_reference(rows, width, sum.x, gain.x, bias.x, y.x, mean.x, rstd.x);
-  linnet_cuda_dropout_layernorm(m->queue, &d, rows, width, mirror(m, &x), mirror(m, &residual), mirror(m, &gain),
+  linnet_cuda_dropout_layernorm(m->device, &d, rows, width, mirror(m, &x), mirror(m, &residual), mirror(m, &gain),
                                 mirror(m, &bias), mirror(m, &sum2), mirror(m, &y2), mirror(m, &mean2),
                                 mirror(m, &rstd2));
   mirrors_return(m);
@@ -212,9 +212,9 @@ static double test_update(struct mirrors *m) {
   linnet_update_reference(&half, n, p.x, g.x, m0.x, v.x);
   float *parameters = mirror(m, &p2), *gradients = mirror(m, &g), *first = mirror(m, &m1), *second = mirror(m, &v0);
   double *sum = mirror_bytes(m, &squares, sizeof squares);
-  linnet_cuda_update(m->queue, &u, 2 * norm + 1, sum, n, parameters, gradients, first, second);
-  linnet_cuda_update(m->queue, &u, norm / 2, sum, n, parameters, gradients, first, second);
-  linnet_cuda_update(m->queue, &u, norm / 2, mirror_bytes(m, &bad, sizeof bad), n, parameters, gradients, first,
+  linnet_cuda_update(m->device, &u, 2 * norm + 1, sum, n, parameters, gradients, first, second);
+  linnet_cuda_update(m->device, &u, norm / 2, sum, n, parameters, gradients, first, second);
+  linnet_cuda_update(m->device, &u, norm / 2, mirror_bytes(m, &bad, sizeof bad), n, parameters, gradients, first,
                      second);
   mirrors_return(m);
   double error = worst(buffer_error(&p2, &p), worst(buffer_error(&m1, &m0), buffer_error(&v0, &v)));
@@ -232,9 +232,9 @@ static double test_sums(struct mirrors *m) {
   linnet_column_sum_reference(rows, width, x.x, sums.x);
   square.x = square.memory + GUARD;
   float *in = mirror(m, &x);
-  linnet_cuda_sum_of_squares(m->queue, n, in, (double *)(void *)mirror(m, &square));
-  linnet_cuda_add(m->queue, n, in, mirror(m, &y2));
-  linnet_cuda_column_sum(m->queue, rows, width, in, mirror(m, &sums2));
+  linnet_cuda_sum_of_squares(m->device, n, in, (double *)(void *)mirror(m, &square));
+  linnet_cuda_add(m->device, n, in, mirror(m, &y2));
+  linnet_cuda_column_sum(m->device, rows, width, in, mirror(m, &sums2));
   mirrors_return(m);
   memcpy(&sum, square.x, sizeof sum);
   double error = guards_hold(&square) ? fabs(sum - expected) / fmax(1, expected) : INFINITY;
@@ -330,8 +330,8 @@ static double test_attention(struct mirrors *m, enum linnet_attention_kind kind,
   struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
   float *q = mirror(m, &c.qkv), *kept = mirror(m, &saved), *room = mirror(m, &work), *y = mirror(m, &out2);
   float *d = mirror(m, &gradient2);
-  ops->forward(m->queue, &c.a, &pack, q, q + c.k, q + c.v, kept, y, room);
-  ops->backward(m->queue, &c.a, &pack, q, q + c.k, q + c.v, kept, y, mirror(m, &c.dout), d, d + c.k, d + c.v, room);
+  ops->forward(m->device, &c.a, &pack, q, q + c.k, q + c.v, kept, y, room);
+  ops->backward(m->device, &c.a, &pack, q, q + c.k, q + c.v, kept, y, mirror(m, &c.dout), d, d + c.k, d + c.v, room);
   mirrors_return(m);
   double error = worst(buffer_error(&out2, &out), buffer_error(&gradient2, &gradient));
   error = worst(error, guards_hold(&saved) && guards_hold(&work) ? 0 : INFINITY);
@@ -384,8 +384,8 @@ static double test_conv(struct mirrors *m) {
   linnet_conv_backward_reference(&c, &p, x.x, w.x, dy.x, dx.x, dw.x, dbias.x);
   struct linnet_cuda_pack pack = mirror_pack(m, &p);
   float *in = mirror(m, &x), *weights = mirror(m, &w);
-  linnet_cuda_conv_forward(m->queue, &c, &pack, in, weights, mirror(m, &bias), mirror(m, &y2));
-  linnet_cuda_conv_backward(m->queue, &c, &pack, in, weights, mirror(m, &dy), mirror(m, &dx2), mirror(m, &dw2),
+  linnet_cuda_conv_forward(m->device, &c, &pack, in, weights, mirror(m, &bias), mirror(m, &y2));
+  linnet_cuda_conv_backward(m->device, &c, &pack, in, weights, mirror(m, &dy), mirror(m, &dx2), mirror(m, &dw2),
                             mirror(m, &dbias2));
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
@@ -413,8 +413,8 @@ static double test_packed_rows(struct mirrors *m) {
         expected.x[t * width + c] = first ? 0 : h.x[(reverse ? t + 1 : t - 1) * ld + c];
       }
   struct linnet_cuda_pack pack = mirror_pack(m, &p);
-  linnet_cuda_add_table(m->queue, &pack, width, mirror(m, &table), mirror(m, &y));
-  linnet_cuda_steps_before(m->queue, &pack, reverse, width, mirror(m, &h), ld, mirror(m, &before));
+  linnet_cuda_add_table(m->device, &pack, width, mirror(m, &table), mirror(m, &y));
+  linnet_cuda_steps_before(m->device, &pack, reverse, width, mirror(m, &h), ld, mirror(m, &before));
   mirrors_return(m);
   double error = worst(buffer_error(&y, &x), buffer_error(&before, &expected));
   RELEASE(table, x, y, h, before, expected);
@@ -452,8 +452,8 @@ static double test_lstm(struct mirrors *m) {
   float *kept = mirror(m, &cells2);
   struct linnet_lstm device = l;
   device.weights = mirror(m, &weights), device.bias = mirror(m, &bias);
-  linnet_cuda_lstm_forward(m->queue, &device, device_spans, forward, kept, mirror(m, &state2), mirror(m, &h2), room);
-  linnet_cuda_lstm_backward(m->queue, &device, device_spans, kept, mirror(m, &dh), backward, room);
+  linnet_cuda_lstm_forward(m->device, &device, device_spans, forward, kept, mirror(m, &state2), mirror(m, &h2), room);
+  linnet_cuda_lstm_backward(m->device, &device, device_spans, kept, mirror(m, &dh), backward, room);
   mirrors_return(m);
   double error = worst(buffer_error(&gates2, &gates), buffer_error(&cells2, &cells));
   error = worst(error, worst(buffer_error(&h2, &h), buffer_error(&state2, &state)));
@@ -483,8 +483,8 @@ static double test_feature_map(struct mirrors *m) {
   memcpy(phi3.x, phi.x, phi.n * sizeof(float));
   float *in = mirror(m, &x);
   t.directions = mirror(m, &w);
-  linnet_cuda_feature_map_forward(m->queue, &t, rows, in, mirror(m, &phi2));
-  linnet_cuda_feature_map_backward(m->queue, &t, rows, in, mirror(m, &phi3), mirror(m, &dphi), mirror(m, &dx2));
+  linnet_cuda_feature_map_forward(m->device, &t, rows, in, mirror(m, &phi2));
+  linnet_cuda_feature_map_backward(m->device, &t, rows, in, mirror(m, &phi3), mirror(m, &dphi), mirror(m, &dx2));
   mirrors_return(m);
   double error = worst(buffer_error(&phi2, &phi), buffer_error(&dx2, &dx));
   RELEASE(x, w, dphi, phi, phi2, phi3, dx, dx2);
@@ -589,12 +589,12 @@ static double test_ctc(struct mirrors *m) {
                                .scale = 0.5f,
                                .loss = (double *)(void *)mirror(m, &only)};
   void *work = mirror_room(m, linnet_cuda_ctc_work_bytes(&op));
-  linnet_cuda_ctc(m->queue, &op, work);
+  linnet_cuda_ctc(m->device, &op, work);
   op.loss = (double *)(void *)mirror(m, &losses);
   op.gradient = mirror(m, &gradient);
-  linnet_cuda_ctc(m->queue, &op, work);
+  linnet_cuda_ctc(m->device, &op, work);
   op.logits = op.gradient = mirror(m, &in_place);
-  linnet_cuda_ctc(m->queue, &op, work);
+  linnet_cuda_ctc(m->device, &op, work);
   mirrors_return(m);
   double error = worst(loss_error(&c, &losses), loss_error(&c, &only));
   error = worst(error, buffer_error(&gradient, &c.gradient));
@@ -635,12 +635,12 @@ static const struct {
     {"feature_map", test_feature_map, 1e-4, 40}, /* errors of u = W y stand in exponents and angles */
 };
 
-static void test_op(struct linnet_cuda_queue *queue, size_t op, uint64_t seed) {
+static void test_op(struct linnet_device *device, size_t op, uint64_t seed) {
   double error = 0;
   for (size_t i = 0; i < ops[op].cases; i++) {
     struct mirrors m[2];
     for (int again = 0; again < 2; again++) {
-      m[again] = (struct mirrors){.queue = queue, .random = {seed + i}};
+      m[again] = (struct mirrors){.device = device, .random = {seed + i}};
       test_cuda_reverse(again);
       double e = ops[op].test(&m[again]);
       CHECK(e <= ops[op].bound, "%s: error %g, bound %g, seed %llu", ops[op].name, e, ops[op].bound,
@@ -655,8 +655,8 @@ static void test_op(struct linnet_cuda_queue *queue, size_t op, uint64_t seed) {
 int main(int argc, char **argv) {
   uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   struct linnet_context *context = test_context();
-  struct linnet_cuda_queue *queue = NULL;
-  enum linnet_status status = linnet_cuda_queue_create(context, 0, &queue);
+  struct linnet_device *device = NULL;
+  enum linnet_status status = linnet_cuda_open(context, 0, &device);
   if (status == LINNET_ERROR_UNSUPPORTED) {
     printf("%s\n", linnet_context_error(context));
     linnet_context_destroy(context);
@@ -666,8 +666,8 @@ int main(int argc, char **argv) {
   printf("seed %llu\n", (unsigned long long)seed);
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (argc < 3 || strcmp(argv[2], ops[i].name) == 0)
-      test_op(queue, i, seed);
-  linnet_cuda_queue_destroy(queue);
+      test_op(device, i, seed);
+  linnet_cuda_close(device);
   linnet_context_destroy(context);
   return test_result();
 }

@@ -7,8 +7,8 @@
 #include "cuda/emulate.h"
 #else
 #include <cuda_runtime.h>
-#define LINNET_LAUNCH(queue, kernel, grid, block, shared, ...)                                                         \
-  kernel<<<(grid), (block), (shared), (cudaStream_t)linnet_cuda_stream(queue)>>>(__VA_ARGS__)
+#define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
+  kernel<<<(grid), (block), (shared), (cudaStream_t)linnet_cuda_stream(device)>>>(__VA_ARGS__)
 #define LINNET_SHARED(type, name)                                                                                      \
   extern __shared__ __align__(16) unsigned char linnet_shared_memory[];                                                \
   type *name = reinterpret_cast<type *>(linnet_shared_memory)

@@ -1,14 +1,14 @@
 /* The ops of backend.h on a CUDA device: each function queues one op. All pointers to numbers are device memory;
  * structures are read before the call returns. Arguments mean what they mean in linnet_ops, but for
  *
- * - the queue, which comes first;
+ * - the device, which comes first;
  * - packed batches: a linnet_cuda_pack, whose tables are on the device;
  * - results: what a CPU op returns is written to device memory, so that nothing waits. */
 #ifndef LINNET_CUDA_LAUNCH_H
 #define LINNET_CUDA_LAUNCH_H
 
 #include "backend/backend.h"
-#include "backend/cuda/queue.h"
+#include "backend/cuda/memory.h"
 
 /* --- packed batches (pack.c) -------------------------------------------------------------------------------------- */
 
@@ -39,64 +39,64 @@ struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void
 enum linnet_cuda_precision { LINNET_CUDA_FLOAT32, LINNET_CUDA_TF32, LINNET_CUDA_BFLOAT16 };
 
 /* By cuBLASLt; by the kernel, always in float32, where that is not there. b is not packed. */
-void linnet_cuda_gemm(struct linnet_cuda_queue *q, enum linnet_cuda_precision precision, const struct linnet_gemm *g);
-void linnet_cuda_gemm_kernel(struct linnet_cuda_queue *q, const struct linnet_gemm *g);
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_cuda_precision precision, const struct linnet_gemm *g);
+void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_gemm *g);
 
 /* --- rows and elements -------------------------------------------------------------------------------------------- */
 
-void linnet_cuda_layernorm_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const float *x,
                                    const float *gain, const float *bias, float *y, float *mean, float *rstd);
-void linnet_cuda_layernorm_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x,
+void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const float *x,
                                     const float *gain, const float *mean, const float *rstd, const float *dy, float *dx,
                                     float *dgain_add, float *dbias_add);
 /* sum = residual + dropout(x), y = layernorm(sum): what a post-norm sublayer ends with, in one pass. */
-void linnet_cuda_dropout_layernorm(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows,
+void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
                                    size_t width, const float *x, const float *residual, const float *gain,
                                    const float *bias, float *sum, float *y, float *mean, float *rstd);
-void linnet_cuda_dropout(struct linnet_cuda_queue *q, const struct linnet_dropout *d, size_t rows, size_t width,
+void linnet_cuda_dropout(struct linnet_device *device, const struct linnet_dropout *d, size_t rows, size_t width,
                          const float *x, const float *residual, float *y);
-void linnet_cuda_activation_forward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
                                     float *y);
-void linnet_cuda_activation_backward(struct linnet_cuda_queue *q, enum linnet_activation f, size_t n, const float *x,
+void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
                                      const float *dy, float *dx);
-void linnet_cuda_glu_forward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y);
-void linnet_cuda_glu_backward(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, const float *dy,
+void linnet_cuda_glu_forward(struct linnet_device *device, size_t rows, size_t width, const float *x, float *y);
+void linnet_cuda_glu_backward(struct linnet_device *device, size_t rows, size_t width, const float *x, const float *dy,
                               float *dx);
-void linnet_cuda_log_softmax(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *y);
-void linnet_cuda_feature_map_forward(struct linnet_cuda_queue *q, const struct linnet_feature_map_terms *m, size_t rows,
-                                     const float *x, float *phi);
-void linnet_cuda_feature_map_backward(struct linnet_cuda_queue *q, const struct linnet_feature_map_terms *m,
+void linnet_cuda_log_softmax(struct linnet_device *device, size_t rows, size_t width, const float *x, float *y);
+void linnet_cuda_feature_map_forward(struct linnet_device *device, const struct linnet_feature_map_terms *m,
+                                     size_t rows, const float *x, float *phi);
+void linnet_cuda_feature_map_backward(struct linnet_device *device, const struct linnet_feature_map_terms *m,
                                       size_t rows, const float *x, const float *phi, const float *dphi, float *dx);
 
 /* --- sums and the update ------------------------------------------------------------------------------------------ */
 
-void linnet_cuda_add(struct linnet_cuda_queue *q, size_t n, const float *x, float *y_add);
-void linnet_cuda_column_sum(struct linnet_cuda_queue *q, size_t rows, size_t width, const float *x, float *sums_add);
+void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add);
+void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const float *x, float *sums_add);
 /* sums[c] += sum of partial[part * ld + c] over the parts, in their order: the second half of sums over rows. */
-void linnet_cuda_add_partials(struct linnet_cuda_queue *q, size_t parts, size_t ld, size_t width, const float *partial,
+void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t ld, size_t width, const float *partial,
                               float *sums_add);
-/* Rows of a part, so that the sums of all parts, `width` floats each, have room in a queue's scratch. */
+/* Rows of a part, so that the sums of all parts, `width` floats each, have room in a device's scratch. */
 size_t linnet_cuda_stretch(size_t rows, size_t width);
-void linnet_cuda_sum_of_squares(struct linnet_cuda_queue *q, size_t n, const float *x, double *sum);
+void linnet_cuda_sum_of_squares(struct linnet_device *device, size_t n, const float *x, double *sum);
 /* All parameters in one launch. `squares`: the sum of squares of the gradients; where it is not finite nothing is
  * changed, and gradients are scaled by clip / (norm + 1e-6) where that is below 1 (clip 0: never), norm being that of
  * the gradients times gradient_scale. NULL: neither. */
-void linnet_cuda_update(struct linnet_cuda_queue *q, const struct linnet_update *u, double clip, const double *squares,
+void linnet_cuda_update(struct linnet_device *device, const struct linnet_update *u, double clip, const double *squares,
                         size_t n, float *parameters, const float *gradients, float *m, float *v);
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
 /* x (T, width): row t of each sequence += row t of the table (longest, width): positional encodings, made once. */
-void linnet_cuda_add_table(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, size_t width,
+void linnet_cuda_add_table(struct linnet_device *device, const struct linnet_cuda_pack *p, size_t width,
                            const float *table, float *x);
 /* before (T, width) = h of the step before each frame's, zero at a sequence's first step; rows of h are ld apart. */
-void linnet_cuda_steps_before(struct linnet_cuda_queue *q, const struct linnet_cuda_pack *p, bool reverse, size_t width,
-                              const float *h, size_t ld, float *before);
+void linnet_cuda_steps_before(struct linnet_device *device, const struct linnet_cuda_pack *p, bool reverse,
+                              size_t width, const float *h, size_t ld, float *before);
 
-void linnet_cuda_conv_forward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
+void linnet_cuda_conv_forward(struct linnet_device *device, const struct linnet_conv *c,
                               const struct linnet_cuda_pack *p, const float *x, const float *w, const float *bias,
                               float *y);
-void linnet_cuda_conv_backward(struct linnet_cuda_queue *q, const struct linnet_conv *c,
+void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet_conv *c,
                                const struct linnet_cuda_pack *p, const float *x, const float *w, const float *dy,
                                float *dx, float *dw_add, float *dbias_add);
 
@@ -104,9 +104,9 @@ void linnet_cuda_conv_backward(struct linnet_cuda_queue *q, const struct linnet_
 struct linnet_cuda_attention_ops {
   size_t (*saved_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
   size_t (*work_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
-  void (*forward)(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+  void (*forward)(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
                   const float *q, const float *k, const float *v, void *saved, float *out, void *work);
-  void (*backward)(struct linnet_cuda_queue *queue, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+  void (*backward)(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
                    const float *q, const float *k, const float *v, const void *saved, const float *out,
                    const float *dout, float *dq, float *dk, float *dv, void *work);
 };
@@ -128,14 +128,15 @@ struct linnet_cuda_ctc {
   double *loss;    /* (sequences): as linnet_ops.ctc returns them */
 };
 size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c);
-void linnet_cuda_ctc(struct linnet_cuda_queue *q, const struct linnet_cuda_ctc *c, void *work);
+void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work);
 
 /* An LSTM without cuDNN: `l->spans` is host memory, its copy `spans` is on the device; weights are W_hh (4H, H). Work:
  * linnet_cuda_lstm_work elements. */
 size_t linnet_cuda_lstm_work(size_t width, size_t sequences);
-void linnet_cuda_lstm_forward(struct linnet_cuda_queue *q, const struct linnet_lstm *l, const struct linnet_span *spans,
-                              float *gates, float *cells, float *state, float *h, float *work);
-void linnet_cuda_lstm_backward(struct linnet_cuda_queue *q, const struct linnet_lstm *l,
+void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
+                              const struct linnet_span *spans, float *gates, float *cells, float *state, float *h,
+                              float *work);
+void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet_lstm *l,
                                const struct linnet_span *spans, const float *cells, const float *dh, float *gates,
                                float *work);
 

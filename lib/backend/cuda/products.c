@@ -7,8 +7,8 @@
 
 #include <cublasLt.h>
 
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/launch.h"
-#include "backend/cuda/queue_private.h"
 #include "base/base.h"
 
 enum { WORKSPACE = 32 << 20, PLANS = 256 };
@@ -65,11 +65,11 @@ static bool find_functions(struct linnet_cuda_products *p) {
   return true;
 }
 
-struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_queue *queue) {
-  struct linnet_cuda_products *p = linnet_calloc(queue->context, 1, sizeof *p);
+struct linnet_cuda_products *linnet_cuda_products_open(struct cuda_device *device) {
+  struct linnet_cuda_products *p = linnet_calloc(device->context, 1, sizeof *p);
   if (!p)
     return NULL;
-  p->context = queue->context, p->stream = queue->stream;
+  p->context = device->context, p->stream = device->stream;
   p->library = open_library();
   if (p->library && find_functions(p) && p->create(&p->handle) == CUBLAS_STATUS_SUCCESS &&
       cudaMallocAsync(&p->workspace, WORKSPACE, p->stream) == cudaSuccess)
@@ -198,15 +198,16 @@ static bool multiply(struct linnet_cuda_products *p, enum linnet_cuda_precision 
 }
 
 /* GELU and SiLU come after the product, where C has no gaps between rows. */
-void linnet_cuda_gemm(struct linnet_cuda_queue *q, enum linnet_cuda_precision mode, const struct linnet_gemm *g) {
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_cuda_precision mode, const struct linnet_gemm *g) {
   struct linnet_gemm product = *g;
   bool smooth = g->activation == LINNET_GELU || g->activation == LINNET_SILU;
   if (g->m == 0 || g->n == 0)
     return;
   if (smooth)
     product.activation = LINNET_IDENTITY;
-  if (!q->products || g->k == 0 || (smooth && g->ldc != g->n) || !multiply(q->products, mode, &product))
-    linnet_cuda_gemm_kernel(q, g);
+  if (!linnet_cuda_device(device)->products || g->k == 0 || (smooth && g->ldc != g->n) ||
+      !multiply(linnet_cuda_device(device)->products, mode, &product))
+    linnet_cuda_gemm_kernel(device, g);
   else if (smooth)
-    linnet_cuda_activation_forward(q, g->activation, g->m * g->n, g->c, g->c);
+    linnet_cuda_activation_forward(device, g->activation, g->m * g->n, g->c, g->c);
 }

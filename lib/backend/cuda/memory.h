@@ -1,0 +1,36 @@
+/* Opening a CUDA device, and its memory. No CUDA header is needed to use it. What is queued runs in order, later; host
+ * memory that takes part must stay until linnet_cuda_wait, which also tells the first failure of anything queued
+ * before. */
+#ifndef LINNET_CUDA_MEMORY_H
+#define LINNET_CUDA_MEMORY_H
+
+#include <stddef.h>
+
+#include <linnet/context.h>
+
+struct linnet_device;
+
+/* Scratch of a device, which ops use for sums over blocks; each op may overwrite what another left. */
+#define LINNET_CUDA_SCRATCH ((size_t)64 << 20)
+
+/* LINNET_ERROR_UNSUPPORTED: no driver, or no such device. */
+enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, struct linnet_device **device);
+void linnet_cuda_close(struct linnet_device *device);
+/* The failure is told in `context`, and again by every later call. */
+enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context);
+
+/* Device memory from the pool of the device, aligned to 256 bytes; NULL: out of memory. free(NULL) does nothing. Both
+ * are ordered with what is queued. */
+void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes);
+void linnet_cuda_free(struct linnet_device *device, void *memory);
+
+void linnet_cuda_upload(struct linnet_device *device, void *to, const void *host, size_t bytes);
+void linnet_cuda_download(struct linnet_device *device, void *host, const void *from, size_t bytes);
+void linnet_cuda_zero(struct linnet_device *device, void *memory, size_t bytes);
+void linnet_cuda_copy(struct linnet_device *device, void *to, const void *from, size_t bytes);
+
+/* For launchers: the stream, and the scratch (at most LINNET_CUDA_SCRATCH bytes). */
+void *linnet_cuda_stream(const struct linnet_device *device);
+void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes);
+
+#endif

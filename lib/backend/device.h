@@ -1,0 +1,124 @@
+/* A device as networks and training see it: memory, and ops on whole batches that are queued and run in their order.
+ *
+ * The CPU (cpu_device.c) has its memory on the host and runs an op before the call returns; its ops are those of
+ * backend.h. A CUDA device (cuda/) runs them later. Numbers that ops read or write, results included, are in the
+ * device's memory; structures and tables of pointers are in host memory and are read before the call returns.
+ *
+ * What the ops compute and the shapes of their arguments: backend.h. */
+#ifndef LINNET_DEVICE_H
+#define LINNET_DEVICE_H
+
+#include "backend/backend.h"
+
+struct linnet_device {
+  const struct linnet_device_ops *ops;
+};
+
+/* A batch in host memory. */
+struct linnet_host_batch {
+  struct linnet_pack pack;
+  const real *features; /* (T, columns) */
+  size_t columns;
+  const int *const *labels; /* (sequences), or NULL: none */
+  const size_t *num_labels; /* (sequences) */
+};
+
+/* CTC of all sequences of a batch that was uploaded with its labels. */
+struct linnet_batch_ctc {
+  const struct linnet_pack *pack;
+  size_t symbols;
+  const int *const *labels;
+  const size_t *num_labels; /* (sequences) */
+  const real *logits;       /* (T, symbols), not normalised */
+  real scale;               /* the gradient is multiplied by this */
+  real *gradient;           /* (T, symbols) with respect to the logits; may be `logits`; NULL: losses only */
+  double *loss;             /* (sequences): negative log likelihoods, +infinity if infeasible (then no gradient) */
+};
+
+struct linnet_device_ops {
+  bool host; /* numbers are in host memory; ops run in the caller, and other threads may call others meanwhile */
+
+  /* --- memory: NULL if there is none. Copies are queued; host memory must stay until `wait`, which returns when all
+   * that was queued is done, and tells what failed in `context`. */
+  void *(*alloc)(struct linnet_device *d, size_t bytes);
+  void (*free)(struct linnet_device *d, void *memory);
+  void (*upload)(struct linnet_device *d, void *to, const void *host, size_t bytes);
+  void (*download)(struct linnet_device *d, void *host, const void *from, size_t bytes);
+  void (*zero)(struct linnet_device *d, void *memory, size_t bytes);
+  enum linnet_status (*wait)(struct linnet_device *d, struct linnet_context *context);
+  /* Takes a batch to the device: *pack and *features are what ops take, valid until the next upload of a batch, which
+   * must not come before the ops on this one are done. */
+  enum linnet_status (*upload_batch)(struct linnet_device *d, struct linnet_context *context,
+                                     const struct linnet_host_batch *batch, struct linnet_pack *pack,
+                                     const real **features);
+
+  /* --- rows and elements */
+  void (*gemm)(struct linnet_device *d, const struct linnet_gemm *g, real *work); /* b is not packed */
+  size_t (*gemm_work)(struct linnet_device *d);                                   /* elements */
+  void (*layernorm_forward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
+                            const real *bias, real *y, real *mean, real *rstd);
+  void (*layernorm_backward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
+                             const real *mean, const real *rstd, const real *dy, real *dx, real *dgain_add,
+                             real *dbias_add);
+  void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const real *x,
+                  const real *residual, real *y);
+  void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x, real *y);
+  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
+                              const real *dy, real *dx);
+  void (*glu_forward)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);
+  void (*glu_backward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *dy, real *dx);
+  void (*log_softmax)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);
+  void (*feature_map_forward)(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
+                              const real *x, real *phi, real *work);
+  void (*feature_map_backward)(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
+                               const real *x, const real *phi, const real *dphi, real *dx, real *work);
+  size_t (*feature_map_work)(struct linnet_device *d); /* elements */
+  void (*add)(struct linnet_device *d, size_t n, const real *x, real *y_add);
+  void (*column_sum)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *sums_add);
+
+  /* --- sequences */
+  void (*add_positions)(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x);
+  void (*conv_forward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
+                       const real *w, const real *bias, real *y);
+  void (*conv_backward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
+                        const real *x, const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add);
+  size_t (*attention_saved_bytes)(struct linnet_device *d, enum linnet_attention_kind kind,
+                                  const struct linnet_attention *a, size_t frames, size_t sequences);
+  size_t (*attention_work_bytes)(struct linnet_device *d, enum linnet_attention_kind kind,
+                                 const struct linnet_attention *a, size_t frames, size_t sequences);
+  void (*attention_forward)(struct linnet_device *d, enum linnet_attention_kind kind, const struct linnet_attention *a,
+                            const struct linnet_pack *p, const real *q, const real *k, const real *v, void *saved,
+                            real *out, void *work);
+  void (*attention_backward)(struct linnet_device *d, enum linnet_attention_kind kind, const struct linnet_attention *a,
+                             const struct linnet_pack *p, const real *q, const real *k, const real *v,
+                             const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
+                             void *work);
+
+  /* One direction of an LSTM layer over a batch from zero state. weights (4H, H) as they are in the model; spans and
+   * sequences are the pack's. work: lstm_work_bytes, the same for both. before (T, H): h of the step before each
+   * frame's, zero at a sequence's first step. */
+  size_t (*lstm_work_bytes)(struct linnet_device *d, size_t width, size_t sequences);
+  void (*lstm_forward)(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p, real *gates,
+                       real *cells, real *h, void *work);
+  void (*lstm_backward)(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
+                        const real *cells, const real *dh, real *gates, void *work);
+  void (*steps_before)(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width, const real *h,
+                       size_t ld, real *before);
+
+  /* --- the loss and the update. squares: the sum of squares of all gradients; where it is not finite nothing is
+   * changed, and gradients are scaled by clip / (norm + 1e-6) where that is below 1 (clip 0: never). */
+  size_t (*ctc_work_bytes)(struct linnet_device *d, const struct linnet_batch_ctc *c);
+  void (*ctc)(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work);
+  void (*sum_of_squares)(struct linnet_device *d, size_t n, const real *x, double *sum);
+  void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares, size_t n,
+                 real *parameters, const real *gradients, real *m, real *v);
+};
+
+/* Ops of the CPU on a table of backend.h. */
+struct linnet_cpu_device {
+  struct linnet_device base;
+  const struct linnet_ops *kernels;
+};
+extern const struct linnet_device_ops linnet_cpu_device_ops;
+
+#endif
