@@ -38,6 +38,8 @@ struct linnet_context_settings {
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
                           "avx512-bf16"; "auto" is the fastest that runs here with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */
+  const char *device; /* where networks run: "cpu" (default, NULL), "cuda" (the first), "cuda:1", or "auto": the first
+                         CUDA device if there is one. Why one cannot be had is logged as an error */
   linnet_reallocate_fn reallocate; /* NULL: realloc and free */
   void *reallocate_user;
   linnet_log_fn log; /* NULL: silent */
@@ -58,6 +60,9 @@ LINNET_API void linnet_context_destroy(struct linnet_context *context);
 
 /* The sentence left by the last failing call on this handle, "" if none. Valid until the next call on the handle. */
 LINNET_API const char *linnet_context_error(const struct linnet_context *context);
+
+/* The device by name, such as "cpu" or "cuda:0 NVIDIA H200, 139 GiB". */
+LINNET_API const char *linnet_context_device(const struct linnet_context *context);
 
 /* The number of threads, the name of the CPU kernels that run ("avx512", ...) and the precision of their products. */
 LINNET_API unsigned linnet_context_threads(const struct linnet_context *context);

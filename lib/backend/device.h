@@ -12,6 +12,7 @@
 
 struct linnet_device {
   const struct linnet_device_ops *ops;
+  const char *name; /* for people */
 };
 
 /* A batch in host memory. */
@@ -36,6 +37,7 @@ struct linnet_batch_ctc {
 };
 
 struct linnet_device_ops {
+  void (*close)(struct linnet_device *d); /* NULL: nothing to do */
   bool host; /* numbers are in host memory; ops run in the caller, and other threads may call others meanwhile */
 
   /* --- memory: NULL if there is none. Copies are queued; host memory must stay until `wait`, which returns when all
@@ -46,11 +48,10 @@ struct linnet_device_ops {
   void (*download)(struct linnet_device *d, void *host, const void *from, size_t bytes);
   void (*zero)(struct linnet_device *d, void *memory, size_t bytes);
   enum linnet_status (*wait)(struct linnet_device *d, struct linnet_context *context);
-  /* Takes a batch to the device: *pack and *features are what ops take, valid until the next upload of a batch, which
-   * must not come before the ops on this one are done. */
+  /* Takes a batch to the device, where its features are then at *features: ops on its pack may be queued until the next
+   * one is uploaded, which must not come before they are done. batch->pack must stay for as long. */
   enum linnet_status (*upload_batch)(struct linnet_device *d, struct linnet_context *context,
-                                     const struct linnet_host_batch *batch, struct linnet_pack *pack,
-                                     const real **features);
+                                     const struct linnet_host_batch *batch, const real **features);
 
   /* --- rows and elements */
   void (*gemm)(struct linnet_device *d, const struct linnet_gemm *g, real *work); /* b is not packed */
@@ -114,11 +115,23 @@ struct linnet_device_ops {
                  real *parameters, const real *gradients, real *m, real *v);
 };
 
-/* Ops of the CPU on a table of backend.h. */
+/* Opens a device by the name that linnet_context_settings has: *device stays NULL for the CPU.
+ * LINNET_ERROR_UNSUPPORTED: there is none, or this build has no backend for it. */
+enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, struct linnet_device **device);
+/* NULL is allowed. */
+void linnet_device_close(struct linnet_device *device);
+
+/* The CPU with a table of backend.h; memory comes from the context. */
 struct linnet_cpu_device {
   struct linnet_device base;
   const struct linnet_ops *kernels;
+  struct linnet_context *context;
 };
 extern const struct linnet_device_ops linnet_cpu_device_ops;
+
+static inline struct linnet_cpu_device linnet_cpu_device(struct linnet_context *context,
+                                                         const struct linnet_ops *kernels) {
+  return (struct linnet_cpu_device){{&linnet_cpu_device_ops, "cpu"}, kernels, context};
+}
 
 #endif

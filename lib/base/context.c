@@ -7,10 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "base/pool.h"
 
 #define MAX_THREADS 256
+
+struct core;
+
+struct linnet_context {
+  struct core *core;
+  char error[512];
+};
 
 /* Shared by all handles; freed with the last. */
 struct core {
@@ -20,12 +27,10 @@ struct core {
   void *log_user;
   const struct linnet_ops *ops;
   struct linnet_pool *pool;
-  unsigned handles; /* atomic */
-};
-
-struct linnet_context {
-  struct core *core;
-  char error[512];
+  struct linnet_context own; /* a handle for devices, which outlive all others; not counted */
+  struct linnet_cpu_device cpu;
+  struct linnet_device *device; /* cpu.base, or another one */
+  unsigned handles;             /* atomic */
 };
 
 static void *default_reallocate(void *user, void *pointer, size_t bytes) {
@@ -61,7 +66,9 @@ static enum linnet_status core_create(const struct linnet_context_settings *sett
                         .log = settings->log,
                         .log_user = settings->log_user,
                         .ops = ops,
-                        .handles = 0};
+                        .own = {.core = core}};
+  core->cpu = linnet_cpu_device(&core->own, ops);
+  core->device = &core->cpu.base;
   *result = core;
   return LINNET_OK;
 }
@@ -69,6 +76,7 @@ static enum linnet_status core_create(const struct linnet_context_settings *sett
 static void core_release(struct core *core) {
   if (__atomic_sub_fetch(&core->handles, 1, __ATOMIC_ACQ_REL) > 0)
     return;
+  linnet_device_close(core->device);
   linnet_pool_destroy(core->pool);
   core->reallocate(core->reallocate_user, core, 0);
 }
@@ -82,6 +90,16 @@ static enum linnet_status handle_create(struct core *core, struct linnet_context
   context->core = core;
   __atomic_add_fetch(&core->handles, 1, __ATOMIC_ACQ_REL);
   return LINNET_OK;
+}
+
+static enum linnet_status open_device(struct core *core, const char *name) {
+  struct linnet_device *device = NULL;
+  enum linnet_status status = linnet_device_open(&core->own, name, &device);
+  if (device)
+    core->device = device;
+  if (status != LINNET_OK)
+    linnet_log(&core->own, LINNET_LOG_ERROR, "%s", core->own.error);
+  return status;
 }
 
 enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
@@ -104,6 +122,8 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   }
   status = linnet_pool_create(core->reallocate, core->reallocate_user,
                               settings->threads ? settings->threads : online_processors(), &core->pool);
+  if (status == LINNET_OK)
+    status = open_device(core, settings->device);
   if (status != LINNET_OK) {
     linnet_context_destroy(*context);
     *context = NULL;
@@ -140,6 +160,19 @@ const char *linnet_context_kernels(const struct linnet_context *context) {
 
 enum linnet_precision linnet_context_precision(const struct linnet_context *context) {
   return context->core->ops->precision;
+}
+
+const char *linnet_context_device(const struct linnet_context *context) {
+  return context->core->device->name;
+}
+
+struct linnet_device *linnet_device_of(const struct linnet_context *context) {
+  return context->core->device;
+}
+
+void linnet_context_use_device(struct linnet_context *context, struct linnet_device *device) {
+  linnet_device_close(context->core->device);
+  context->core->device = device;
 }
 
 const struct linnet_ops *linnet_context_ops(const struct linnet_context *context) {

@@ -23,8 +23,8 @@ static struct linnet_linear output_map(const struct linnet_pass *pass, const str
                                 s->offsets->attention_output_bias};
 }
 
-static const struct linnet_attention_ops *ops_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  return pass->network->ops->attention[pass->network->config->attention[s->layer]];
+static enum linnet_attention_kind kind_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return pass->network->config->attention[s->layer];
 }
 
 static struct linnet_attention attention_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
@@ -51,35 +51,38 @@ static struct linnet_feature_map_terms map_of(const struct linnet_pass *pass, co
 
 static void map_forward(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
   const struct linnet_feature_map_terms map = map_of(pass, s);
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
                     phi = keys_of(pass, s, NULL, s->saved.attention.phi);
-  ops->feature_map_forward(&map, pass->frames, x.q, phi.q, pass->work);
-  ops->feature_map_forward(&map, pass->frames, x.k, phi.k, pass->work);
+  device->ops->feature_map_forward(device, &map, pass->frames, x.q, phi.q, pass->work);
+  device->ops->feature_map_forward(device, &map, pass->frames, x.k, phi.k, pass->work);
 }
 
 static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer *s, real *dphi, real *dqkv) {
   const struct linnet_feature_map_terms map = map_of(pass, s);
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
                     phi = keys_of(pass, s, NULL, s->saved.attention.phi);
   const struct keys dx = keys_of(pass, s, dqkv, NULL), d = keys_of(pass, s, NULL, dphi);
-  ops->feature_map_backward(&map, pass->frames, x.q, phi.q, d.q, dx.q, pass->work);
-  ops->feature_map_backward(&map, pass->frames, x.k, phi.k, d.k, dx.k, pass->work);
+  device->ops->feature_map_backward(device, &map, pass->frames, x.q, phi.q, d.q, dx.q, pass->work);
+  device->ops->feature_map_backward(device, &map, pass->frames, x.k, phi.k, d.k, dx.k, pass->work);
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
+  struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   saved->qkv = linnet_take_reals(arena, pass->frames, columns_of(pass, s).total);
   size_t mapped = linnet_mapped_columns(pass->network->config, s->layer);
   saved->phi = mapped > 0 ? linnet_take_reals(arena, pass->frames, mapped) : NULL;
-  saved->kept =
-      linnet_arena_take(arena, ops_of(pass, s)->saved_bytes(&a, pass->frames, pass->shard->pack.sequences), 1);
+  size_t kept =
+      device->ops->attention_saved_bytes(device, kind_of(pass, s), &a, pass->frames, pass->shard->pack.sequences);
+  saved->kept = linnet_arena_take(arena, kept, 1);
   saved->heads = linnet_take_reals(arena, pass->frames, pass->width);
 }
 
 static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
+  struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
@@ -88,12 +91,13 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
   if (saved->phi)
     map_forward(pass, s);
   struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
-  ops_of(pass, s)->forward(&a, &pass->shard->pack, keys.q, keys.k, saved->qkv + at.value, saved->kept, saved->heads,
-                           pass->work);
+  device->ops->attention_forward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
+                                 saved->qkv + at.value, saved->kept, saved->heads, pass->work);
   linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
 }
 
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
+  struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
@@ -101,8 +105,9 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   real *dheads = pass->narrow2, *dqkv = pass->wide, *dphi = saved->phi ? dqkv + pass->frames * at.total : NULL;
   struct keys keys = keys_of(pass, s, saved->qkv, saved->phi), dkeys = keys_of(pass, s, dqkv, dphi);
   linnet_linear_backward(pass, &out, saved->heads, dy, dheads);
-  ops_of(pass, s)->backward(&a, &pass->shard->pack, keys.q, keys.k, saved->qkv + at.value, saved->kept, saved->heads,
-                            dheads, dkeys.q, dkeys.k, dqkv + at.value, pass->work);
+  device->ops->attention_backward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
+                                  saved->qkv + at.value, saved->kept, saved->heads, dheads, dkeys.q, dkeys.k,
+                                  dqkv + at.value, pass->work);
   if (dphi)
     map_backward(pass, s, dphi, dqkv);
   linnet_linear_backward(pass, &in, x, dqkv, dx);

@@ -1,8 +1,6 @@
 /* The bidirectional LSTM in training: layers of two directions, whose outputs lie side by side as (T, 2H), dropout
  * between layers, output map. Per direction one product makes the inputs of all gates for all frames, and, back, one
  * product each the gradients of input weights, recurrent weights and inputs. */
-#include <string.h>
-
 #include "model/attention.h"
 #include "model/network_kind.h"
 
@@ -22,9 +20,6 @@ struct layer {
 
 struct blstm {
   struct layer layers[LINNET_MAX_LAYERS];
-  struct linnet_span *spans; /* (sequences), longest first */
-  real *state;               /* (2, sequences, H) */
-  real *packed;              /* recurrent weights as laid out for the running direction */
 };
 
 static size_t larger(size_t a, size_t b) {
@@ -51,26 +46,20 @@ static void plan_layer(const struct linnet_pass *pass, size_t l, struct linnet_a
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const struct linnet_config *config = pass->network->config;
   size_t sequences = pass->shard->pack.sequences, width = config->width;
-  struct blstm *kept = linnet_arena_take(arena, 1, sizeof *kept), b = {0};
+  struct blstm *b = pass->layers;
   pass->width = 2 * width;
   for (size_t l = 0; l < config->layers; l++)
-    plan_layer(pass, l, arena, &b.layers[l]);
-  b.spans = linnet_arena_take(arena, sequences, sizeof *b.spans);
-  b.state = linnet_take_reals(arena, sequences, 2 * width);
-  b.packed = linnet_take_reals(
-      arena, larger(ops->lstm_pack_size(width, LINNET_LSTM_FORWARD), ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD)),
-      1);
-  if (kept)
-    *kept = b;
-  pass->layers = kept;
+    plan_layer(pass, l, arena, &b->layers[l]);
   pass->wide = linnet_take_reals(arena, pass->frames, width);
   pass->narrow = linnet_take_reals(arena, pass->frames, pass->width);
   pass->narrow2 = linnet_take_reals(arena, pass->frames, pass->width);
   pass->running = linnet_take_reals(arena, pass->frames, pass->width);
-  pass->work = linnet_take_reals(arena, larger(ops->gemm_work, linnet_lstm_work(width, sequences)), 1);
+  pass->work = linnet_arena_take(
+      arena,
+      larger(device->ops->gemm_work(device) * sizeof(real), device->ops->lstm_work_bytes(device, width, sequences)), 1);
 }
 
 /* --- one direction of a layer ----------------------------------------------------------------------------------- */
@@ -89,17 +78,12 @@ static struct linnet_linear recurrent_map(const struct linnet_pass *pass, size_t
   return (struct linnet_linear){units(pass), 4 * units(pass), o->weight_hh, o->bias_hh};
 }
 
-/* Lays the recurrent weights out and describes the op. */
-static struct linnet_lstm prepare(const struct linnet_pass *pass, size_t l, size_t d, enum linnet_lstm_use use) {
-  const struct blstm *b = pass->layers;
+static struct linnet_lstm lstm_of(const struct linnet_pass *pass, size_t l, size_t d) {
   const struct linnet_lstm_offsets *o = offsets_of(pass, l, d);
-  pass->network->ops->lstm_pack(units(pass), use, pass->weights + o->weight_hh, b->packed);
   return (struct linnet_lstm){.width = units(pass),
                               .ld = pass->width,
                               .reverse = d == 1,
-                              .sequences = pass->shard->pack.sequences,
-                              .spans = b->spans,
-                              .weights = b->packed,
+                              .weights = pass->weights + o->weight_hh,
                               .bias = pass->weights + o->bias_hh};
 }
 
@@ -108,25 +92,11 @@ static void forward_direction(struct linnet_pass *pass, size_t l, size_t d, cons
   const struct layer *layer = &b->layers[l];
   const struct direction *direction = &layer->directions[d];
   struct linnet_linear in = input_map(pass, l, d);
-  struct linnet_lstm lstm = prepare(pass, l, d, LINNET_LSTM_FORWARD);
+  struct linnet_device *device = pass->network->device;
+  struct linnet_lstm lstm = lstm_of(pass, l, d);
   linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, direction->gates);
-  memset(b->state, 0, 2 * lstm.sequences * lstm.width * sizeof *b->state);
-  pass->network->ops->lstm_forward(&lstm, direction->gates, direction->cells, b->state, layer->out + d * lstm.width,
-                                   pass->work);
-}
-
-/* before (T, H) = h of the step before each frame's, zero at a sequence's first step. */
-static void steps_before(const struct linnet_pass *pass, bool reverse, const real *h, real *before) {
-  const struct linnet_pack *pack = &pass->shard->pack;
-  size_t width = units(pass), bytes = width * sizeof *before;
-  for (size_t s = 0; s < pack->sequences; s++)
-    for (size_t t = pack->offsets[s]; t < pack->offsets[s + 1]; t++) {
-      bool first = reverse ? t + 1 == pack->offsets[s + 1] : t == pack->offsets[s];
-      if (first)
-        memset(before + t * width, 0, bytes);
-      else
-        memcpy(before + t * width, h + (reverse ? t + 1 : t - 1) * pass->width, bytes);
-    }
+  device->ops->lstm_forward(device, &lstm, &pass->shard->pack, direction->gates, direction->cells,
+                            layer->out + d * lstm.width, pass->work);
 }
 
 /* dx (T, inputs), or NULL, from dy (T, 2H). */
@@ -136,9 +106,11 @@ static void backward_direction(struct linnet_pass *pass, size_t l, size_t d, con
   const struct direction *direction = &layer->directions[d];
   size_t column = d * units(pass);
   struct linnet_linear in = input_map(pass, l, d), recurrent = recurrent_map(pass, l, d);
-  struct linnet_lstm lstm = prepare(pass, l, d, LINNET_LSTM_BACKWARD);
-  pass->network->ops->lstm_backward(&lstm, direction->cells, dy + column, direction->gates, pass->work);
-  steps_before(pass, d == 1, layer->out + column, pass->wide);
+  struct linnet_device *device = pass->network->device;
+  const struct linnet_pack *pack = &pass->shard->pack;
+  struct linnet_lstm lstm = lstm_of(pass, l, d);
+  device->ops->lstm_backward(device, &lstm, pack, direction->cells, dy + column, direction->gates, pass->work);
+  device->ops->steps_before(device, pack, d == 1, units(pass), layer->out + column, pass->width, pass->wide);
   linnet_linear_backward(pass, &recurrent, pass->wide, direction->gates, NULL);
   linnet_linear_backward(pass, &in, x, direction->gates, dx);
 }
@@ -158,7 +130,6 @@ static const real *layer_input(const struct linnet_pass *pass, size_t l) {
 static void forward(struct linnet_pass *pass, real *logits) {
   struct blstm *b = pass->layers;
   size_t layers = pass->network->config->layers;
-  linnet_spans_longest_first(&pass->shard->pack, b->spans);
   for (size_t l = 0; l < layers; l++) {
     if (l > 0)
       linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, b->layers[l - 1].out, NULL, b->layers[l].input);
@@ -179,10 +150,10 @@ static void backward(struct linnet_pass *pass, const real *dlogits) {
     for (size_t d = 0; d < 2; d++)
       backward_direction(pass, l, d, layer_input(pass, l), dy, l > 0 ? dx[d] : NULL);
     if (l > 0) {
-      pass->network->ops->add(pass->frames * pass->width, dx[1], dx[0]);
+      pass->network->device->ops->add(pass->network->device, pass->frames * pass->width, dx[1], dx[0]);
       linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, dx[0], NULL, dy);
     }
   }
 }
 
-const struct linnet_network_kind linnet_blstm_network = {SHARD_ROWS, plan, forward, backward};
+const struct linnet_network_kind linnet_blstm_network = {SHARD_ROWS, sizeof(struct blstm), plan, forward, backward};

@@ -28,7 +28,7 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct lin
 }
 
 static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const struct linnet_layer_offsets *o = s->offsets;
   const real *w = pass->weights;
   size_t rows = pass->frames, width = pass->width;
@@ -36,17 +36,17 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
   struct linnet_conv_saved *saved = &s->saved.conv;
   struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
   linnet_linear_forward(pass, &first, x, LINNET_IDENTITY, saved->pointwise);
-  ops->glu_forward(rows, width, saved->pointwise, saved->gated);
-  ops->conv_forward(&conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, w + o->conv_depthwise_bias,
-                    saved->depthwise);
-  ops->layernorm_forward(rows, width, saved->depthwise, w + o->conv_norm2_gain, w + o->conv_norm2_bias, saved->normed,
-                         saved->mean, saved->rstd);
-  ops->activation_forward(LINNET_SILU, rows * width, saved->normed, saved->silu);
+  device->ops->glu_forward(device, rows, width, saved->pointwise, saved->gated);
+  device->ops->conv_forward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise,
+                            w + o->conv_depthwise_bias, saved->depthwise);
+  device->ops->layernorm_forward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, w + o->conv_norm2_bias,
+                                 saved->normed, saved->mean, saved->rstd);
+  device->ops->activation_forward(device, LINNET_SILU, rows * width, saved->normed, saved->silu);
   linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
 }
 
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const struct linnet_layer_offsets *o = s->offsets;
   const real *w = pass->weights;
   real *g = pass->gradients, *a = pass->narrow2;
@@ -55,12 +55,12 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct linnet_conv_saved *saved = &s->saved.conv;
   struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
   linnet_linear_backward(pass, &second, saved->silu, dy, a);
-  ops->activation_backward(LINNET_SILU, rows * width, saved->normed, a, a);
-  ops->layernorm_backward(rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean, saved->rstd, a, a,
-                          g + o->conv_norm2_gain, g + o->conv_norm2_bias);
-  ops->conv_backward(&conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx, g + o->conv_depthwise,
-                     g + o->conv_depthwise_bias);
-  ops->glu_backward(rows, width, saved->pointwise, dx, pass->wide);
+  device->ops->activation_backward(device, LINNET_SILU, rows * width, saved->normed, a, a);
+  device->ops->layernorm_backward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean,
+                                  saved->rstd, a, a, g + o->conv_norm2_gain, g + o->conv_norm2_bias);
+  device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,
+                             g + o->conv_depthwise, g + o->conv_depthwise_bias);
+  device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);
   linnet_linear_backward(pass, &first, x, pass->wide, dx);
 }
 

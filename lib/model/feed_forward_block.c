@@ -19,13 +19,14 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct lin
 
 static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
   const struct linnet_config *config = pass->network->config;
+  struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
   if (config->activation == LINNET_RELU) {
     linnet_linear_forward(pass, &first, x, LINNET_RELU, saved->active);
   } else {
     linnet_linear_forward(pass, &first, x, LINNET_IDENTITY, saved->hidden);
-    pass->network->ops->activation_forward(config->activation, pass->frames * first.out, saved->hidden, saved->active);
+    device->ops->activation_forward(device, config->activation, pass->frames * first.out, saved->hidden, saved->active);
   }
   linnet_pass_dropout(pass, s->site + 1, first.out, saved->active, NULL, saved->active);
   linnet_linear_forward(pass, &second, saved->active, LINNET_IDENTITY, y);
@@ -34,13 +35,14 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
 /* Where dropout zeroed a ReLU's output its slope reads as 0, and so is the gradient that comes in. */
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
   const struct linnet_config *config = pass->network->config;
+  struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
   real *d = pass->wide;
   const real *at = config->activation == LINNET_RELU ? saved->active : saved->hidden;
   linnet_linear_backward(pass, &second, saved->active, dy, d);
   linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);
-  pass->network->ops->activation_backward(config->activation, pass->frames * first.out, at, d, d);
+  device->ops->activation_backward(device, config->activation, pass->frames * first.out, at, d, d);
   linnet_linear_backward(pass, &first, x, d, dx);
 }
 

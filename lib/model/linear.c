@@ -1,6 +1,11 @@
 /* Linear maps and dropout inside a pass. */
 #include "model/pass.h"
 
+static void multiply(const struct linnet_pass *pass, const struct linnet_gemm *g) {
+  struct linnet_device *device = pass->network->device;
+  device->ops->gemm(device, g, pass->work);
+}
+
 void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
                            enum linnet_activation activation, real *y) {
   struct linnet_gemm g = {.transpose_b = true,
@@ -15,7 +20,7 @@ void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_l
                           .ldc = l->out,
                           .bias = pass->weights + l->bias,
                           .activation = activation};
-  pass->network->ops->gemm(&g, pass->work);
+  multiply(pass, &g);
 }
 
 /* dW (out, in) += dy^T x. */
@@ -32,13 +37,14 @@ static void weight_gradient(const struct linnet_pass *pass, const struct linnet_
                           .c = pass->gradients + l->weight,
                           .ldc = l->in,
                           .accumulate = true};
-  pass->network->ops->gemm(&g, pass->work);
+  multiply(pass, &g);
 }
 
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
                             const real *dy, real *dx) {
   weight_gradient(pass, l, x, dy);
-  pass->network->ops->column_sum(pass->frames, l->out, dy, pass->gradients + l->bias);
+  struct linnet_device *device = pass->network->device;
+  device->ops->column_sum(device, pass->frames, l->out, dy, pass->gradients + l->bias);
   if (!dx)
     return;
   struct linnet_gemm g = {.m = pass->frames,
@@ -50,14 +56,15 @@ void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_
                           .ldb = l->in,
                           .c = dx,
                           .ldc = l->in};
-  pass->network->ops->gemm(&g, pass->work);
+  multiply(pass, &g);
 }
 
 void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
                          const real *residual, real *y) {
   const struct linnet_shard *shard = pass->shard;
+  struct linnet_device *device = pass->network->device;
   struct linnet_dropout d = {
       .rate = shard->dropout, .seed = shard->seed, .step = shard->step, .site = site, .row = shard->first_row};
   if (d.rate > 0 || residual || x != y)
-    pass->network->ops->dropout(&d, pass->frames, width, x, residual, y);
+    device->ops->dropout(device, &d, pass->frames, width, x, residual, y);
 }

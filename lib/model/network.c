@@ -28,27 +28,42 @@ void linnet_stack_frames(const struct linnet_config *config, const float *featur
   }
 }
 
-size_t linnet_network_bytes(const struct linnet_network *network, size_t frames, size_t sequences) {
-  struct linnet_shard shard = {.pack = {.sequences = sequences}};
-  struct linnet_pass pass = {.network = network, .shard = &shard, .frames = frames};
+enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
+                                      struct linnet_pass **pass) {
+  struct linnet_pass *p = *pass = linnet_calloc(context, 1, sizeof *p + kind_of(network)->layers_bytes);
+  if (!p)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a pass through the network");
+  p->context = context;
+  p->network = network;
+  p->layers = p + 1;
+  return LINNET_OK;
+}
+
+void linnet_pass_destroy(struct linnet_pass *pass) {
+  if (pass)
+    linnet_free(pass->context, pass);
+}
+
+size_t linnet_pass_bytes(struct linnet_pass *pass, size_t frames, size_t sequences, bool forward_only) {
+  struct linnet_shard shard = {.pack = {.sequences = sequences}, .forward_only = forward_only};
   struct linnet_arena arena = {0};
-  linnet_arena_take(&arena, 1, sizeof pass);
-  kind_of(network)->plan(&pass, &arena);
+  pass->shard = &shard;
+  pass->frames = frames;
+  kind_of(pass->network)->plan(pass, &arena);
   return arena.used;
 }
 
-struct linnet_pass *linnet_network_forward(const struct linnet_network *network, const real *weights,
-                                           const struct linnet_shard *shard, void *memory, size_t bytes, real *logits) {
+void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const struct linnet_shard *shard, void *memory,
+                         size_t bytes, real *logits) {
   struct linnet_arena arena = {.base = memory, .size = bytes};
-  struct linnet_pass *pass = linnet_arena_take(&arena, 1, sizeof *pass);
-  *pass = (struct linnet_pass){
-      .network = network, .shard = shard, .weights = weights, .frames = linnet_shard_frames(shard)};
-  kind_of(network)->plan(pass, &arena);
-  kind_of(network)->forward(pass, logits);
-  return pass;
+  pass->shard = shard;
+  pass->weights = weights;
+  pass->frames = linnet_shard_frames(shard);
+  kind_of(pass->network)->plan(pass, &arena);
+  kind_of(pass->network)->forward(pass, logits);
 }
 
-void linnet_network_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add) {
+void linnet_pass_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add) {
   pass->gradients = gradients_add;
   kind_of(pass->network)->backward(pass, dlogits);
 }

@@ -1,25 +1,26 @@
-/* The encoder as training and validation see it: forward over a packed batch with everything kept, and backward.
- * Recognition runs the same layers in blocks of rows (encoder.c).
+/* The encoder as training and validation see it: forward over a packed batch with everything kept, and backward, on a
+ * device. Recognition on the CPU runs the same layers in blocks of rows (encoder.c).
  *
- * All functions run on one thread; shards of a batch run on different threads with different memory. */
+ * A pass is used from one thread; shards of a batch run on different threads in passes of their own. */
 #ifndef LINNET_NETWORK_H
 #define LINNET_NETWORK_H
 
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "base/base.h"
 #include "model/config.h"
 #include "model/parameters.h"
 
 struct linnet_network {
-  const struct linnet_ops *ops;
+  struct linnet_device *device;
   const struct linnet_config *config;
   const struct linnet_parameters *parameters;
 };
 
-/* Part of a batch that one thread works on. */
+/* A batch on the device, or the part of it that one thread works on. */
 struct linnet_shard {
   struct linnet_pack pack; /* in output frames; T rows in all */
   const real *features;    /* (T, stack * input_dim), see linnet_stack_frames */
+  bool forward_only;       /* no backward will follow */
   double dropout;          /* rate; 0 in validation */
   uint64_t seed;           /* of the dropout masks ... */
   uint32_t step;
@@ -38,17 +39,24 @@ size_t linnet_network_shard_rows(const struct linnet_network *network);
 size_t linnet_stacked_frames(const struct linnet_config *config, size_t frames);
 void linnet_stack_frames(const struct linnet_config *config, const float *features, size_t frames, real *out);
 
-/* Bytes of memory that a pass over `frames` output frames in `sequences` sequences needs; SIZE_MAX: overflow. */
-size_t linnet_network_bytes(const struct linnet_network *network, size_t frames, size_t sequences);
-
 struct linnet_pass;
 
-/* Forward: writes logits (T, outputs). `memory` is aligned to 64 bytes and holds linnet_network_bytes; the pass lives
- * in it and is needed for backward. */
-struct linnet_pass *linnet_network_forward(const struct linnet_network *network, const real *weights,
-                                           const struct linnet_shard *shard, void *memory, size_t bytes, real *logits);
+/* A pass is made once and used for one shard after the other. */
+enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
+                                      struct linnet_pass **pass);
+/* NULL is allowed. */
+void linnet_pass_destroy(struct linnet_pass *pass);
+
+/* Bytes of the device's memory that a shard of `frames` output frames in `sequences` sequences needs; SIZE_MAX:
+ * overflow. */
+size_t linnet_pass_bytes(struct linnet_pass *pass, size_t frames, size_t sequences, bool forward_only);
+
+/* Forward: writes logits (T, outputs). `memory` is aligned to 64 bytes and holds linnet_pass_bytes; it, the shard and
+ * the weights are needed for backward. */
+void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const struct linnet_shard *shard, void *memory,
+                         size_t bytes, real *logits);
 
 /* Backward: from dlogits (T, outputs) adds the gradients of all parameters to gradients_add (same layout). */
-void linnet_network_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add);
+void linnet_pass_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add);
 
 #endif

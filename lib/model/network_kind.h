@@ -6,8 +6,9 @@
 #include "model/pass.h"
 
 struct linnet_network_kind {
-  size_t shard_rows; /* aimed at */
-  /* Takes all memory of a pass from the arena. With a measuring arena the pass is only written to. */
+  size_t shard_rows;   /* aimed at */
+  size_t layers_bytes; /* of pass->layers */
+  /* Takes all memory of a pass on the device from the arena. */
   void (*plan)(struct linnet_pass *pass, struct linnet_arena *arena);
   /* logits (T, outputs) from the shard's features. */
   void (*forward)(struct linnet_pass *pass, real *logits);

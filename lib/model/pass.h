@@ -1,5 +1,5 @@
-/* A forward over a shard and its backward: what the kinds of network share. Shapes: T rows, width D of what runs
- * through the layers. */
+/* A forward over a shard and its backward: what the kinds of network share. Numbers are in the memory of the device.
+ * Shapes: T rows, width D of what runs through the layers. */
 #ifndef LINNET_PASS_H
 #define LINNET_PASS_H
 
@@ -7,12 +7,13 @@
 #include "model/network.h"
 
 struct linnet_pass {
+  struct linnet_context *context;
   const struct linnet_network *network;
   const struct linnet_shard *shard;
   const real *weights;
   real *gradients; /* in backward */
   size_t frames, width;
-  void *layers;           /* what the kind of network keeps for its backward */
+  void *layers;           /* where the kind of network has what; host memory behind the pass */
   void *work;             /* for ops */
   real *running;          /* (T, D): in backward, the gradient of what runs through the layers */
   real *wide;             /* scratch (T, widest row inside a layer) */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/encoder.h"
-#include "model/position.h"
+#include "ops/position.h"
 
 enum { POSITIONS = 64 }; /* rows of positions computed at once: what linnet_add_positions does best */
 

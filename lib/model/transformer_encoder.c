@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model/encoder.h"
-#include "model/position.h"
+#include "ops/position.h"
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 

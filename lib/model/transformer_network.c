@@ -2,12 +2,11 @@
 #include "model/attention.h"
 #include "model/block.h"
 #include "model/network_kind.h"
-#include "model/position.h"
 
 enum { SHARD_ROWS = 640 };
 
 struct transformer {
-  struct linnet_sublayer *sublayers; /* (count) */
+  struct linnet_sublayer sublayers[3 * LINNET_MAX_LAYERS];
   size_t count;
   real *input;               /* (T, D): the first sublayer's input */
   real *final, *mean, *rstd; /* final norm (pre-norm): output (T, D) and statistics */
@@ -20,7 +19,6 @@ static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, 
   s->mean = linnet_take_reals(arena, pass->frames, 1);
   s->rstd = linnet_take_reals(arena, pass->frames, 1);
   s->block->plan(pass, s, arena);
-  s->out = linnet_take_reals(arena, pass->frames, pass->width);
 }
 
 /* The sublayers of layer `l` in order; returns how many. */
@@ -67,63 +65,78 @@ static size_t widest_row(const struct linnet_config *config) {
   return widest;
 }
 
-/* Bytes of scratch for ops on sequences of at most `frames`. */
-static size_t work_bytes(const struct linnet_network *network, size_t frames) {
-  const struct linnet_config *config = network->config;
-  size_t most = network->ops->gemm_work * sizeof(real);
+/* Bytes of scratch for ops. */
+static size_t work_bytes(const struct linnet_pass *pass) {
+  const struct linnet_config *config = pass->network->config;
+  struct linnet_device *d = pass->network->device;
+  size_t most = d->ops->gemm_work(d) * sizeof(real);
   for (size_t l = 0; l < config->layers; l++) {
     struct linnet_attention a = linnet_layer_attention(config, l);
-    most = larger(most, network->ops->attention[config->attention[l]]->work_bytes(&a, frames));
+    most = larger(most,
+                  d->ops->attention_work_bytes(d, config->attention[l], &a, pass->frames, pass->shard->pack.sequences));
     if (linnet_mapped_columns(config, l) > 0)
-      most = larger(most, network->ops->feature_map_work * sizeof(real));
+      most = larger(most, d->ops->feature_map_work(d) * sizeof(real));
   }
   return most;
 }
 
-static void plan_layers(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
-  size_t layers = pass->network->config->layers;
-  t->sublayers = linnet_arena_take(arena, layers * 3, sizeof *t->sublayers);
-  t->input = linnet_take_reals(arena, pass->frames, pass->width);
-  for (size_t l = 0; l < layers; l++) {
-    struct linnet_sublayer described[3];
-    size_t count = describe_layer(pass->network, l, described);
-    for (size_t i = 0; i < count; i++) {
-      plan_sublayer(pass, arena, &described[i]);
-      if (t->sublayers)
-        t->sublayers[t->count++] = described[i];
-    }
+static void describe_layers(const struct linnet_network *network, struct transformer *t) {
+  t->count = 0;
+  for (size_t l = 0; l < network->config->layers; l++)
+    t->count += describe_layer(network, l, t->sublayers + t->count);
+}
+
+/* Every sublayer keeps what its backward needs. */
+static void plan_kept(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+  for (size_t i = 0; i < t->count; i++) {
+    plan_sublayer(pass, arena, &t->sublayers[i]);
+    t->sublayers[i].out = linnet_take_reals(arena, pass->frames, pass->width);
   }
-  t->final = linnet_take_reals(arena, pass->frames, pass->width);
-  t->mean = linnet_take_reals(arena, pass->frames, 1);
-  t->rstd = linnet_take_reals(arena, pass->frames, 1);
+}
+
+/* All sublayers share memory, but for an output that is the next one's input. */
+static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+  real *out[2];
+  size_t most = 0;
+  for (size_t i = 0; i < 2; i++)
+    out[i] = linnet_take_reals(arena, pass->frames, pass->width);
+  for (size_t i = 0; i < t->count; i++) {
+    struct linnet_arena shared = *arena;
+    plan_sublayer(pass, &shared, &t->sublayers[i]);
+    t->sublayers[i].out = out[i % 2];
+    most = larger(most, shared.used);
+  }
+  arena->used = larger(arena->used, most);
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   const struct linnet_network *network = pass->network;
-  struct transformer *kept = linnet_arena_take(arena, 1, sizeof *kept), t = {0};
+  struct transformer *t = pass->layers;
   pass->width = network->config->width;
-  plan_layers(pass, arena, &t);
-  if (kept)
-    *kept = t;
-  pass->layers = kept;
+  describe_layers(network, t);
+  t->input = linnet_take_reals(arena, pass->frames, pass->width);
+  t->final = linnet_take_reals(arena, pass->frames, pass->width);
+  t->mean = linnet_take_reals(arena, pass->frames, 1);
+  t->rstd = linnet_take_reals(arena, pass->frames, 1);
+  (pass->shard->forward_only ? plan_passing : plan_kept)(pass, arena, t);
   pass->wide = linnet_take_reals(arena, pass->frames, widest_row(network->config));
   pass->narrow = linnet_take_reals(arena, pass->frames, pass->width);
   pass->narrow2 = linnet_take_reals(arena, pass->frames, pass->width);
   pass->running = linnet_take_reals(arena, pass->frames, pass->width);
-  pass->work = linnet_arena_take(arena, work_bytes(network, pass->frames), 1);
+  pass->work = linnet_arena_take(arena, work_bytes(pass), 1);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x) {
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const real *gain = pass->weights + s->gain, *bias = pass->weights + s->bias;
   if (s->pre)
-    ops->layernorm_forward(pass->frames, pass->width, x, gain, bias, s->normed, s->mean, s->rstd);
+    device->ops->layernorm_forward(device, pass->frames, pass->width, x, gain, bias, s->normed, s->mean, s->rstd);
   s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
   linnet_pass_dropout(pass, s->site, pass->width, s->out, x, s->pre ? s->out : s->normed);
   if (!s->pre)
-    ops->layernorm_forward(pass->frames, pass->width, s->normed, gain, bias, s->out, s->mean, s->rstd);
+    device->ops->layernorm_forward(device, pass->frames, pass->width, s->normed, gain, bias, s->out, s->mean, s->rstd);
 }
 
 static struct linnet_linear input_map(const struct linnet_network *network) {
@@ -139,20 +152,19 @@ static struct linnet_linear output_map(const struct linnet_network *network) {
 
 static void forward_input(struct linnet_pass *pass, real *x) {
   const struct linnet_shard *shard = pass->shard;
+  struct linnet_device *device = pass->network->device;
   struct linnet_linear in = input_map(pass->network);
   linnet_linear_forward(pass, &in, shard->features, LINNET_IDENTITY, x);
   if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
-    for (size_t i = 0; i < shard->pack.sequences; i++) {
-      size_t first = shard->pack.offsets[i];
-      linnet_add_positions(0, shard->pack.offsets[i + 1] - first, pass->width, x + first * pass->width);
-    }
+    device->ops->add_positions(device, &shard->pack, pass->width, x);
   linnet_pass_dropout(pass, 0, pass->width, x, NULL, x);
 }
 
 static void forward(struct linnet_pass *pass, real *logits) {
   const struct linnet_network *network = pass->network;
   const struct linnet_parameters *p = network->parameters;
-  const struct transformer *t = pass->layers;
+  struct linnet_device *device = network->device;
+  struct transformer *t = pass->layers;
   forward_input(pass, t->input);
   const real *x = t->input;
   for (size_t i = 0; i < t->count; i++) {
@@ -160,8 +172,8 @@ static void forward(struct linnet_pass *pass, real *logits) {
     x = t->sublayers[i].out;
   }
   if (network->config->norm == LINNET_NORM_PRE) {
-    network->ops->layernorm_forward(pass->frames, pass->width, x, pass->weights + p->norm_gain,
-                                    pass->weights + p->norm_bias, t->final, t->mean, t->rstd);
+    device->ops->layernorm_forward(device, pass->frames, pass->width, x, pass->weights + p->norm_gain,
+                                   pass->weights + p->norm_bias, t->final, t->mean, t->rstd);
     x = t->final;
   }
   struct linnet_linear out = output_map(network);
@@ -172,23 +184,25 @@ static void forward(struct linnet_pass *pass, real *logits) {
 
 /* d (T, D) holds the gradient of the sublayer's output and gets that of its input x. */
 static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *d) {
-  const struct linnet_ops *ops = pass->network->ops;
+  struct linnet_device *device = pass->network->device;
   const real *gain = pass->weights + s->gain;
   real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias, *dx = s->out;
   if (!s->pre)
-    ops->layernorm_backward(pass->frames, pass->width, s->normed, gain, s->mean, s->rstd, d, d, dgain, dbias);
+    device->ops->layernorm_backward(device, pass->frames, pass->width, s->normed, gain, s->mean, s->rstd, d, d, dgain,
+                                    dbias);
   real *dy = pass->narrow;
   linnet_pass_dropout(pass, s->site, pass->width, d, NULL, dy);
   s->block->backward(pass, s, s->pre ? s->normed : x, dy, dx);
   if (s->pre)
-    ops->layernorm_backward(pass->frames, pass->width, x, gain, s->mean, s->rstd, dx, dx, dgain, dbias);
-  ops->add(pass->frames * pass->width, dx, d);
+    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, s->mean, s->rstd, dx, dx, dgain, dbias);
+  device->ops->add(device, pass->frames * pass->width, dx, d);
 }
 
 static void backward(struct linnet_pass *pass, const real *dlogits) {
   const struct linnet_network *network = pass->network;
   const struct linnet_parameters *p = network->parameters;
-  const struct transformer *t = pass->layers;
+  struct linnet_device *device = network->device;
+  struct transformer *t = pass->layers;
   size_t n = t->count;
   const real *last = n > 0 ? t->sublayers[n - 1].out : t->input;
   bool pre = network->config->norm == LINNET_NORM_PRE;
@@ -196,12 +210,13 @@ static void backward(struct linnet_pass *pass, const real *dlogits) {
   real *d = pass->running;
   linnet_linear_backward(pass, &out, pre ? t->final : last, dlogits, d);
   if (pre)
-    network->ops->layernorm_backward(pass->frames, pass->width, last, pass->weights + p->norm_gain, t->mean, t->rstd, d,
-                                     d, pass->gradients + p->norm_gain, pass->gradients + p->norm_bias);
+    device->ops->layernorm_backward(device, pass->frames, pass->width, last, pass->weights + p->norm_gain, t->mean,
+                                    t->rstd, d, d, pass->gradients + p->norm_gain, pass->gradients + p->norm_bias);
   for (size_t i = n; i-- > 0;)
     backward_sublayer(pass, &t->sublayers[i], i > 0 ? t->sublayers[i - 1].out : t->input, d);
   linnet_pass_dropout(pass, 0, pass->width, d, NULL, d);
   linnet_linear_backward(pass, &in, pass->shard->features, d, NULL);
 }
 
-const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, plan, forward, backward};
+const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, sizeof(struct transformer), plan, forward,
+                                                               backward};

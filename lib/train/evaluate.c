@@ -21,35 +21,74 @@ struct evaluation {
   bool failed;                      /* atomic */
 };
 
-static enum linnet_status evaluate_utterance(struct evaluation *e, struct linnet_worker *worker,
-                                             const struct linnet_batch *batch, size_t i,
-                                             struct utterance_result *result) {
+static enum linnet_status count_errors(struct evaluation *e, struct linnet_worker *worker,
+                                       const struct linnet_batch *batch, size_t i, const real *log_p,
+                                       struct utterance_result *result) {
   const struct linnet_corpus *corpus = e->corpus;
   size_t outputs = e->network->config->outputs, frames = batch->offsets[i + 1] - batch->offsets[i];
-  LINNET_TRY(linnet_worker_ctc(worker, e->network, batch, i, 0, 1, false, &result->loss));
-  result->labels = batch->num_labels[i];
-  if (!corpus->count_errors)
-    return LINNET_OK;
-  real *logits = worker->logits + batch->offsets[i] * outputs;
-  e->network->ops->log_softmax(frames, outputs, logits, logits);
 #ifdef LINNET_REAL_DOUBLE
+  (void)log_p, (void)result, (void)corpus, (void)outputs, (void)frames;
   return linnet_fail(worker->context, LINNET_ERROR_UNSUPPORTED, "errors are counted in single precision only");
 #else
-  return corpus->count_errors(corpus->user, worker->context, batch->utterances[i], logits, frames, outputs,
-                              &result->errors, &result->reference);
+  return corpus->count_errors(corpus->user, worker->context, batch->utterances[i], log_p + batch->offsets[i] * outputs,
+                              frames, outputs, &result->errors, &result->reference);
 #endif
+}
+
+/* The worker's logits as log-posteriors (T, outputs) in host memory: the worker's own, or a copy in *copy. */
+static enum linnet_status log_posteriors(struct evaluation *e, struct linnet_worker *worker, size_t frames,
+                                         const real **result, real **copy) {
+  struct linnet_device *device = e->network->device;
+  size_t outputs = e->network->config->outputs;
+  real *logits = worker->logits.data;
+  device->ops->log_softmax(device, frames, outputs, logits, logits);
+  *result = logits;
+  if (device->ops->host)
+    return LINNET_OK;
+  *result = *copy = linnet_alloc(worker->context, frames, outputs * sizeof **copy);
+  if (!*copy)
+    return linnet_fail(worker->context, LINNET_ERROR_MEMORY, "out of memory for %zu frames", frames);
+  device->ops->download(device, *copy, logits, frames * outputs * sizeof **copy);
+  return device->ops->wait(device, worker->context);
+}
+
+static enum linnet_status count_batch(struct evaluation *e, struct linnet_worker *worker,
+                                      const struct linnet_batch *batch, struct utterance_result *results) {
+  const real *log_p = NULL;
+  real *copy = NULL;
+  enum linnet_status status = log_posteriors(e, worker, batch->offsets[batch->count], &log_p, &copy);
+  for (size_t i = 0; status == LINNET_OK && i < batch->count; i++)
+    status = count_errors(e, worker, batch, i, log_p, &results[i]);
+  linnet_free(worker->context, copy);
+  return status;
+}
+
+static enum linnet_status run_network(struct evaluation *e, struct linnet_worker *worker,
+                                      const struct linnet_batch *batch) {
+  struct linnet_device *device = e->network->device;
+  struct linnet_host_batch host = {.pack = {batch->count, batch->offsets},
+                                   .features = batch->features,
+                                   .columns = batch->config->stack * batch->config->input_dim,
+                                   .labels = batch->labels,
+                                   .num_labels = batch->num_labels};
+  struct linnet_shard shard = {.pack = host.pack, .forward_only = true};
+  LINNET_TRY(device->ops->upload_batch(device, worker->context, &host, &shard.features));
+  LINNET_TRY(linnet_worker_forward(worker, e->network, e->weights, &shard));
+  LINNET_TRY(linnet_worker_ctc(worker, e->network, &shard, host.labels, host.num_labels, 1, false));
+  device->ops->download(device, batch->loss, worker->loss.data, batch->count * sizeof *batch->loss);
+  return device->ops->wait(device, worker->context);
 }
 
 static enum linnet_status evaluate_batch(struct evaluation *e, size_t b, struct linnet_worker *worker,
                                          struct linnet_batch *batch) {
   size_t begin = e->batches.starts[b], count = e->batches.starts[b + 1] - begin;
   LINNET_TRY(linnet_batch_load(batch, e->corpus, e->batches.order + begin, count, e->nominal, 0, NULL));
-  struct linnet_shard shard = {.pack = {count, batch->offsets}, .features = batch->features};
-  struct linnet_pass *pass = NULL;
-  LINNET_TRY(linnet_worker_forward(worker, e->network, e->weights, &shard, &pass));
-  for (size_t i = 0; i < count; i++)
-    LINNET_TRY(evaluate_utterance(e, worker, batch, i, &e->results[begin + i]));
-  return LINNET_OK;
+  LINNET_TRY(run_network(e, worker, batch));
+  for (size_t i = 0; i < count; i++) {
+    e->results[begin + i].loss = batch->loss[i];
+    e->results[begin + i].labels = batch->num_labels[i];
+  }
+  return e->corpus->count_errors ? count_batch(e, worker, batch, &e->results[begin]) : LINNET_OK;
 }
 
 static void task_batch(void *user, size_t b, unsigned worker) {
@@ -110,7 +149,7 @@ enum linnet_status linnet_evaluate(struct linnet_context *context, const struct 
   enum linnet_status status = create(&e);
   if (status == LINNET_OK) {
     linnet_batches_fill(&e.batches, nominal, corpus->count, batch_frames, 0, 0);
-    linnet_parallel(context, e.batches.batches, task_batch, &e);
+    linnet_workers_run(context, network, e.batches.batches, task_batch, &e);
     status = e.status;
     sum_results(&e, result);
   }

@@ -107,7 +107,7 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   LINNET_TRY(copy_metadata(t, model->metadata));
   LINNET_TRY(copy_cmvn(t, model->cmvn));
   LINNET_TRY(linnet_parameters_create(t->context, &t->config, &t->parameters));
-  t->network = (struct linnet_network){linnet_context_ops(t->context), &t->config, t->parameters};
+  t->network = (struct linnet_network){linnet_device_of(t->context), &t->config, t->parameters};
   return LINNET_OK;
 }
 
@@ -128,13 +128,42 @@ static enum linnet_status initial_weights(struct linnet_trainer *t, const char *
   return status;
 }
 
+/* A vector of parameters on the device; on the CPU it is the host's. */
+static real *device_vector(const struct linnet_trainer *t, real *host) {
+  struct linnet_device *device = t->network.device;
+  return device->ops->host ? host : device->ops->alloc(device, t->parameters->size * sizeof(real));
+}
+
 static enum linnet_status create_weights(struct linnet_trainer *t, const char *initial) {
   t->weights = linnet_calloc(t->context, t->parameters->size, sizeof(real));
   t->moment1 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
   t->moment2 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
   if (!t->weights || !t->moment1 || !t->moment2)
     return out_of_memory(t->context);
+  t->device.weights = device_vector(t, t->weights);
+  t->device.moment1 = device_vector(t, t->moment1);
+  t->device.moment2 = device_vector(t, t->moment2);
+  if (!t->device.weights || !t->device.moment1 || !t->device.moment2)
+    return out_of_memory(t->context);
   return initial_weights(t, initial);
+}
+
+enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
+  struct linnet_device *device = t->network.device;
+  size_t bytes = t->parameters->size * sizeof(real);
+  device->ops->download(device, t->weights, t->device.weights, bytes);
+  device->ops->download(device, t->moment1, t->device.moment1, bytes);
+  device->ops->download(device, t->moment2, t->device.moment2, bytes);
+  return device->ops->wait(device, t->context);
+}
+
+enum linnet_status linnet_trainer_upload(struct linnet_trainer *t) {
+  struct linnet_device *device = t->network.device;
+  size_t bytes = t->parameters->size * sizeof(real);
+  device->ops->upload(device, t->device.weights, t->weights, bytes);
+  device->ops->upload(device, t->device.moment1, t->moment1, bytes);
+  device->ops->upload(device, t->device.moment2, t->moment2, bytes);
+  return device->ops->wait(device, t->context);
 }
 
 /* --- the corpora -------------------------------------------------------------------------------------------------- */
@@ -184,7 +213,7 @@ static bool complete(const struct linnet_corpus *corpus) {
 
 static enum linnet_status create_workers(struct linnet_trainer *t) {
   unsigned threads = linnet_context_threads(t->context);
-  LINNET_TRY(linnet_workers_create(t->context, &t->workers));
+  LINNET_TRY(linnet_workers_create(t->context, &t->network, &t->workers));
   t->worker_contexts = linnet_alloc(t->context, threads, sizeof(struct linnet_context *));
   if (!t->worker_contexts)
     return out_of_memory(t->context);
@@ -202,12 +231,14 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   LINNET_TRY(measure(t, &t->dev, false, &t->dev_frames));
   LINNET_TRY(linnet_batches_create(t->context, t->train.count, &t->batches));
   linnet_batch_init(&t->batch, t->context, &t->config);
+  linnet_batch_init(&t->next, t->context, &t->config);
   LINNET_TRY(create_workers(t));
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
   bool found;
-  return linnet_trainer_load_checkpoint(t, &found);
+  LINNET_TRY(linnet_trainer_load_checkpoint(t, &found));
+  return linnet_trainer_upload(t);
 }
 
 enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,
@@ -243,6 +274,13 @@ unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer) {
   return trainer->state.epoch;
 }
 
+static void release_device(struct linnet_trainer *t) {
+  struct linnet_device *device = t->network.device;
+  void *blocks[] = {t->device.weights, t->device.moment1, t->device.moment2};
+  for (size_t i = 0; device && !device->ops->host && i < sizeof blocks / sizeof *blocks; i++)
+    device->ops->free(device, blocks[i]);
+}
+
 void linnet_trainer_destroy(struct linnet_trainer *t) {
   if (!t)
     return;
@@ -255,10 +293,13 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   }
   linnet_gradient_release(&t->gradient);
   linnet_workers_destroy(context, t->workers);
-  if (t->batch.context)
+  if (t->batch.context) {
     linnet_batch_release(&t->batch);
+    linnet_batch_release(&t->next);
+  }
   linnet_batches_destroy(context, &t->batches);
   linnet_parameters_destroy(t->parameters);
+  release_device(t);
   void *blocks[] = {t->symbols, t->metadata,    t->cmvn,         t->weights,    t->moment1,         t->moment2,
                     t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)

@@ -27,21 +27,29 @@ struct linnet_trainer {
   struct linnet_network network;
 
   /* the state */
-  real *weights, *moment1, *moment2; /* (parameters->size) */
+  real *weights, *moment1, *moment2; /* (parameters->size), as they are saved and loaded */
+  struct {
+    real *weights, *moment1, *moment2; /* as steps read and write them; on the CPU the same */
+  } device;
   struct linnet_train_state state;
   char *fingerprint;
 
   /* work */
   size_t *train_frames, *dev_frames; /* nominal frames of each utterance; 0: left out */
   struct linnet_batches batches;     /* of the running epoch */
-  struct linnet_batch batch;
-  struct linnet_worker *workers;           /* (threads) */
+  struct linnet_batch batch, next;   /* the running one; the one loaded meanwhile, if there is a device to wait for */
+  bool loaded;                       /* next is */
+  struct linnet_worker *workers;     /* (threads) */
   struct linnet_context **worker_contexts; /* (threads), theirs */
   struct linnet_gradient gradient;
   double saved_at; /* clock of the last checkpoint */
 };
 
-/* Files in the folder. */
+/* Brings weights and moments from the device, or takes them there. */
+enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
+enum linnet_status linnet_trainer_upload(struct linnet_trainer *t);
+
+/* Files in the folder. They hold what was downloaded last. */
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
 /* Loads the checkpoint if there is one; *found tells. */
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);

@@ -32,13 +32,38 @@ static double current_rate(const struct linnet_trainer *t) {
   return linnet_schedule_rate(&t->settings, &s->schedule, s->step + 1, (s->epoch + part) / t->settings.epochs);
 }
 
-static void apply_gradient(struct linnet_trainer *t, double rate, double norm) {
+static void apply_gradient(struct linnet_trainer *t, double rate) {
   struct linnet_update update;
   enum linnet_optimizer kind = t->settings.optimizer == LINNET_TRAIN_ADAM ? LINNET_ADAM : LINNET_RADAM;
   linnet_update_terms(kind, rate, t->state.step + 1, &update);
-  if (t->settings.clip_norm > 0)
-    update.gradient_scale = fmin(1, t->settings.clip_norm / (norm + 1e-6));
-  linnet_gradient_update(&t->gradient, &update, t->weights, t->moment1, t->moment2);
+  linnet_gradient_update(&t->gradient, &update, t->settings.clip_norm, t->device.weights, t->device.moment1,
+                         t->device.moment2);
+}
+
+static enum linnet_status load_batch(struct linnet_trainer *t, size_t step, struct linnet_batch *batch) {
+  size_t begin = t->batches.starts[step], end = t->batches.starts[step + 1];
+  return linnet_batch_load(batch, &t->train, t->batches.order + begin, end - begin, t->train_frames, t->state.epoch + 1,
+                           t->worker_contexts);
+}
+
+/* The batch of this step, which may have been loaded during the last. */
+static enum linnet_status take_batch(struct linnet_trainer *t) {
+  if (!t->loaded)
+    return load_batch(t, t->state.epoch_step, &t->batch);
+  struct linnet_batch next = t->next;
+  t->next = t->batch;
+  t->batch = next;
+  t->loaded = false;
+  return LINNET_OK;
+}
+
+/* Loads the epoch's next batch while a device works on this one. */
+static enum linnet_status load_ahead(struct linnet_trainer *t) {
+  if (t->network.device->ops->host || t->state.epoch_step + 1 >= t->batches.batches)
+    return LINNET_OK;
+  LINNET_TRY(load_batch(t, t->state.epoch_step + 1, &t->next));
+  t->loaded = true;
+  return LINNET_OK;
 }
 
 static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_t end) {
@@ -55,14 +80,16 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   const size_t *utterances = t->batches.order + begin;
   if (events->batch)
     events->batch(events->user, s->epoch + 1, utterances, end - begin);
-  LINNET_TRY(linnet_batch_load(&t->batch, &t->train, utterances, end - begin, t->train_frames, s->epoch + 1,
-                               t->worker_contexts));
   struct linnet_gradient_result result;
-  enum linnet_status status =
-      linnet_gradient_compute(&t->gradient, t->weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1), &result);
+  LINNET_TRY(take_batch(t));
+  LINNET_TRY(
+      linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
+  apply_gradient(t, rate);
+  enum linnet_status ahead = load_ahead(t);
+  enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
   if (status != LINNET_OK)
     return status == LINNET_ERROR_NUMERIC ? name_utterances(t, status) : status;
-  apply_gradient(t, rate, result.norm);
+  LINNET_TRY(ahead);
   size_t frames = nominal_frames(t, begin, end);
   double seconds = clock_seconds() - started;
   s->step++;
@@ -94,7 +121,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   struct linnet_train_state *s = &t->state;
   double started = clock_seconds();
   struct linnet_evaluation dev;
-  LINNET_TRY(linnet_evaluate(t->context, &t->network, t->workers, t->weights, &t->dev, t->dev_frames,
+  LINNET_TRY(linnet_evaluate(t->context, &t->network, t->workers, t->device.weights, &t->dev, t->dev_frames,
                              t->settings.batch_frames, &dev));
   struct linnet_train_epoch report = {
       .epoch = s->epoch + 1,
@@ -113,6 +140,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   s->epoch++;
   s->epoch_step = 0;
   s->sums = (struct linnet_epoch_sums){0};
+  LINNET_TRY(linnet_trainer_download(t));
   LINNET_TRY(linnet_trainer_save_models(t, s->epoch, measure, report.best));
   *stop = events->epoch && events->epoch(events->user, &report) != 0;
   LINNET_TRY(linnet_trainer_save_checkpoint(t));
@@ -131,6 +159,7 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
   while (s->epoch_step < t->batches.batches) {
     LINNET_TRY(run_step(t, events, stop));
     if (*stop || clock_seconds() - t->saved_at > t->settings.checkpoint_seconds) {
+      LINNET_TRY(linnet_trainer_download(t));
       LINNET_TRY(linnet_trainer_save_checkpoint(t));
       t->saved_at = clock_seconds();
     }

@@ -1,11 +1,15 @@
-#include "train/gradient.h"
+#include "train/worker.h"
 
-enum linnet_status linnet_workers_create(struct linnet_context *context, struct linnet_worker **result) {
+enum linnet_status linnet_workers_create(struct linnet_context *context, const struct linnet_network *network,
+                                         struct linnet_worker **result) {
   unsigned threads = linnet_context_threads(context);
   struct linnet_worker *workers = *result = linnet_calloc(context, threads, sizeof *workers);
   enum linnet_status status = workers ? LINNET_OK : LINNET_ERROR_MEMORY;
-  for (unsigned i = 0; status == LINNET_OK && i < threads; i++)
+  for (unsigned i = 0; status == LINNET_OK && i < threads; i++) {
     status = linnet_context_share(context, &workers[i].context);
+    if (status == LINNET_OK)
+      status = linnet_pass_create(workers[i].context, network, &workers[i].pass);
+  }
   if (status == LINNET_OK)
     return LINNET_OK;
   linnet_workers_destroy(context, workers);
@@ -14,58 +18,68 @@ enum linnet_status linnet_workers_create(struct linnet_context *context, struct 
 }
 
 void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker *workers) {
+  struct linnet_device *device = linnet_device_of(context);
   for (unsigned i = 0; workers && i < linnet_context_threads(context); i++) {
-    linnet_free(context, workers[i].memory);
-    linnet_free(context, workers[i].logits);
-    linnet_free(context, workers[i].ctc_work);
-    linnet_context_destroy(workers[i].context);
+    struct linnet_worker *w = &workers[i];
+    void *blocks[] = {w->memory.data, w->logits.data, w->loss.data, w->ctc_work.data};
+    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
+      device->ops->free(device, blocks[b]);
+    linnet_pass_destroy(w->pass);
+    linnet_context_destroy(w->context);
   }
   linnet_free(context, workers);
 }
 
-/* Makes `block` of *capacity bytes hold at least `bytes` and returns it; what it held is lost. NULL without memory. */
-static void *reserve(struct linnet_worker *worker, void *block, size_t *capacity, size_t bytes) {
-  if (bytes <= *capacity && block)
-    return block;
-  linnet_free(worker->context, block);
-  size_t wanted = bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes;
-  block = linnet_alloc(worker->context, wanted, 1);
-  *capacity = block ? wanted : 0;
-  if (!block)
-    linnet_fail(worker->context, LINNET_ERROR_MEMORY, "out of memory for %zu MB of activations: use smaller batches",
-                bytes >> 20);
-  return block;
+void linnet_workers_run(struct linnet_context *context, const struct linnet_network *network, size_t tasks,
+                        linnet_task_fn body, void *user) {
+  if (network->device->ops->host) {
+    linnet_parallel(context, tasks, body, user);
+    return;
+  }
+  for (size_t task = 0; task < tasks; task++)
+    body(user, task, 0);
+}
+
+/* Makes the buffer hold at least `bytes`; what it held is lost. */
+static enum linnet_status reserve(struct linnet_worker *worker, struct linnet_device *device,
+                                  struct linnet_device_buffer *buffer, size_t bytes) {
+  if (bytes <= buffer->bytes && buffer->data)
+    return LINNET_OK;
+  device->ops->free(device, buffer->data);
+  buffer->bytes = bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes;
+  buffer->data = device->ops->alloc(device, buffer->bytes);
+  if (buffer->data)
+    return LINNET_OK;
+  buffer->bytes = 0;
+  return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
+                     "out of memory for %zu MB of activations: use smaller batches", bytes >> 20);
 }
 
 enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const struct linnet_network *network,
-                                         const real *weights, const struct linnet_shard *shard,
-                                         struct linnet_pass **pass) {
-  size_t frames = linnet_shard_frames(shard), outputs = network->config->outputs;
-  worker->memory = reserve(worker, worker->memory, &worker->memory_bytes,
-                           linnet_network_bytes(network, frames, shard->pack.sequences));
-  worker->logits = reserve(worker, worker->logits, &worker->logit_bytes, frames * outputs * sizeof(real));
-  if (!worker->memory || !worker->logits)
-    return LINNET_ERROR_MEMORY;
-  *pass = linnet_network_forward(network, weights, shard, worker->memory, worker->memory_bytes, worker->logits);
+                                         const real *weights, const struct linnet_shard *shard) {
+  struct linnet_device *device = network->device;
+  size_t frames = linnet_shard_frames(shard);
+  size_t bytes = linnet_pass_bytes(worker->pass, frames, shard->pack.sequences, shard->forward_only);
+  LINNET_TRY(reserve(worker, device, &worker->memory, bytes));
+  LINNET_TRY(reserve(worker, device, &worker->logits, frames * network->config->outputs * sizeof(real)));
+  linnet_pass_forward(worker->pass, weights, shard, worker->memory.data, worker->memory.bytes, worker->logits.data);
   return LINNET_OK;
 }
 
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
-                                     const struct linnet_batch *batch, size_t i, size_t first, double scale,
-                                     bool gradient, double *loss) {
-  size_t symbols = network->config->outputs;
-  real *logits = worker->logits + (batch->offsets[i] - first) * symbols;
-  struct linnet_ctc c = {.frames = batch->offsets[i + 1] - batch->offsets[i],
-                         .symbols = symbols,
-                         .labels = batch->num_labels[i],
-                         .logits = logits,
-                         .label = batch->labels[i],
-                         .scale = (real)scale,
-                         .gradient = gradient ? logits : NULL};
-  worker->ctc_work =
-      reserve(worker, worker->ctc_work, &worker->ctc_bytes, linnet_ctc_work_bytes(c.frames, symbols, c.labels));
-  if (!worker->ctc_work)
-    return LINNET_ERROR_MEMORY;
-  *loss = network->ops->ctc(&c, worker->ctc_work);
+                                     const struct linnet_shard *shard, const int *const *labels,
+                                     const size_t *num_labels, double scale, bool gradient) {
+  struct linnet_device *device = network->device;
+  struct linnet_batch_ctc c = {.pack = &shard->pack,
+                               .symbols = network->config->outputs,
+                               .labels = labels,
+                               .num_labels = num_labels,
+                               .logits = worker->logits.data,
+                               .scale = (real)scale,
+                               .gradient = gradient ? worker->logits.data : NULL};
+  LINNET_TRY(reserve(worker, device, &worker->ctc_work, device->ops->ctc_work_bytes(device, &c)));
+  LINNET_TRY(reserve(worker, device, &worker->loss, shard->pack.sequences * sizeof *c.loss));
+  c.loss = worker->loss.data;
+  device->ops->ctc(device, &c, worker->ctc_work.data);
   return LINNET_OK;
 }

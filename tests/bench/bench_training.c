@@ -74,24 +74,25 @@ static void body(void *user) {
   struct linnet_update update;
   bench_check(r->context, linnet_batch_load(&r->batch, &corpus, r->corpus.indices, r->corpus.count, r->corpus.frames, 1,
                                             r->contexts));
-  bench_check(r->context, linnet_gradient_compute(&r->gradient, r->weights, &r->batch, 1, r->step, &result));
+  bench_check(r->context, linnet_gradient_compute(&r->gradient, r->weights, &r->batch, 1, r->step));
   linnet_update_terms(LINNET_RADAM, 1e-4, ++r->step, &update);
-  update.gradient_scale = result.norm > 1 ? 1 / result.norm : 1;
-  linnet_gradient_update(&r->gradient, &update, r->weights, r->moment1, r->moment2);
+  linnet_gradient_update(&r->gradient, &update, 1, r->weights, r->moment1, r->moment2);
+  bench_check(r->context, linnet_gradient_finish(&r->gradient, &r->batch, &result));
   r->loss = result.loss / (double)result.labels;
 }
 
 /* Some steps once more, with the profiling table: `network` is the gradient's. */
 static void profile(struct linnet_network *network, struct run *r) {
   enum { RUNS = 2 };
-  const struct linnet_ops *ops = network->ops;
-  struct linnet_ops timed = bench_profiled(ops);
-  network->ops = &timed;
+  struct linnet_device *device = network->device;
+  struct linnet_ops timed = bench_profiled(linnet_context_ops(r->context));
+  struct linnet_cpu_device profiled = linnet_cpu_device(r->context, &timed);
+  network->device = &profiled.base;
   double start = bench_now();
   for (size_t i = 0; i < RUNS; i++)
     body(r);
   bench_profile_print(RUNS, bench_now() - start);
-  network->ops = ops;
+  network->device = device;
 }
 
 static void measure_set(const struct bench_options *o, const struct bench_network *network, struct linnet_network *n,
@@ -100,19 +101,20 @@ static void measure_set(const struct bench_options *o, const struct bench_networ
   size_t rows = 0;
   for (size_t i = 0; i < r->corpus.count; i++)
     rows += linnet_stacked_frames(n->config, r->corpus.frames[i]);
-  double flops = (double)rows * bench_training_flops(n->config);
-  struct bench_cost cost = bench_cost(n->ops->name, body, r, flops, o->seconds);
-  double rate = (double)r->corpus.total / cost.wall;
   unsigned threads = linnet_context_threads(r->context);
+  const char *kernels = linnet_context_kernels(r->context);
+  double flops = (double)rows * bench_training_flops(n->config);
+  struct bench_cost cost = bench_cost(kernels, body, r, flops, o->seconds);
+  double rate = (double)r->corpus.total / cost.wall;
   if (o->json)
     printf("{\"bench\": \"training\", \"network\": \"%s\", \"set\": \"%s\", \"threads\": %u, \"kernels\": \"%s\", "
            "\"frames\": %zu, \"utterances\": %zu, \"loss\": %.4f, \"wall\": %.9f, \"cpu\": %.9f, \"flops\": %.0f, "
            "\"peak\": %.0f, \"share\": %.4f}\n",
-           network->name, set->name, threads, n->ops->name, r->corpus.total, r->corpus.count, r->loss, cost.wall,
-           cost.cpu, flops, cost.peak, cost.share);
+           network->name, set->name, threads, kernels, r->corpus.total, r->corpus.count, r->loss, cost.wall, cost.cpu,
+           flops, cost.peak, cost.share);
   else
     printf("%-12s %-11s %7u  %-9s %8.1f %8.1f  %8.0f %8.1f  %8.1f %7.1f %%\n", network->name, set->name, threads,
-           n->ops->name, cost.wall * 1e3, cost.cpu * 1e3, rate, rate / 100, cost.peak * 1e-9, cost.share * 100);
+           kernels, cost.wall * 1e3, cost.cpu * 1e3, rate, rate / 100, cost.peak * 1e-9, cost.share * 100);
   if (o->profile)
     profile(n, r);
 }
@@ -125,7 +127,7 @@ static void measure(const struct bench_options *o, const struct bench_network *n
   struct linnet_config config = bench_config(r->context, network);
   struct linnet_parameters *parameters = NULL;
   bench_check(r->context, linnet_parameters_create(r->context, &config, &parameters));
-  struct linnet_network n = {linnet_context_ops(r->context), &config, parameters};
+  struct linnet_network n = {linnet_device_of(r->context), &config, parameters};
   r->weights = bench_alloc(parameters->size * sizeof(real));
   r->moment1 = bench_alloc(parameters->size * sizeof(real));
   r->moment2 = bench_alloc(parameters->size * sizeof(real));
@@ -138,7 +140,7 @@ static void measure(const struct bench_options *o, const struct bench_network *n
   r->corpus.features = features;
   r->corpus.labels = labels;
   linnet_batch_init(&r->batch, r->context, &config);
-  bench_check(r->context, linnet_workers_create(r->context, &r->workers));
+  bench_check(r->context, linnet_workers_create(r->context, &n, &r->workers));
   for (unsigned i = 0; i < threads && i < sizeof r->contexts / sizeof *r->contexts; i++)
     r->contexts[i] = r->workers[i].context;
   bench_check(r->context, linnet_gradient_create(r->context, &n, r->workers, &r->gradient));

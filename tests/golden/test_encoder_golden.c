@@ -32,6 +32,9 @@ struct encoder_case {
 struct run {
   const struct encoder_case *c;
   const struct linnet_ops *ops;
+  struct linnet_cpu_device device;
+  struct linnet_network network;
+  struct linnet_pass *pass;
   float *weights, *gradients, *m, *v, *logits, *dlogits, *nll;
   void *memory, *work;
   size_t bytes;
@@ -107,9 +110,10 @@ static size_t most_labels(const struct encoder_case *c) {
 
 static void run_create(struct run *r, const struct encoder_case *c, const struct linnet_ops *ops) {
   size_t n = c->parameters->size, outputs = c->frames * c->config.outputs;
-  struct linnet_network network = {ops, &c->config, c->parameters};
-  *r = (struct run){.c = c, .ops = ops};
-  r->bytes = linnet_network_bytes(&network, c->frames, c->sequences);
+  *r = (struct run){.c = c, .ops = ops, .device = linnet_cpu_device(c->context, ops)};
+  r->network = (struct linnet_network){&r->device.base, &c->config, c->parameters};
+  REQUIRE(linnet_pass_create(c->context, &r->network, &r->pass) == LINNET_OK, "no memory");
+  r->bytes = linnet_pass_bytes(r->pass, c->frames, c->sequences, false);
   r->memory = linnet_alloc(c->context, r->bytes, 1);
   r->work = linnet_alloc(c->context, linnet_ctc_work_bytes(c->frames, c->config.outputs, most_labels(c)), 1);
   float **buffers[] = {&r->weights, &r->gradients, &r->m, &r->v};
@@ -126,6 +130,7 @@ static void run_destroy(struct run *r) {
   void *blocks[] = {r->weights, r->gradients, r->m, r->v, r->logits, r->dlogits, r->nll, r->memory, r->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(r->c->context, blocks[i]);
+  linnet_pass_destroy(r->pass);
 }
 
 /* --- one step -------------------------------------------------------------------------------------------------------
@@ -157,15 +162,14 @@ static double losses(struct run *r, float scale, size_t *labels) {
 /* Forward and backward; returns the batch's loss per label. */
 static double step_gradients(struct run *r) {
   const struct encoder_case *c = r->c;
-  struct linnet_network network = {r->ops, &c->config, c->parameters};
   struct linnet_shard shard = {.pack = {c->sequences, c->offsets}, .features = c->features};
   size_t labels;
   memset(r->gradients, 0, c->parameters->size * sizeof(float));
-  struct linnet_pass *pass = linnet_network_forward(&network, r->weights, &shard, r->memory, r->bytes, r->logits);
+  linnet_pass_forward(r->pass, r->weights, &shard, r->memory, r->bytes, r->logits);
   losses(r, 1, &labels);
   REQUIRE(labels > 0, "no feasible sequence");
   double sum = losses(r, 1 / (float)labels, &labels);
-  linnet_network_backward(pass, r->dlogits, r->gradients);
+  linnet_pass_backward(r->pass, r->dlogits, r->gradients);
   return sum / (double)labels;
 }
 

@@ -176,7 +176,9 @@ struct problem {
   struct linnet_parameters *parameters;
   struct linnet_ops ops;
   struct linnet_attention_ops wrapped[WRAPPERS]; /* in ops */
+  struct linnet_cpu_device device;               /* with ops */
   struct linnet_network network;
+  struct linnet_pass *pass;
   struct linnet_shard shard; /* the whole batch */
   size_t offsets[MAX_SEQUENCES + 1];
   real *weights, *gradients, *features, *logits, *dlogits;
@@ -253,7 +255,9 @@ static void problem_create(struct problem *p, const struct network_case *c) {
   p->logits = gradient_reals(frames * p->config.outputs);
   p->dlogits = gradient_reals(frames * p->config.outputs);
   p->work = malloc(linnet_ctc_work_bytes(frames, p->config.outputs, MAX_LABELS));
-  p->network = (struct linnet_network){&p->ops, &p->config, p->parameters};
+  p->device = linnet_cpu_device(p->context, &p->ops);
+  p->network = (struct linnet_network){&p->device.base, &p->config, p->parameters};
+  REQUIRE(linnet_pass_create(p->context, &p->network, &p->pass) == LINNET_OK, "%s", linnet_context_error(p->context));
   p->shard = (struct linnet_shard){.pack = {MAX_SEQUENCES, p->offsets},
                                    .features = p->features,
                                    .dropout = c->dropout,
@@ -271,6 +275,7 @@ static void problem_destroy(struct problem *p) {
   free(p->logits);
   free(p->dlogits);
   free(p->work);
+  linnet_pass_destroy(p->pass);
   linnet_parameters_destroy(p->parameters);
   linnet_context_destroy(p->context);
 }
@@ -301,17 +306,17 @@ static double ctc_sum(struct problem *p, const struct linnet_pack *pack, size_t 
 static double pass(struct problem *p, const struct linnet_shard *shard, size_t first, real *logits,
                    real *gradients_add) {
   size_t frames = linnet_shard_frames(shard);
-  size_t bytes = linnet_network_bytes(&p->network, frames, shard->pack.sequences);
+  size_t bytes = linnet_pass_bytes(p->pass, frames, shard->pack.sequences, shard->forward_only);
   unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard behind */
   REQUIRE(bytes < SIZE_MAX && memory, "%zu bytes", bytes);
   memset(memory, 0xFF, bytes); /* NaNs */
   unsigned char guard[64];
   memset(guard, 0xA5, sizeof guard);
   memcpy(memory + bytes, guard, sizeof guard);
-  struct linnet_pass *forward = linnet_network_forward(&p->network, p->weights, shard, memory, bytes, logits);
+  linnet_pass_forward(p->pass, p->weights, shard, memory, bytes, logits);
   double loss = ctc_sum(p, &shard->pack, first, logits, gradients_add ? p->dlogits : NULL);
   if (gradients_add)
-    linnet_network_backward(forward, p->dlogits, gradients_add);
+    linnet_pass_backward(p->pass, p->dlogits, gradients_add);
   REQUIRE(memcmp(memory + bytes, guard, sizeof guard) == 0, "wrote beyond the %zu bytes asked for", bytes);
   linnet_free(p->context, memory);
   return loss;

@@ -49,15 +49,26 @@ static const size_t lengths[] = {1,  2,  3,   4,   5,   11,  12,  13,  24,  25, 
 static void run_network(struct linnet_context *context, const struct linnet_model *model, const float *features,
                         size_t frames, float *log_p) {
   const struct linnet_ops *ops = linnet_context_ops(context);
-  struct linnet_network network = {ops, &model->config, model->parameters};
+  struct linnet_network network = {linnet_device_of(context), &model->config, model->parameters};
+  struct linnet_pass *pass = NULL;
+  REQUIRE(linnet_pass_create(context, &network, &pass) == LINNET_OK, "%s", linnet_context_error(context));
   size_t rows = linnet_stacked_frames(&model->config, frames), offsets[2] = {0, rows};
   float *stacked = malloc(rows * model->config.stack * model->config.input_dim * sizeof *stacked);
   linnet_stack_frames(&model->config, features, frames, stacked);
   struct linnet_shard shard = {.pack = {1, offsets}, .features = stacked};
-  size_t bytes = linnet_network_bytes(&network, rows, 1);
+  size_t bytes = linnet_pass_bytes(pass, rows, 1, false), less = linnet_pass_bytes(pass, rows, 1, true);
+  size_t count = rows * model->config.outputs;
+  float *again = malloc(count * sizeof *again);
   void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-  linnet_network_forward(&network, model->weights, &shard, memory, bytes, log_p);
+  linnet_pass_forward(pass, model->weights, &shard, memory, bytes, log_p);
+  shard.forward_only = true;
+  memset(memory, 0xFF, bytes); /* NaNs */
+  linnet_pass_forward(pass, model->weights, &shard, memory, less, again);
+  CHECK(less <= bytes && memcmp(again, log_p, count * sizeof *again) == 0, "%zu frames without backward differ",
+        frames);
   ops->log_softmax(rows, model->config.outputs, log_p, log_p);
+  linnet_pass_destroy(pass);
+  free(again);
   free(memory);
   free(stacked);
 }

@@ -1,6 +1,6 @@
 /* Sinusoidal positions against sine and cosine of each angle in long double, up to an hour of frames; any cut of the
  * rows gives the same bits; they are added, not written. */
-#include "model/position.h"
+#include "ops/position.h"
 #include "tables.h"
 
 enum { HOUR = 360000 };

@@ -49,6 +49,7 @@ struct shard {
   size_t sequences, offsets[1025];
   int *target; /* (T): the symbol to be predicted, -1 where the loss does not look */
   real *features, *logits;
+  struct linnet_pass *pass;
   void *memory;
   double errors; /* predictions that missed */
 };
@@ -118,7 +119,7 @@ static double shard_loss(void *user, size_t index, const real *weights, real *gr
   struct shard *s = &c->shards[index];
   const struct linnet_shard input = {.pack = {s->sequences, s->offsets}, .features = s->features};
   size_t outputs = c->config.outputs, frames = s->offsets[s->sequences];
-  struct linnet_pass *pass = linnet_network_forward(&c->network, weights, &input, s->memory, c->bytes, s->logits);
+  linnet_pass_forward(s->pass, weights, &input, s->memory, c->bytes, s->logits);
   double loss = 0, scale = 1 / (double)c->predictions;
   s->errors = 0;
   for (size_t t = 0; t < frames; t++) {
@@ -130,7 +131,7 @@ static double shard_loss(void *user, size_t index, const real *weights, real *gr
     s->errors += missed;
   }
   if (c->training)
-    linnet_network_backward(pass, s->logits, gradient_add);
+    linnet_pass_backward(s->pass, s->logits, gradient_add);
   return loss;
 }
 
@@ -154,12 +155,13 @@ static void create(struct copy *c, struct linnet_context *context) {
   check(linnet_parameters_create(context, config, &c->parameters), context);
   experiment_create_parameters(&c->experiment, context, LINNET_RADAM, c->parameters->size);
   linnet_parameters_initialise(c->parameters, (uint64_t)options.seed, c->experiment.weights);
-  c->network = (struct linnet_network){c->experiment.ops, config, c->parameters};
+  c->network = (struct linnet_network){linnet_device_of(context), config, c->parameters};
   size_t sequences = ((size_t)options.batch + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS;
   c->most_frames = sequences * (size_t)options.length;
-  c->bytes = linnet_network_bytes(&c->network, c->most_frames, sequences);
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++) {
     struct shard *s = &c->shards[i];
+    check(linnet_pass_create(context, &c->network, &s->pass), context);
+    c->bytes = linnet_pass_bytes(s->pass, c->most_frames, sequences, false);
     s->target = experiment_alloc(context, c->most_frames, sizeof *s->target);
     s->features = experiment_alloc(context, c->most_frames * config->input_dim, sizeof(real));
     s->logits = experiment_alloc(context, c->most_frames * config->outputs, sizeof(real));
@@ -174,6 +176,7 @@ static void release(struct copy *c) {
     linnet_free(context, c->shards[i].features);
     linnet_free(context, c->shards[i].logits);
     linnet_free(context, c->shards[i].memory);
+    linnet_pass_destroy(c->shards[i].pass);
   }
   experiment_release(&c->experiment);
   linnet_parameters_destroy(c->parameters);

@@ -1,4 +1,4 @@
-#include "model/position.h"
+#include "ops/position.h"
 
 /* Within a stretch of STRETCH frames, sine and cosine are turned from frame to frame in double instead of computed:
  * the error stays below 1e-14 and the values depend on the position alone. */

@@ -1,0 +1,52 @@
+/* Devices by name. */
+#include "backend/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#ifdef LINNET_HAVE_CUDA
+#include "backend/cuda/memory.h"
+#endif
+
+enum { MOST_DEVICES = 1024 };
+
+static enum linnet_status open_cuda(struct linnet_context *context, int index, struct linnet_device **device) {
+#ifdef LINNET_HAVE_CUDA
+  return linnet_cuda_open(context, index, device);
+#else
+  (void)device;
+  return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "CUDA device %d: this build of Linnet has no CUDA backend",
+                     index);
+#endif
+}
+
+/* The number behind "cuda:"; "cuda" is 0. -1: neither. */
+static int cuda_index(const char *name) {
+  char *end = NULL;
+  if (strcmp(name, "cuda") == 0)
+    return 0;
+  if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9')
+    return -1;
+  unsigned long index = strtoul(name + 5, &end, 10);
+  return *end || index >= MOST_DEVICES ? -1 : (int)index;
+}
+
+enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, struct linnet_device **device) {
+  *device = NULL;
+  if (!name || strcmp(name, "cpu") == 0)
+    return LINNET_OK;
+  if (strcmp(name, "auto") == 0) {
+    enum linnet_status status = open_cuda(context, 0, device);
+    return status == LINNET_ERROR_UNSUPPORTED ? LINNET_OK : status;
+  }
+  int index = cuda_index(name);
+  if (index < 0)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "device %.40s: expected cpu, cuda, cuda:N or auto", name);
+  return open_cuda(context, index, device);
+}
+
+void linnet_device_close(struct linnet_device *device) {
+  if (device && device->ops->close)
+    device->ops->close(device);
+}
