@@ -15,7 +15,7 @@
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
-static char *option_kernels, *option_precision;
+static char *option_kernels, *option_precision, *option_device;
 static atomic_bool line_shown; /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_common_options[] = {
@@ -23,7 +23,11 @@ struct poptOption tool_common_options[] = {
     {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
      "NAME"},
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
-     "Of matrix products: float32 (default), or bfloat16: faster on processors that have it", "NAME"},
+     "Of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16, or on GPUs "
+     "tf32",
+     "NAME"},
+    {"device", 0, POPT_ARG_STRING, &option_device, 0,
+     "Where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
     {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "Tell what is being done", NULL},
     POPT_TABLEEND};
 
@@ -137,13 +141,14 @@ static void print_log(void *user, enum linnet_log_level level, const char *messa
 
 /* --precision, float32 if it was not given; false after printing what is wrong. */
 static bool find_precision(enum linnet_precision *precision) {
-  static const char *const names[] = {[LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16"};
+  static const char *const names[] = {
+      [LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16", [LINNET_TF32] = "tf32"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(option_precision ? option_precision : names[0], names[i]) == 0) {
       *precision = (enum linnet_precision)i;
       return true;
     }
-  tool_fail("--precision %s: must be float32 or bfloat16", option_precision);
+  tool_fail("--precision %s: must be float32, bfloat16 or tf32", option_precision);
   return false;
 }
 
@@ -152,6 +157,7 @@ struct linnet_context *tool_context(void) {
   linnet_context_settings_default(&settings);
   settings.threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
+  settings.device = option_device;
   settings.log = print_log;
   if (!find_precision(&settings.precision))
     return NULL;
@@ -159,6 +165,8 @@ struct linnet_context *tool_context(void) {
   enum linnet_status status = linnet_context_create(&settings, &context);
   if (status == LINNET_ERROR_UNSUPPORTED)
     tool_fail("--kernels %s: not in this build, or not on this processor", option_kernels ? option_kernels : "auto");
+  else if (status == LINNET_ERROR_DEVICE)
+    tool_fail("--device %s cannot be had: leave it out to run on the CPU", option_device);
   else if (status != LINNET_OK)
     tool_fail("cannot start with %d threads: %s", option_threads, linnet_status_string(status));
   return context;

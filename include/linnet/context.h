@@ -28,9 +28,10 @@ typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const cha
 typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 
 /* What the operands of matrix products may be rounded to where the processor then multiplies them faster. Weights,
- * activations, sums and everything but products are float32 in either case. BFLOAT16 keeps 8 bits of each operand (a
- * relative error of at most 2^-9) and takes effect on processors with AVX512-BF16; on others it is FLOAT32. */
-enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1 };
+ * activations, sums and everything but products are float32 in any case. BFLOAT16 keeps 8 bits of each operand (a
+ * relative error of at most 2^-9) and takes effect on CUDA devices and on processors with AVX512-BF16; TF32 keeps 11
+ * bits and takes effect on CUDA devices. Elsewhere they are FLOAT32. */
+enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2 };
 
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */

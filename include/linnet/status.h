@@ -25,7 +25,8 @@ enum linnet_status {
   LINNET_ERROR_CANCELLED = 8,   /* a callback asked to stop */
   LINNET_ERROR_STATE = 9,       /* called in the wrong order */
   LINNET_AGAIN = 10,            /* not an error: feed more input, then ask again */
-  LINNET_END = 11               /* not an error: nothing more will come */
+  LINNET_END = 11,              /* not an error: nothing more will come */
+  LINNET_ERROR_DEVICE = 12      /* a device such as a GPU is not there, or failed */
 };
 
 /* A short English name of a status, such as "malformed input". Never NULL; static storage. */

@@ -126,8 +126,9 @@ const struct linnet_ops *linnet_cpu_ops(const char *name) {
 }
 
 const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision) {
+  const enum linnet_precision least = precision == LINNET_BFLOAT16 ? LINNET_BFLOAT16 : LINNET_FLOAT32;
   size_t i = 0;
-  while (sets[i].ops->precision > precision || !runs(i))
+  while (sets[i].ops->precision > least || !runs(i))
     i++;
   return prepared(sets[i].ops);
 }

@@ -11,13 +11,13 @@
 
 enum { MOST_DEVICES = 1024 };
 
-static enum linnet_status open_cuda(struct linnet_context *context, int index, struct linnet_device **device) {
+static enum linnet_status open_cuda(struct linnet_context *context, int index, enum linnet_precision precision,
+                                    struct linnet_device **device) {
 #ifdef LINNET_HAVE_CUDA
-  return linnet_cuda_open(context, index, device);
+  return linnet_cuda_open(context, index, precision, device);
 #else
-  (void)device;
-  return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "CUDA device %d: this build of Linnet has no CUDA backend",
-                     index);
+  (void)device, (void)precision;
+  return linnet_fail(context, LINNET_ERROR_DEVICE, "CUDA device %d: this build of Linnet has no CUDA backend", index);
 #endif
 }
 
@@ -32,18 +32,30 @@ static int cuda_index(const char *name) {
   return *end || index >= MOST_DEVICES ? -1 : (int)index;
 }
 
-enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, struct linnet_device **device) {
+enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, enum linnet_precision precision,
+                                      struct linnet_device **device) {
   *device = NULL;
   if (!name || strcmp(name, "cpu") == 0)
     return LINNET_OK;
   if (strcmp(name, "auto") == 0) {
-    enum linnet_status status = open_cuda(context, 0, device);
-    return status == LINNET_ERROR_UNSUPPORTED ? LINNET_OK : status;
+    enum linnet_status status = open_cuda(context, 0, precision, device);
+    return status == LINNET_ERROR_DEVICE ? LINNET_OK : status;
   }
   int index = cuda_index(name);
   if (index < 0)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "device %.40s: expected cpu, cuda, cuda:N or auto", name);
-  return open_cuda(context, index, device);
+    return linnet_fail(context, LINNET_ERROR_DEVICE, "device %.40s: expected cpu, cuda, cuda:N or auto", name);
+  return open_cuda(context, index, precision, device);
+}
+
+bool linnet_device_reserve(struct linnet_device *device, struct linnet_device_buffer *buffer, size_t bytes) {
+  if (bytes <= buffer->bytes && buffer->data)
+    return true;
+  device->ops->free(device, buffer->data);
+  buffer->bytes = bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes;
+  buffer->data = device->ops->alloc(device, buffer->bytes);
+  if (!buffer->data)
+    buffer->bytes = 0;
+  return buffer->data != NULL;
 }
 
 void linnet_device_close(struct linnet_device *device) {

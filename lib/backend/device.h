@@ -40,6 +40,11 @@ struct linnet_device_ops {
   void (*close)(struct linnet_device *d); /* NULL: nothing to do */
   bool host; /* numbers are in host memory; ops run in the caller, and other threads may call others meanwhile */
 
+  /* One thread at a time may use a device that is not the host; these keep others out and make it the calling thread's.
+   * NULL on the host. */
+  void (*lock)(struct linnet_device *d);
+  void (*unlock)(struct linnet_device *d);
+
   /* --- memory: NULL if there is none. Copies are queued; host memory must stay until `wait`, which returns when all
    * that was queued is done, and tells what failed in `context`. */
   void *(*alloc)(struct linnet_device *d, size_t bytes);
@@ -116,10 +121,20 @@ struct linnet_device_ops {
 };
 
 /* Opens a device by the name that linnet_context_settings has: *device stays NULL for the CPU.
- * LINNET_ERROR_UNSUPPORTED: there is none, or this build has no backend for it. */
-enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, struct linnet_device **device);
+ * LINNET_ERROR_DEVICE: there is none, or this build has no backend for it. */
+enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, enum linnet_precision precision,
+                                      struct linnet_device **device);
 /* NULL is allowed. */
 void linnet_device_close(struct linnet_device *device);
+
+/* A block of the device's memory that grows. */
+struct linnet_device_buffer {
+  void *data;
+  size_t bytes;
+};
+
+/* Makes the buffer hold at least `bytes`; what it held is lost. */
+bool linnet_device_reserve(struct linnet_device *device, struct linnet_device_buffer *buffer, size_t bytes);
 
 /* The CPU with a table of backend.h; memory comes from the context. */
 struct linnet_cpu_device {

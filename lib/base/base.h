@@ -50,11 +50,15 @@ void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_f
 struct linnet_ops;
 const struct linnet_ops *linnet_context_ops(const struct linnet_context *context);
 
-/* Where networks run: the CPU with those ops, or another device; see backend/device.h. A device that is given to a
- * context is closed with it. */
+/* Where networks run: the CPU with those ops, or another device; see backend/device.h. */
 struct linnet_device;
 struct linnet_device *linnet_device_of(const struct linnet_context *context);
-void linnet_context_use_device(struct linnet_context *context, struct linnet_device *device);
+
+/* Replaces it by what `open` gives, which is closed with the last handle; `own` lives longer than that. For tests. */
+enum linnet_status linnet_context_use_device(struct linnet_context *context,
+                                             enum linnet_status (*open)(struct linnet_context *own, int index,
+                                                                        enum linnet_precision precision,
+                                                                        struct linnet_device **device));
 
 /* a * b and a + b, false on overflow. */
 static inline bool linnet_mul_size(size_t a, size_t b, size_t *result) {

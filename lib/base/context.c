@@ -92,9 +92,9 @@ static enum linnet_status handle_create(struct core *core, struct linnet_context
   return LINNET_OK;
 }
 
-static enum linnet_status open_device(struct core *core, const char *name) {
+static enum linnet_status open_device(struct core *core, const struct linnet_context_settings *settings) {
   struct linnet_device *device = NULL;
-  enum linnet_status status = linnet_device_open(&core->own, name, &device);
+  enum linnet_status status = linnet_device_open(&core->own, settings->device, settings->precision, &device);
   if (device)
     core->device = device;
   if (status != LINNET_OK)
@@ -111,7 +111,7 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   linnet_context_settings_default(&defaults);
   if (!settings)
     settings = &defaults;
-  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_BFLOAT16)
+  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_TF32)
     return LINNET_ERROR_ARGUMENT;
   struct core *core = NULL;
   LINNET_TRY(core_create(settings, &core));
@@ -123,7 +123,7 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   status = linnet_pool_create(core->reallocate, core->reallocate_user,
                               settings->threads ? settings->threads : online_processors(), &core->pool);
   if (status == LINNET_OK)
-    status = open_device(core, settings->device);
+    status = open_device(core, settings);
   if (status != LINNET_OK) {
     linnet_context_destroy(*context);
     *context = NULL;
@@ -170,9 +170,18 @@ struct linnet_device *linnet_device_of(const struct linnet_context *context) {
   return context->core->device;
 }
 
-void linnet_context_use_device(struct linnet_context *context, struct linnet_device *device) {
-  linnet_device_close(context->core->device);
-  context->core->device = device;
+enum linnet_status linnet_context_use_device(struct linnet_context *context,
+                                             enum linnet_status (*open)(struct linnet_context *own, int index,
+                                                                        enum linnet_precision precision,
+                                                                        struct linnet_device **device)) {
+  struct core *core = context->core;
+  struct linnet_device *device = NULL;
+  enum linnet_status status = open(&core->own, 0, LINNET_FLOAT32, &device);
+  linnet_copy_error(context, &core->own);
+  LINNET_TRY(status);
+  linnet_device_close(core->device);
+  core->device = device;
+  return LINNET_OK;
 }
 
 const struct linnet_ops *linnet_context_ops(const struct linnet_context *context) {

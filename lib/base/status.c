@@ -11,6 +11,7 @@ const char *linnet_status_string(enum linnet_status status) {
       [LINNET_ERROR_LIMIT] = "limit exceeded",
       [LINNET_ERROR_NUMERIC] = "value not finite",
       [LINNET_ERROR_CANCELLED] = "cancelled",
+      [LINNET_ERROR_DEVICE] = "failure of a device",
       [LINNET_ERROR_STATE] = "called in the wrong order",
       [LINNET_AGAIN] = "more input needed",
       [LINNET_END] = "end of input",

@@ -58,7 +58,8 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
   e->ops = linnet_context_ops(model->context);
   e->kind = kinds[model->config.encoder];
   e->width = e->model->maps->output.in;
-  enum linnet_status status = create_buffers(e);
+  bool host = linnet_device_of(context)->ops->host;
+  enum linnet_status status = host ? create_buffers(e) : linnet_device_encoder_create(context, model, &e->on_device);
   if (status != LINNET_OK) {
     linnet_encoder_destroy(e);
     *encoder = NULL;
@@ -74,22 +75,29 @@ void linnet_encoder_destroy(struct linnet_encoder *e) {
                     e->whole.heads.data, e->whole.kept.data, e->whole.work.data};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(e->context, blocks[i]);
+  linnet_device_encoder_destroy(e->on_device);
   linnet_free(e->context, e);
 }
 
-enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
-                                          size_t bytes) {
+enum linnet_status linnet_buffer_reserve(struct linnet_context *context, struct linnet_buffer *buffer, size_t count,
+                                         size_t bytes) {
   size_t needed;
   if (!linnet_mul_size(count, bytes, &needed))
     needed = SIZE_MAX;
   if (needed <= buffer->bytes)
     return LINNET_OK;
-  linnet_free(e->context, buffer->data);
-  *buffer = (struct linnet_buffer){.data = linnet_alloc(e->context, needed, 1)};
+  linnet_free(context, buffer->data);
+  *buffer = (struct linnet_buffer){.data = linnet_alloc(context, needed, 1)};
   if (!buffer->data)
-    return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for an utterance of %zu frames", e->in_frames);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an utterance: %zu rows of %zu bytes", count,
+                       bytes);
   buffer->bytes = needed;
   return LINNET_OK;
+}
+
+enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
+                                          size_t bytes) {
+  return linnet_buffer_reserve(e->context, buffer, count, bytes);
 }
 
 static size_t divide_up(size_t a, size_t b) {
@@ -170,6 +178,8 @@ enum linnet_status linnet_encoder_run(struct linnet_encoder *e, const float *fea
     return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_run: NULL argument");
   if (frames == 0)
     return LINNET_OK;
+  if (e->on_device)
+    return linnet_device_encoder_run(e->on_device, features, frames, sink, user);
   LINNET_TRY(plan(e, features, frames));
   e->kind->run(e);
   return run_output(e, sink, user);

@@ -4,7 +4,7 @@
 
 #include <linnet/encoder.h>
 
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "base/base.h"
 #include "model/attention.h"
 #include "model/maps.h"
@@ -63,9 +63,12 @@ struct whole {
   size_t kept_bytes, work_bytes;
 };
 
+struct linnet_device_encoder;
+
 struct linnet_encoder {
   struct linnet_context *context;
   const struct linnet_model *model;
+  struct linnet_device_encoder *on_device; /* does all of it; NULL: on the CPU, by what follows */
   const struct linnet_ops *ops;
   const struct linnet_encoder_ops *kind;
   size_t width;            /* D of x: the configuration's, or twice that for two directions */
@@ -139,6 +142,8 @@ static inline real *row(const struct linnet_encoder *e, size_t t) {
 }
 
 /* Makes a buffer hold count * bytes; what it held is lost. */
+enum linnet_status linnet_buffer_reserve(struct linnet_context *context, struct linnet_buffer *buffer, size_t count,
+                                         size_t bytes);
 enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
                                           size_t bytes);
 
@@ -152,6 +157,14 @@ enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsig
 /* Log-posteriors (rows, V) of rows h (rows, D), which the kind's `output` gave. */
 void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
                                real *log_p);
+
+/* --- device_encoder.c: on the device of the context. What was created in part is destroyed as well. */
+
+enum linnet_status linnet_device_encoder_create(struct linnet_context *context, const struct linnet_model *model,
+                                                struct linnet_device_encoder **encoder);
+void linnet_device_encoder_destroy(struct linnet_device_encoder *encoder); /* NULL is allowed */
+enum linnet_status linnet_device_encoder_run(struct linnet_device_encoder *encoder, const float *features,
+                                             size_t frames, linnet_posterior_fn sink, void *user);
 
 /* --- transformer_encoder.c */
 

@@ -175,8 +175,16 @@ enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct lin
   if (!t)
     return LINNET_ERROR_ARGUMENT;
   t->saved_at = clock_seconds();
-  while (!stop && t->state.epoch < t->settings.epochs && !linnet_schedule_stopped(&t->settings, &t->state.schedule))
-    LINNET_TRY(run_epoch(t, events ? events : &silent, &stop));
+  enum linnet_status status = LINNET_OK;
+  struct linnet_device *device = t->network.device;
+  if (device->ops->lock)
+    device->ops->lock(device);
+  while (status == LINNET_OK && !stop && t->state.epoch < t->settings.epochs &&
+         !linnet_schedule_stopped(&t->settings, &t->state.schedule))
+    status = run_epoch(t, events ? events : &silent, &stop);
+  if (device->ops->unlock)
+    device->ops->unlock(device);
+  LINNET_TRY(status);
   return stop ? linnet_fail(t->context, LINNET_ERROR_CANCELLED, "training was interrupted; it can be continued")
               : LINNET_OK;
 }

@@ -40,17 +40,10 @@ void linnet_workers_run(struct linnet_context *context, const struct linnet_netw
     body(user, task, 0);
 }
 
-/* Makes the buffer hold at least `bytes`; what it held is lost. */
 static enum linnet_status reserve(struct linnet_worker *worker, struct linnet_device *device,
                                   struct linnet_device_buffer *buffer, size_t bytes) {
-  if (bytes <= buffer->bytes && buffer->data)
+  if (linnet_device_reserve(device, buffer, bytes))
     return LINNET_OK;
-  device->ops->free(device, buffer->data);
-  buffer->bytes = bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes;
-  buffer->data = device->ops->alloc(device, buffer->bytes);
-  if (buffer->data)
-    return LINNET_OK;
-  buffer->bytes = 0;
   return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
                      "out of memory for %zu MB of activations: use smaller batches", bytes >> 20);
 }

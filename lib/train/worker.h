@@ -4,12 +4,6 @@
 
 #include "model/network.h"
 
-/* A block of the device's memory that grows. */
-struct linnet_device_buffer {
-  void *data;
-  size_t bytes;
-};
-
 struct linnet_worker {
   struct linnet_context *context; /* its own handle */
   struct linnet_pass *pass;

@@ -8,7 +8,7 @@
 #include <vector>
 
 extern "C" {
-#include "backend/cuda/launch.h"
+#include "backend/cuda/cuda_device.h"
 }
 
 namespace emulate {
@@ -147,17 +147,41 @@ void set_reversed(bool value) {
 }
 } // namespace emulate
 
-struct linnet_device {
+struct emulated_device {
+  struct linnet_cuda_device cuda;
   std::vector<unsigned char> scratch;
 };
 
 extern "C" {
-enum linnet_status linnet_cuda_open(struct linnet_context *, int, struct linnet_device **device) {
-  *device = new linnet_device();
+enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum linnet_precision,
+                                    struct linnet_device **device) {
+  emulated_device *emulated = new emulated_device();
+  emulated->cuda.base.ops = &linnet_cuda_device_ops;
+  emulated->cuda.base.name = "cuda, emulated";
+  emulated->cuda.context = context;
+  pthread_mutex_init(&emulated->cuda.mutex, nullptr);
+  *device = &emulated->cuda.base;
   return LINNET_OK;
 }
 void linnet_cuda_close(struct linnet_device *device) {
-  delete device;
+  linnet_cuda_release_batch(device);
+  std::free(linnet_cuda_device(device)->positions);
+  delete reinterpret_cast<emulated_device *>(device);
+}
+void linnet_cuda_lock(struct linnet_device *device) {
+  pthread_mutex_lock(&linnet_cuda_device(device)->mutex);
+}
+void linnet_cuda_unlock(struct linnet_device *device) {
+  pthread_mutex_unlock(&linnet_cuda_device(device)->mutex);
+}
+void linnet_cuda_out_of_memory(struct linnet_device *) {
+  std::abort();
+}
+void *linnet_cuda_alloc_host(struct linnet_device *, size_t bytes) {
+  return std::aligned_alloc(256, (bytes + 256) / 256 * 256);
+}
+void linnet_cuda_free_host(struct linnet_device *, void *memory) {
+  std::free(memory);
 }
 void *linnet_cuda_stream(const struct linnet_device *) {
   return nullptr;
@@ -165,8 +189,9 @@ void *linnet_cuda_stream(const struct linnet_device *) {
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   if (bytes > LINNET_CUDA_SCRATCH)
     std::abort();
-  device->scratch.assign(bytes + 16, 0xa5);
-  return device->scratch.data();
+  std::vector<unsigned char> &scratch = reinterpret_cast<emulated_device *>(device)->scratch;
+  scratch.assign(bytes + 16, 0xa5);
+  return scratch.data();
 }
 void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
   return std::aligned_alloc(256, (bytes + 256) / 256 * 256);
@@ -189,7 +214,7 @@ void linnet_cuda_copy(struct linnet_device *, void *to, const void *from, size_t
 enum linnet_status linnet_cuda_wait(struct linnet_device *, struct linnet_context *) {
   return LINNET_OK;
 }
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_cuda_precision, const struct linnet_gemm *g) {
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_precision, const struct linnet_gemm *g) {
   linnet_cuda_gemm_kernel(device, g);
 }
 void test_cuda_reverse(bool reversed) {

@@ -46,7 +46,7 @@ static double test_gemm(struct mirrors *m) {
   device.bias = g.bias ? mirror(m, &bias) : NULL;
   linnet_cuda_gemm_kernel(m->device, &device);
   device.c = mirror(m, &c3);
-  linnet_cuda_gemm(m->device, LINNET_CUDA_FLOAT32, &device);
+  linnet_cuda_gemm(m->device, LINNET_FLOAT32, &device);
   mirrors_return(m);
   double error = worst(buffer_error(&c2, &c), buffer_error(&c3, &c));
   RELEASE(a, b, bias, c, c2, c3);
@@ -656,8 +656,8 @@ int main(int argc, char **argv) {
   uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   struct linnet_context *context = test_context();
   struct linnet_device *device = NULL;
-  enum linnet_status status = linnet_cuda_open(context, 0, &device);
-  if (status == LINNET_ERROR_UNSUPPORTED) {
+  enum linnet_status status = linnet_cuda_open(context, 0, LINNET_FLOAT32, &device);
+  if (status == LINNET_ERROR_DEVICE) {
     printf("%s\n", linnet_context_error(context));
     linnet_context_destroy(context);
     return test_skip("no CUDA device");

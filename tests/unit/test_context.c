@@ -76,8 +76,8 @@ static void check_precision(void) {
   CHECK(linnet_context_precision(context) == (reduced ? LINNET_BFLOAT16 : LINNET_FLOAT32), "%s",
         linnet_context_kernels(context));
   linnet_context_destroy(context);
-  settings.precision = (enum linnet_precision)2;
-  CHECK(linnet_context_create(&settings, &context) == LINNET_ERROR_ARGUMENT, "precision 2");
+  settings.precision = (enum linnet_precision)3;
+  CHECK(linnet_context_create(&settings, &context) == LINNET_ERROR_ARGUMENT, "precision 3");
 }
 
 static void check_settings_case(const struct settings_case *c) {
@@ -210,13 +210,14 @@ static void check_error_text(void) {
 }
 
 static void check_status_strings(void) {
-  for (int i = LINNET_OK; i <= LINNET_END; i++) {
+  for (int i = LINNET_OK; i <= LINNET_ERROR_DEVICE; i++) {
     const char *text = linnet_status_string((enum linnet_status)i);
     CHECK(text && *text && strcmp(text, "unknown status") != 0, "status %d has no name", i);
     for (int j = LINNET_OK; j < i; j++)
       CHECK(strcmp(text, linnet_status_string((enum linnet_status)j)) != 0, "%d and %d are both \"%s\"", i, j, text);
   }
-  CHECK(strcmp(linnet_status_string((enum linnet_status)(LINNET_END + 1)), "unknown status") == 0, "beyond the end");
+  CHECK(strcmp(linnet_status_string((enum linnet_status)(LINNET_ERROR_DEVICE + 1)), "unknown status") == 0,
+        "beyond the end");
   CHECK(strcmp(linnet_status_string((enum linnet_status) - 1), "unknown status") == 0, "before the beginning");
   CHECK(strcmp(linnet_version(), LINNET_VERSION) == 0, "version %s", linnet_version());
 }

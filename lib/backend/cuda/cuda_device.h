@@ -1,29 +1,55 @@
-/* What a CUDA device consists of. */
+/* What a CUDA device consists of; no CUDA header is needed to see it. */
 #ifndef LINNET_CUDA_DEVICE_H
 #define LINNET_CUDA_DEVICE_H
 
-#include <cuda_runtime_api.h>
+#include <pthread.h>
 
-#include "backend/cuda/memory.h"
+#include "backend/cuda/launch.h"
 #include "backend/device.h"
+
+/* The batch that was uploaded last. */
+struct linnet_cuda_batch {
+  const size_t *offsets; /* the host's, by which ops know that it is theirs */
+  struct linnet_cuda_pack pack;
+  const uint32_t *label_offsets; /* (sequences + 1) */
+  const int *labels;
+  const struct linnet_span *spans; /* (sequences), longest first */
+  const struct linnet_span *host_spans;
+  unsigned char *staging, *memory; /* host memory that copies start from, and its image on the device */
+  size_t bytes;
+};
 
 struct linnet_cuda_products;
 
-struct cuda_device {
+struct linnet_cuda_device {
   struct linnet_device base; /* first */
   struct linnet_context *context;
-  cudaStream_t stream;
+  pthread_mutex_t mutex; /* held by the thread that uses the device */
+  int index;
+  enum linnet_precision precision; /* of products */
+  char name[128];
+  void *stream;
   void *scratch;
   struct linnet_cuda_products *products; /* NULL: no cuBLASLt */
-  cudaError_t failure;                   /* the first one */
+  int failure;                           /* the first one */
+  struct linnet_cuda_batch batch;
+  float *positions; /* (position_rows, position_width): the table that is added */
+  size_t position_rows, position_width;
 };
 
-static inline struct cuda_device *linnet_cuda_device(const struct linnet_device *device) {
-  return (struct cuda_device *)(uintptr_t)device;
+extern const struct linnet_device_ops linnet_cuda_device_ops;
+
+static inline struct linnet_cuda_device *linnet_cuda_device(const struct linnet_device *device) {
+  return (struct linnet_cuda_device *)(uintptr_t)device;
 }
 
-/* cuBLASLt, found when it is needed first; NULL: not there, or not usable. */
-struct linnet_cuda_products *linnet_cuda_products_open(struct cuda_device *device);
+/* batch.c: uploads; LINNET_ERROR_MEMORY. */
+enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct linnet_context *context,
+                                            const struct linnet_host_batch *batch, const real **features);
+void linnet_cuda_release_batch(struct linnet_device *device);
+
+/* products.c: cuBLASLt, found when it is needed first; NULL: not there, or not usable. */
+struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_device *device);
 void linnet_cuda_products_close(struct linnet_cuda_products *products);
 
 #endif

@@ -35,11 +35,8 @@ struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void
 
 /* --- products (products.c, ops/gemm.cu) --------------------------------------------------------------------------- */
 
-/* What products make of their operands; sums are float32 in all of them. */
-enum linnet_cuda_precision { LINNET_CUDA_FLOAT32, LINNET_CUDA_TF32, LINNET_CUDA_BFLOAT16 };
-
 /* By cuBLASLt; by the kernel, always in float32, where that is not there. b is not packed. */
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_cuda_precision precision, const struct linnet_gemm *g);
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_precision precision, const struct linnet_gemm *g);
 void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_gemm *g);
 
 /* --- rows and elements -------------------------------------------------------------------------------------------- */

@@ -2,16 +2,19 @@
  * the driver when it is first asked: a machine without one has no device. */
 #include "backend/cuda/cuda_device.h"
 
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
 #include "base/base.h"
 
-static bool succeeded(struct cuda_device *d, cudaError_t error) {
+static bool succeeded(struct linnet_cuda_device *d, cudaError_t error) {
   if (error != cudaSuccess && d->failure == cudaSuccess)
     d->failure = error;
   return error == cudaSuccess;
 }
 
 static enum linnet_status no_device(struct linnet_context *context, int index, cudaError_t error) {
-  return linnet_fail(context, LINNET_ERROR_UNSUPPORTED, "CUDA device %d: %s", index, cudaGetErrorString(error));
+  return linnet_fail(context, LINNET_ERROR_DEVICE, "CUDA device %d: %s", index, cudaGetErrorString(error));
 }
 
 /* What is freed stays in the pool: allocations of later steps cost nothing. */
@@ -22,27 +25,42 @@ static cudaError_t keep_memory(int index) {
   return error == cudaSuccess ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) : error;
 }
 
-static cudaError_t open_device(struct cuda_device *d, int index) {
+static cudaError_t name_device(struct linnet_cuda_device *d, int index) {
+  struct cudaDeviceProp properties;
+  cudaError_t error = cudaGetDeviceProperties(&properties, index);
+  snprintf(d->name, sizeof d->name, "cuda:%d %.80s, %.0f GiB", index, properties.name,
+           (double)properties.totalGlobalMem / (1 << 30));
+  d->base = (struct linnet_device){&linnet_cuda_device_ops, d->name};
+  return error;
+}
+
+static cudaError_t open_device(struct linnet_cuda_device *d, int index) {
   cudaError_t error = cudaSetDevice(index);
   if (error == cudaSuccess)
     error = keep_memory(index);
   if (error == cudaSuccess)
-    error = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
+    error = name_device(d, index);
+  if (error == cudaSuccess)
+    error = cudaStreamCreateWithFlags((cudaStream_t *)&d->stream, cudaStreamNonBlocking);
   if (error == cudaSuccess)
     error = cudaMallocAsync(&d->scratch, LINNET_CUDA_SCRATCH, d->stream);
   return error;
 }
 
-enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, struct linnet_device **device) {
+enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, enum linnet_precision precision,
+                                    struct linnet_device **device) {
   int count = 0;
   cudaError_t error = cudaGetDeviceCount(&count);
   *device = NULL;
   if (error != cudaSuccess || index >= count)
     return no_device(context, index, error != cudaSuccess ? error : cudaErrorInvalidDevice);
-  struct cuda_device *d = linnet_calloc(context, 1, sizeof *d);
+  struct linnet_cuda_device *d = linnet_calloc(context, 1, sizeof *d);
   if (!d)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a CUDA device");
   d->context = context;
+  d->precision = precision;
+  d->index = index;
+  pthread_mutex_init(&d->mutex, NULL);
   error = open_device(d, index);
   if (error != cudaSuccess) {
     linnet_cuda_close(&d->base);
@@ -54,26 +72,39 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, s
 }
 
 void linnet_cuda_close(struct linnet_device *device) {
-  struct cuda_device *d = linnet_cuda_device(device);
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   if (!d)
     return;
   linnet_cuda_products_close(d->products);
-  if (d->scratch)
-    cudaFreeAsync(d->scratch, d->stream);
+  linnet_cuda_release_batch(device);
+  linnet_cuda_free(device, d->positions);
+  linnet_cuda_free(device, d->scratch);
   if (d->stream) {
     cudaStreamSynchronize(d->stream);
     cudaStreamDestroy(d->stream);
   }
+  pthread_mutex_destroy(&d->mutex);
   linnet_free(d->context, d);
 }
 
+void linnet_cuda_lock(struct linnet_device *device) {
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
+  pthread_mutex_lock(&d->mutex);
+  succeeded(d, cudaSetDevice(d->index));
+}
+
+void linnet_cuda_unlock(struct linnet_device *device) {
+  pthread_mutex_unlock(&linnet_cuda_device(device)->mutex);
+}
+
 enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context) {
-  struct cuda_device *d = linnet_cuda_device(device);
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   succeeded(d, cudaGetLastError());
   succeeded(d, cudaStreamSynchronize(d->stream));
   if (d->failure == cudaSuccess)
     return LINNET_OK;
-  return linnet_fail(context, LINNET_ERROR_MEMORY, "CUDA: %s", cudaGetErrorString(d->failure));
+  return linnet_fail(context, d->failure == cudaErrorMemoryAllocation ? LINNET_ERROR_MEMORY : LINNET_ERROR_DEVICE,
+                     "%s: %s", d->name, cudaGetErrorString((cudaError_t)d->failure));
 }
 
 void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
@@ -84,14 +115,32 @@ void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
   return NULL;
 }
 
+void *linnet_cuda_alloc_host(struct linnet_device *device, size_t bytes) {
+  void *memory = NULL;
+  (void)device;
+  if (cudaMallocHost(&memory, bytes) == cudaSuccess)
+    return memory;
+  cudaGetLastError();
+  return NULL;
+}
+
+void linnet_cuda_free_host(struct linnet_device *device, void *memory) {
+  if (memory)
+    succeeded(linnet_cuda_device(device), cudaFreeHost(memory));
+}
+
+void linnet_cuda_out_of_memory(struct linnet_device *device) {
+  succeeded(linnet_cuda_device(device), cudaErrorMemoryAllocation);
+}
+
 void linnet_cuda_free(struct linnet_device *device, void *memory) {
-  struct cuda_device *d = linnet_cuda_device(device);
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   if (memory)
     succeeded(d, cudaFreeAsync(memory, d->stream));
 }
 
 static void copy(struct linnet_device *device, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-  struct cuda_device *d = linnet_cuda_device(device);
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   succeeded(d, cudaMemcpyAsync(to, from, bytes, kind, d->stream));
 }
 
@@ -108,7 +157,7 @@ void linnet_cuda_copy(struct linnet_device *device, void *to, const void *from, 
 }
 
 void linnet_cuda_zero(struct linnet_device *device, void *memory, size_t bytes) {
-  struct cuda_device *d = linnet_cuda_device(device);
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   succeeded(d, cudaMemsetAsync(memory, 0, bytes, d->stream));
 }
 
@@ -117,8 +166,8 @@ void *linnet_cuda_stream(const struct linnet_device *device) {
 }
 
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
-  struct cuda_device *d = linnet_cuda_device(device);
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   if (bytes > LINNET_CUDA_SCRATCH)
-    succeeded(d, cudaErrorMemoryAllocation);
+    linnet_cuda_out_of_memory(device);
   return d->scratch;
 }

@@ -13,9 +13,12 @@ struct linnet_device;
 /* Scratch of a device, which ops use for sums over blocks; each op may overwrite what another left. */
 #define LINNET_CUDA_SCRATCH ((size_t)64 << 20)
 
-/* LINNET_ERROR_UNSUPPORTED: no driver, or no such device. */
-enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, struct linnet_device **device);
+/* LINNET_ERROR_DEVICE: no driver, or no such device. */
+enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, enum linnet_precision precision,
+                                    struct linnet_device **device);
 void linnet_cuda_close(struct linnet_device *device);
+void linnet_cuda_lock(struct linnet_device *device);
+void linnet_cuda_unlock(struct linnet_device *device);
 /* The failure is told in `context`, and again by every later call. */
 enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context);
 
@@ -28,6 +31,13 @@ void linnet_cuda_upload(struct linnet_device *device, void *to, const void *host
 void linnet_cuda_download(struct linnet_device *device, void *host, const void *from, size_t bytes);
 void linnet_cuda_zero(struct linnet_device *device, void *memory, size_t bytes);
 void linnet_cuda_copy(struct linnet_device *device, void *to, const void *from, size_t bytes);
+
+/* Host memory that copies run fast from. */
+void *linnet_cuda_alloc_host(struct linnet_device *device, size_t bytes);
+void linnet_cuda_free_host(struct linnet_device *device, void *memory);
+
+/* The next wait fails with LINNET_ERROR_MEMORY. */
+void linnet_cuda_out_of_memory(struct linnet_device *device);
 
 /* For launchers: the stream, and the scratch (at most LINNET_CUDA_SCRATCH bytes). */
 void *linnet_cuda_stream(const struct linnet_device *device);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cublasLt.h>
+#include <cuda_runtime_api.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/launch.h"
@@ -65,7 +66,7 @@ static bool find_functions(struct linnet_cuda_products *p) {
   return true;
 }
 
-struct linnet_cuda_products *linnet_cuda_products_open(struct cuda_device *device) {
+struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_device *device) {
   struct linnet_cuda_products *p = linnet_calloc(device->context, 1, sizeof *p);
   if (!p)
     return NULL;
@@ -105,9 +106,9 @@ void linnet_cuda_products_close(struct linnet_cuda_products *p) {
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
 static cublasComputeType_t compute_of(unsigned mode) {
-  static const cublasComputeType_t types[] = {[LINNET_CUDA_FLOAT32] = CUBLAS_COMPUTE_32F,
-                                              [LINNET_CUDA_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32,
-                                              [LINNET_CUDA_BFLOAT16] = CUBLAS_COMPUTE_32F_FAST_16BF};
+  static const cublasComputeType_t types[] = {[LINNET_FLOAT32] = CUBLAS_COMPUTE_32F,
+                                              [LINNET_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32,
+                                              [LINNET_BFLOAT16] = CUBLAS_COMPUTE_32F_FAST_16BF};
   return types[mode];
 }
 
@@ -124,7 +125,7 @@ static unsigned alignment_of(const struct linnet_gemm *g) {
   return (unsigned)(bits & (~bits + 1));
 }
 
-static struct shape shape_of(const struct linnet_gemm *g, enum linnet_cuda_precision mode) {
+static struct shape shape_of(const struct linnet_gemm *g, enum linnet_precision mode) {
   struct shape s;
   memset(&s, 0, sizeof s); /* compared by bytes */
   s.m = g->m, s.n = g->n, s.k = g->k, s.lda = g->lda, s.ldb = g->ldb, s.ldc = g->ldc;
@@ -185,7 +186,7 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
-static bool multiply(struct linnet_cuda_products *p, enum linnet_cuda_precision mode, const struct linnet_gemm *g) {
+static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, const struct linnet_gemm *g) {
   const float one = 1, kept = g->accumulate ? 1 : 0;
   struct shape shape = shape_of(g, mode);
   struct plan *plan = plan_of(p, &shape);
@@ -198,7 +199,7 @@ static bool multiply(struct linnet_cuda_products *p, enum linnet_cuda_precision 
 }
 
 /* GELU and SiLU come after the product, where C has no gaps between rows. */
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_cuda_precision mode, const struct linnet_gemm *g) {
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_precision mode, const struct linnet_gemm *g) {
   struct linnet_gemm product = *g;
   bool smooth = g->activation == LINNET_GELU || g->activation == LINNET_SILU;
   if (g->m == 0 || g->n == 0)

@@ -1,0 +1,127 @@
+/* Training and recognition on a CUDA device, emulated or real, against the CPU: small networks of every kind, from
+ * features to saved models. */
+#include "backend/cuda/memory.h"
+#include "mirror.h"
+#include "model/model.h"
+#include "small_training.h"
+
+#include <linnet/encoder.h>
+
+enum { FRAMES = 45 };
+
+static struct run device_run(const char *config, unsigned epochs) {
+  struct run run = make_run(config, 2, epochs);
+  run.on_device = linnet_cuda_open;
+  return run;
+}
+
+static struct linnet_model *load(struct linnet_context *context, const char *folder) {
+  char path[128];
+  struct linnet_model *model = NULL;
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  return model;
+}
+
+/* The largest difference of two vectors, relative to the largest value or 1. */
+static double largest_difference(const float *a, const float *b, size_t n) {
+  double most = 0, largest = 1;
+  for (size_t i = 0; i < n; i++) {
+    double d = fabs((double)a[i] - (double)b[i]);
+    most = d > most || isnan(d) ? d : most;
+    largest = fmax(largest, fabs((double)b[i]));
+  }
+  return most / largest;
+}
+
+/* A model's posteriors where the context runs networks. */
+static void recognise(struct linnet_context *context, const struct linnet_model *model, float *log_p) {
+  struct test_random random = {5};
+  struct linnet_encoder *encoder = NULL;
+  float input[FRAMES * DIM];
+  test_fill(&random, input, FRAMES * DIM);
+  REQUIRE(linnet_encoder_create(context, model, &encoder) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_encoder_compute(encoder, input, FRAMES, log_p) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_encoder_destroy(encoder);
+}
+
+static double compare_recognition(const char *folder) {
+  struct linnet_context *cpu = test_context(), *device = test_context();
+  REQUIRE(linnet_context_use_device(device, linnet_cuda_open) == LINNET_OK, "%s", linnet_context_error(device));
+  struct linnet_model *model = load(cpu, folder), *same = load(device, folder);
+  float expected[FRAMES * SYMBOLS], log_p[FRAMES * SYMBOLS];
+  recognise(cpu, model, expected);
+  recognise(device, same, log_p);
+  double error = largest_difference(log_p, expected, linnet_model_output_frames(model, FRAMES) * SYMBOLS);
+  linnet_model_destroy(model);
+  linnet_model_destroy(same);
+  linnet_context_destroy(cpu);
+  linnet_context_destroy(device);
+  return error;
+}
+
+/* Two epochs of some ten steps in all: weights, validation loss and posteriors. */
+static void test_against_cpu(const char *config) {
+  char folders[2][64];
+  struct run cpu = make_run(config, 1, 2), device = device_run(config, 2);
+  train(&cpu, make_folder(folders[0]));
+  train(&device, make_folder(folders[1]));
+  CHECK(cpu.status == LINNET_OK && device.status == LINNET_OK, "%s%s", cpu.error, device.error);
+  struct linnet_context *context = test_context();
+  struct linnet_model *a = load(context, folders[0]), *b = load(context, folders[1]);
+  double weights = largest_difference(b->weights, a->weights, a->parameters->size),
+         posteriors = compare_recognition(folders[1]);
+  double loss = fabs(device.last_loss - cpu.last_loss) / cpu.last_loss;
+  printf("%llu steps: weights %.1e  loss %.1e  posteriors %.1e  %.40s...\n", (unsigned long long)device.steps, weights,
+         loss, posteriors, config);
+  CHECK(weights <= 1e-4 && loss <= 1e-4 && posteriors <= 1e-5, "%s", config);
+  linnet_model_destroy(a);
+  linnet_model_destroy(b);
+  linnet_context_destroy(context);
+  remove_folder(folders[0]);
+  remove_folder(folders[1]);
+}
+
+/* A second run, which stops in the midst of an epoch and is continued, gives the same bytes. */
+static void test_again(const char *config) {
+  char whole[64], parts[64];
+  struct run a = device_run(config, 2), b = device_run(config, 2);
+  train(&a, make_folder(whole));
+  b.stop_after = 3;
+  train(&b, make_folder(parts));
+  CHECK(b.status == LINNET_ERROR_CANCELLED, "status %d", b.status);
+  b.stop_after = 0;
+  train(&b, parts);
+  CHECK(a.status == LINNET_OK && b.status == LINNET_OK && same_model(whole, parts), "%s: a second run differs", config);
+  remove_folder(whole);
+  remove_folder(parts);
+}
+
+static void test_not_finite(void) {
+  char folder[64];
+  struct run a = device_run(transformer, 3);
+  a.train.poisoned = 5;
+  train(&a, make_folder(folder));
+  CHECK(a.status == LINNET_ERROR_NUMERIC, "status %d with infinite features", a.status);
+  CHECK(strstr(a.error, "utt-05") != NULL, "the message does not name the utterance: %s", a.error);
+  remove_folder(folder);
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  enum linnet_status status = linnet_context_use_device(context, linnet_cuda_open);
+  if (status != LINNET_OK)
+    printf("%s\n", linnet_context_error(context));
+  else
+    printf("%s\n", linnet_context_device(context));
+  linnet_context_destroy(context);
+  if (status == LINNET_ERROR_DEVICE)
+    return test_skip("no CUDA device");
+  REQUIRE(status == LINNET_OK, "no device");
+  for (size_t i = 0; i < NETWORKS; i++)
+    test_against_cpu(networks[i].config);
+  test_again(transformer);
+  test_again(blstm);
+  test_not_finite();
+  return test_result();
+}

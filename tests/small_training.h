@@ -1,0 +1,205 @@
+/* Training of small networks of every kind on a small synthetic corpus that is soon learnt. */
+#ifndef LINNET_TEST_SMALL_TRAINING_H
+#define LINNET_TEST_SMALL_TRAINING_H
+
+#include <unistd.h>
+
+#include <linnet/train.h>
+
+#include "base/base.h"
+#include "base/file.h"
+#include "test.h"
+
+enum { UTTERANCES = 24, SYMBOLS = 5, DIM = 4, MAX_LABELS = 6, FRAMES_PER_LABEL = 7 };
+
+/* Each label is a few frames with its own pattern. */
+struct corpus {
+  size_t count;
+  uint64_t seed;
+  int labels[UTTERANCES][MAX_LABELS];
+  size_t num_labels[UTTERANCES];
+  char ids[UTTERANCES][32];
+  size_t poisoned; /* this utterance's features are infinite; SIZE_MAX: none */
+};
+
+static inline void make_corpus(struct corpus *c, uint64_t seed) {
+  struct test_random random = {seed};
+  *c = (struct corpus){.count = UTTERANCES, .seed = seed, .poisoned = SIZE_MAX};
+  for (size_t u = 0; u < c->count; u++) {
+    snprintf(c->ids[u], sizeof c->ids[u], "utt-%02zu", u);
+    c->num_labels[u] = 1 + test_below(&random, MAX_LABELS);
+    for (size_t i = 0; i < c->num_labels[u]; i++)
+      c->labels[u][i] = 1 + (int)test_below(&random, SYMBOLS - 1);
+  }
+}
+
+static inline const char *corpus_id(void *user, size_t u) {
+  return ((struct corpus *)user)->ids[u];
+}
+
+static inline size_t corpus_frames(void *user, size_t u) {
+  return ((struct corpus *)user)->num_labels[u] * FRAMES_PER_LABEL;
+}
+
+static inline const int *corpus_labels(void *user, size_t u, size_t *count) {
+  struct corpus *c = user;
+  *count = c->num_labels[u];
+  return c->labels[u];
+}
+
+static inline enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t u, uint64_t epoch,
+                                                 float *features, size_t capacity, size_t *frames) {
+  const struct corpus *c = user;
+  struct test_random random = {c->seed * 1000 + epoch * UTTERANCES + u};
+  (void)context;
+  *frames = corpus_frames(user, u);
+  if (*frames > capacity)
+    return LINNET_ERROR_LIMIT;
+  for (size_t t = 0; t < *frames; t++)
+    for (size_t d = 0; d < DIM; d++) {
+      int label = t % FRAMES_PER_LABEL < 2 ? 0 : c->labels[u][t / FRAMES_PER_LABEL];
+      features[t * DIM + d] = (float)((label == (int)d + 1) + 0.1 * test_uniform(&random));
+    }
+  if (u == c->poisoned)
+    features[3] = INFINITY;
+  return LINNET_OK;
+}
+
+static inline struct linnet_corpus callbacks(struct corpus *c) {
+  return (struct linnet_corpus){.user = c,
+                                .count = c->count,
+                                .id = corpus_id,
+                                .frames = corpus_frames,
+                                .labels = corpus_labels,
+                                .features = corpus_features};
+}
+
+static const char *const symbols[SYMBOLS] = {"<blk>", "A", "B", "C", "D"};
+#define TRANSFORMER                                                                                                    \
+  "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"norm\": \"pre\", \"stack\": 2, "            \
+  "\"dropout\": 0.1, "
+static const char transformer[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3}";
+static const char softmax[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"attention\": \"softmax\"}";
+static const char causal_softmax[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-softmax\"}";
+static const char mixed[] =
+    TRANSFORMER "\"layers\": 9, \"attention\": [\"linear\", \"linear\", \"linear\", \"softmax\", \"linear\", "
+                "\"linear\", \"linear\", \"linear\", \"softmax\"]}";
+static const char lsh[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"attention\": \"lsh\", \"lsh_rounds\": 2, "
+                                      "\"lsh_buckets\": 4, \"lsh_chunk\": 8}";
+static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
+                            "\"dropout\": 0.1}";
+static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
+static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
+static const struct network {
+  const char *config;
+  unsigned epochs; /* in which it learns */
+} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30},
+                {lsh, 30},         {causal, 30},  {mapped, 30},         {blstm, 70}};
+enum { NETWORKS = sizeof networks / sizeof *networks };
+static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
+
+typedef enum linnet_status test_open_device(struct linnet_context *own, int index, enum linnet_precision precision,
+                                            struct linnet_device **device);
+
+struct run {
+  const char *config;
+  const char *kernels;         /* NULL: the fastest */
+  test_open_device *on_device; /* NULL: the CPU */
+  unsigned threads, epochs;
+  uint64_t stop_after; /* steps of this process; 0: never */
+  uint64_t model_seed;
+  struct corpus train, dev;
+  double first_loss, last_loss;
+  uint64_t steps;
+  enum linnet_status status;
+  char error[512];
+};
+
+static inline int on_step(void *user, const struct linnet_train_step *step) {
+  struct run *run = user;
+  (void)step;
+  return ++run->steps == run->stop_after;
+}
+
+static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
+  struct run *run = user;
+  if (epoch->epoch == 1)
+    run->first_loss = epoch->dev_loss;
+  run->last_loss = epoch->dev_loss;
+  return 0;
+}
+
+/* Trains in `folder`, continuing what is there. */
+static inline void train(struct run *run, const char *folder) {
+  struct linnet_context_settings context_settings;
+  struct linnet_context *context = NULL;
+  struct linnet_train_settings settings;
+  struct linnet_trainer *trainer = NULL;
+  linnet_context_settings_default(&context_settings);
+  context_settings.threads = run->threads;
+  context_settings.kernels = run->kernels;
+  REQUIRE(linnet_context_create(&context_settings, &context) == LINNET_OK, "context");
+  if (run->on_device)
+    REQUIRE(linnet_context_use_device(context, run->on_device) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_train_settings_default(&settings);
+  settings.learning_rate = 1e-2;
+  settings.batch_frames = 150;
+  settings.epochs = run->epochs;
+  settings.keep_models = 2;
+  settings.seed = run->model_seed;
+  struct linnet_train_model model = {
+      .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+  struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
+  run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
+  struct linnet_train_events events = {.user = run, .step = on_step, .epoch = on_epoch};
+  if (run->status == LINNET_OK)
+    run->status = linnet_trainer_run(trainer, &events);
+  snprintf(run->error, sizeof run->error, "%s", linnet_context_error(context));
+  linnet_trainer_destroy(trainer);
+  linnet_context_destroy(context);
+}
+
+static inline struct run make_run(const char *config, unsigned threads, unsigned epochs) {
+  struct run run = {.config = config, .threads = threads, .epochs = epochs, .model_seed = 1};
+  make_corpus(&run.train, 1);
+  make_corpus(&run.dev, 2);
+  return run;
+}
+
+static inline const char *make_folder(char path[64]) {
+  strcpy(path, "/tmp/linnet-trainer-XXXXXX");
+  REQUIRE(mkdtemp(path) != NULL, "mkdtemp");
+  return path;
+}
+
+static inline void remove_folder(const char *folder) {
+  char path[128];
+  const char *const names[] = {"checkpoint", "model"};
+  for (size_t i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, names[i]);
+    unlink(path);
+  }
+  for (unsigned e = 1; e < 100; e++) {
+    snprintf(path, sizeof path, "%s/epoch-%03u.safetensors", folder, e);
+    unlink(path);
+  }
+  CHECK(rmdir(folder) == 0, "%s: unexpected files are left", folder);
+}
+
+static inline bool same_model(const char *a, const char *b) {
+  struct linnet_context *context = test_context();
+  char paths[2][128];
+  void *data[2] = {NULL, NULL};
+  size_t bytes[2] = {0, 0};
+  snprintf(paths[0], sizeof paths[0], "%s/model.safetensors", a);
+  snprintf(paths[1], sizeof paths[1], "%s/model.safetensors", b);
+  bool good = linnet_file_read(context, paths[0], 1 << 24, &data[0], &bytes[0]) == LINNET_OK &&
+              linnet_file_read(context, paths[1], 1 << 24, &data[1], &bytes[1]) == LINNET_OK;
+  good = good && bytes[0] == bytes[1] && bytes[0] > 1000 && memcmp(data[0], data[1], bytes[0]) == 0;
+  linnet_free(context, data[0]);
+  linnet_free(context, data[1]);
+  linnet_context_destroy(context);
+  return good;
+}
+
+#endif
