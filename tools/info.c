@@ -69,14 +69,15 @@ static void print_list(const json_t *list, const char *separator) {
 static int describe_build(const struct linnet_context *context) {
   json_t *kernels = list_kernels();
   if (option_json)
-    return print_json(json_pack("{ss ss so si ss ss ss}", "version", linnet_version(), "kernels",
+    return print_json(json_pack("{ss ss so si ss ss ss ss}", "version", linnet_version(), "kernels",
                                 linnet_context_kernels(context), "kernels_available", kernels, "threads",
-                                (int)linnet_context_threads(context), "blas", LINNET_BUILD_BLAS, "build",
-                                LINNET_BUILD_TYPE, "compiler", compiler));
+                                (int)linnet_context_threads(context), "device", linnet_context_device(context), "blas",
+                                LINNET_BUILD_BLAS, "build", LINNET_BUILD_TYPE, "compiler", compiler));
   printf("%-*s linnet %s\n", LABEL, "version", linnet_version());
   printf("%-*s %s (of: ", LABEL, "kernels", linnet_context_kernels(context));
   print_list(kernels, ", ");
   printf(")\n%-*s %u\n", LABEL, "threads", linnet_context_threads(context));
+  printf("%-*s %s\n", LABEL, "device", linnet_context_device(context));
   printf("%-*s %s\n", LABEL, "blas", LINNET_BUILD_BLAS);
   printf("%-*s %s, %s\n", LABEL, "build", LINNET_BUILD_TYPE, compiler);
   json_decref(kernels);

@@ -148,9 +148,8 @@ static bool lock_folder(const char *folder) {
 static int train(struct run *run) {
   struct linnet_corpus corpus = train_corpus_callbacks(run->train);
   unsigned done = linnet_trainer_epoch(run->trainer);
-  struct train_log log = {.corpus = &corpus,
-                          .kernels = linnet_context_kernels(run->context),
-                          .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
+  struct train_log log = {
+      .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)
     fprintf(stderr, "continuing after epoch %u\n", done);
   if (!train_log_open(&log, options.exp, done, options.batches))

@@ -44,10 +44,12 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
   fprintf(file,
           "{\"epoch\": %u, \"step\": %llu, \"train_loss\": %.6f, \"dev_loss\": %.6f, \"dev_per\": %.4f, "
           "\"learning_rate\": %.4g, \"train_seconds\": %.2f, \"dev_seconds\": %.2f, \"total_seconds\": %.2f, "
-          "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", \"best\": %s}\n",
+          "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", "
+          "\"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
           e->epoch, (unsigned long long)e->step, e->train_loss, e->dev_loss, e->dev_error, e->learning_rate,
-          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(), log->kernels,
-          e->best ? "true" : "false");
+          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(),
+          linnet_context_kernels(log->context), linnet_context_device(log->context),
+          (double)linnet_context_device_peak(log->context) / 1048576, e->best ? "true" : "false");
   return fclose(file) == 0;
 }
 

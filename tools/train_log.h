@@ -8,7 +8,7 @@
 
 struct train_log {
   const struct linnet_corpus *corpus;
-  const char *kernels; /* that run, for the record */
+  const struct linnet_context *context; /* whose kernels and device run, for the record */
   double frame_seconds;
   /* Set by train_log_open: */
   char path[4096];

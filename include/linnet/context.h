@@ -65,6 +65,9 @@ LINNET_API const char *linnet_context_error(const struct linnet_context *context
 /* The device by name, such as "cpu" or "cuda:0 NVIDIA H200, 139 GiB". */
 LINNET_API const char *linnet_context_device(const struct linnet_context *context);
 
+/* The most memory of the device in use so far, in bytes; 0 on the CPU. */
+LINNET_API size_t linnet_context_device_peak(const struct linnet_context *context);
+
 /* The number of threads, the name of the CPU kernels that run ("avx512", ...) and the precision of their products. */
 LINNET_API unsigned linnet_context_threads(const struct linnet_context *context);
 LINNET_API const char *linnet_context_kernels(const struct linnet_context *context);

@@ -45,6 +45,10 @@ struct linnet_device_ops {
   void (*lock)(struct linnet_device *d);
   void (*unlock)(struct linnet_device *d);
 
+  /* Bytes of memory: free, and the most in use so far. NULL on the host. */
+  size_t (*free_bytes)(struct linnet_device *d);
+  size_t (*peak_bytes)(struct linnet_device *d);
+
   /* --- memory: NULL if there is none. Copies are queued; host memory must stay until `wait`, which returns when all
    * that was queued is done, and tells what failed in `context`. */
   void *(*alloc)(struct linnet_device *d, size_t bytes);

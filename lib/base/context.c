@@ -166,6 +166,11 @@ const char *linnet_context_device(const struct linnet_context *context) {
   return context->core->device->name;
 }
 
+size_t linnet_context_device_peak(const struct linnet_context *context) {
+  struct linnet_device *device = context->core->device;
+  return device->ops->peak_bytes ? device->ops->peak_bytes(device) : 0;
+}
+
 struct linnet_device *linnet_device_of(const struct linnet_context *context) {
   return context->core->device;
 }

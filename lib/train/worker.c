@@ -40,21 +40,29 @@ void linnet_workers_run(struct linnet_context *context, const struct linnet_netw
     body(user, task, 0);
 }
 
-static enum linnet_status reserve(struct linnet_worker *worker, struct linnet_device *device,
-                                  struct linnet_device_buffer *buffer, size_t bytes) {
+/* On a device the message says how large a batch would fit; frames are the network's, as in batches before stacking. */
+static enum linnet_status reserve(struct linnet_worker *worker, const struct linnet_network *network,
+                                  const struct linnet_shard *shard, struct linnet_device_buffer *buffer, size_t bytes) {
+  struct linnet_device *device = network->device;
   if (linnet_device_reserve(device, buffer, bytes))
     return LINNET_OK;
+  if (device->ops->host)
+    return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
+                       "out of memory for %zu MB of activations: use smaller batches", bytes >> 20);
+  size_t free = device->ops->free_bytes(device), frames = linnet_shard_frames(shard) * network->config->stack;
+  double fitting = 0.8 * (double)frames * (double)free / (double)bytes;
   return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
-                     "out of memory for %zu MB of activations: use smaller batches", bytes >> 20);
+                     "%s: out of memory for a batch of %zu frames (%zu MB, %zu MB are free): about %.0f frames would "
+                     "fit (batch_frames)",
+                     device->name, frames, bytes >> 20, free >> 20, fitting);
 }
 
 enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const struct linnet_network *network,
                                          const real *weights, const struct linnet_shard *shard) {
-  struct linnet_device *device = network->device;
   size_t frames = linnet_shard_frames(shard);
   size_t bytes = linnet_pass_bytes(worker->pass, frames, shard->pack.sequences, shard->forward_only);
-  LINNET_TRY(reserve(worker, device, &worker->memory, bytes));
-  LINNET_TRY(reserve(worker, device, &worker->logits, frames * network->config->outputs * sizeof(real)));
+  LINNET_TRY(reserve(worker, network, shard, &worker->memory, bytes));
+  LINNET_TRY(reserve(worker, network, shard, &worker->logits, frames * network->config->outputs * sizeof(real)));
   linnet_pass_forward(worker->pass, weights, shard, worker->memory.data, worker->memory.bytes, worker->logits.data);
   return LINNET_OK;
 }
@@ -70,8 +78,8 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
                                .logits = worker->logits.data,
                                .scale = (real)scale,
                                .gradient = gradient ? worker->logits.data : NULL};
-  LINNET_TRY(reserve(worker, device, &worker->ctc_work, device->ops->ctc_work_bytes(device, &c)));
-  LINNET_TRY(reserve(worker, device, &worker->loss, shard->pack.sequences * sizeof *c.loss));
+  LINNET_TRY(reserve(worker, network, shard, &worker->ctc_work, device->ops->ctc_work_bytes(device, &c)));
+  LINNET_TRY(reserve(worker, network, shard, &worker->loss, shard->pack.sequences * sizeof *c.loss));
   c.loss = worker->loss.data;
   device->ops->ctc(device, &c, worker->ctc_work.data);
   return LINNET_OK;

@@ -36,7 +36,7 @@ Corpus
 Training
   --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or another configuration's file
   --set KEY=VALUE   a key of the configuration instead; repeatable
-  --device NAME     cpu
+  --device NAME     where training runs: cpu (default), cuda, cuda:N or auto
   --precision P     of the products: float32 (default) or bfloat16, faster on processors that have it
   --seed S          (default 1)
 
@@ -63,7 +63,6 @@ case "$train" in
 train_si284 | train_si84 | train_tr95) ;;
 *) die "--train $train: must be train_si284, train_si84 or train_tr95" ;;
 esac
-[ "$device" = cpu ] || die "--device $device: this build of linnet computes on the CPU alone; leave --device out"
 data=$exp/data feats=$exp/feats out=$exp/$name
 tests=(test_dev93 test_eval92 test_eval93)
 
@@ -87,6 +86,7 @@ make_features() {
 mkdir -p "$exp"
 build_linnet
 export LINNET=$linnet
+[ "$device" = cpu ] || "$linnet" info --device "$device" > /dev/null || die "--device $device: see above"
 if runs 1; then
 	[ ${#wsj0[@]} -gt 0 ] && [ ${#wsj1[@]} -gt 0 ] || die "--wsj0 DIR... or --wsj1 DIR... is missing: the discs of the corpus"
 	"$here/local/prepare.sh" --out "$data" --audio "$audio" --scale-counts "$scale_counts" ${allow_missing:+--allow-missing} \
@@ -112,7 +112,7 @@ if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
 	echo "$seed" >"$exp/seed"
-	"$linnet" train --threads "$jobs" --precision "$precision" --train "$feats/$train" --dev "$feats/test_dev93" \
+	"$linnet" train --threads "$jobs" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/test_dev93" \
 		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 fi

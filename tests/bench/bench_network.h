@@ -1,5 +1,6 @@
 /* What the benchmarks of whole networks share: options, the networks and their work, and how a run on several threads
- * is measured. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json]
+ * is measured. Options: [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--device NAME]
+ * [--seconds S] [--json]
  * [--profile]. */
 #ifndef LINNET_BENCH_NETWORK_H
 #define LINNET_BENCH_NETWORK_H
@@ -18,6 +19,7 @@ struct bench_options {
   unsigned threads;    /* 0: one, then two */
   const char *network; /* NULL: all */
   const char *set;     /* of batches; NULL: all */
+  const char *device;  /* NULL: the CPU */
   const char *kernels; /* NULL: the best that this machine runs */
   double seconds;      /* of measuring, each case */
   bool json;           /* one JSON object a line instead of a table */
@@ -40,12 +42,14 @@ static inline struct bench_options bench_parse(int argc, char **argv) {
       o.set = value, i++;
     else if (value && strcmp(argv[i], "--kernels") == 0)
       o.kernels = value, i++;
+    else if (value && strcmp(argv[i], "--device") == 0)
+      o.device = value, i++;
     else if (value && strcmp(argv[i], "--seconds") == 0)
       o.seconds = atof(value), i++;
     else {
       fprintf(stderr,
-              "usage: %s [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--seconds S] [--json] "
-              "[--profile]\n",
+              "usage: %s [--threads N] [--network NAME] [--set NAME] [--kernels TABLE] [--device NAME] "
+              "[--seconds S] [--json] [--profile]\n",
               argv[0]);
       exit(2);
     }
@@ -59,8 +63,10 @@ static inline struct linnet_context *bench_context(const struct bench_options *o
   linnet_context_settings_default(&settings);
   settings.threads = threads;
   settings.kernels = o->kernels;
+  settings.device = o->device;
   if (linnet_context_create(&settings, &context) != LINNET_OK) {
-    fprintf(stderr, "no context with kernels %s\n", o->kernels ? o->kernels : "auto");
+    fprintf(stderr, "no context with kernels %s on %s\n", o->kernels ? o->kernels : "auto",
+            o->device ? o->device : "cpu");
     exit(1);
   }
   return context;

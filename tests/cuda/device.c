@@ -4,3 +4,7 @@
 void test_cuda_reverse(bool reversed) {
   (void)reversed;
 }
+
+void test_cuda_limit(size_t bytes) {
+  (void)bytes;
+}

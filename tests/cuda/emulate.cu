@@ -152,6 +152,11 @@ struct emulated_device {
   std::vector<unsigned char> scratch;
 };
 
+/* Memory of all emulated devices, in bytes. */
+namespace {
+size_t limit = SIZE_MAX, in_use, most_in_use;
+}
+
 extern "C" {
 enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum linnet_precision,
                                     struct linnet_device **device) {
@@ -165,7 +170,7 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum li
 }
 void linnet_cuda_close(struct linnet_device *device) {
   linnet_cuda_release_batch(device);
-  std::free(linnet_cuda_device(device)->positions);
+  linnet_cuda_free(device, linnet_cuda_device(device)->positions);
   delete reinterpret_cast<emulated_device *>(device);
 }
 void linnet_cuda_lock(struct linnet_device *device) {
@@ -193,11 +198,33 @@ void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   scratch.assign(bytes + 16, 0xa5);
   return scratch.data();
 }
+/* The size stands in front of a block. */
 void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
-  return std::aligned_alloc(256, (bytes + 256) / 256 * 256);
+  if (bytes > limit - in_use || bytes > SIZE_MAX / 2)
+    return nullptr;
+  unsigned char *block = static_cast<unsigned char *>(std::aligned_alloc(256, (bytes + 512) / 256 * 256));
+  std::memcpy(block, &bytes, sizeof bytes);
+  in_use += bytes;
+  most_in_use = in_use > most_in_use ? in_use : most_in_use;
+  return block + 256;
 }
 void linnet_cuda_free(struct linnet_device *, void *memory) {
-  std::free(memory);
+  if (!memory)
+    return;
+  size_t bytes;
+  unsigned char *block = static_cast<unsigned char *>(memory) - 256;
+  std::memcpy(&bytes, block, sizeof bytes);
+  in_use -= bytes;
+  std::free(block);
+}
+size_t linnet_cuda_free_bytes(struct linnet_device *) {
+  return limit - in_use;
+}
+size_t linnet_cuda_peak_bytes(struct linnet_device *) {
+  return most_in_use;
+}
+void test_cuda_limit(size_t bytes) {
+  limit = bytes;
 }
 void linnet_cuda_upload(struct linnet_device *, void *device, const void *host, size_t bytes) {
   std::memcpy(device, host, bytes);

@@ -7,6 +7,8 @@
 
 /* Emulated: threads run in the opposite order. Real: does nothing. */
 void test_cuda_reverse(bool reversed);
+/* Emulated: there is no more memory than that. Real: does nothing. */
+void test_cuda_limit(size_t bytes);
 
 enum { MIRRORS = 40 };
 

@@ -107,6 +107,23 @@ static void test_not_finite(void) {
   remove_folder(folder);
 }
 
+/* Too little memory: the message names a batch that fits, and with such batches the training goes on. */
+static void test_out_of_memory(void) {
+  char folder[64];
+  struct run a = device_run(transformer, 1);
+  test_cuda_limit(300 << 10);
+  train(&a, make_folder(folder));
+  test_cuda_limit(SIZE_MAX);
+  const char *fitting = strstr(a.error, "about ");
+  if (a.status != LINNET_OK) { /* a real device has enough */
+    CHECK(a.status == LINNET_ERROR_MEMORY && fitting, "status %d: %s", a.status, a.error);
+    CHECK(fitting && atoi(fitting + 6) > 20 && atoi(fitting + 6) < 150, "%s", a.error);
+  }
+  train(&a, folder);
+  CHECK(a.status == LINNET_OK, "%s", a.error);
+  remove_folder(folder);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   enum linnet_status status = linnet_context_use_device(context, linnet_cuda_open);
@@ -123,5 +140,6 @@ int main(void) {
   test_again(transformer);
   test_again(blstm);
   test_not_finite();
+  test_out_of_memory();
   return test_result();
 }

@@ -28,7 +28,7 @@ recipe 2 'Usage: run.sh' --nonsense x
 recipe 1 '--wsj0 DIR... or --wsj1 DIR... is missing' --wsj0 mini/wsj0
 recipe 1 '--wsj0 nowhere: no such folder' --wsj0 nowhere --wsj1 mini/wsj1
 recipe 1 '--seed wants a value' --seed
-recipe 1 '--device cuda: this build of linnet computes on the CPU alone' --device cuda
+recipe 1 'device gpu: expected cpu, cuda, cuda:N or auto' --device gpu
 recipe 1 'neither a file nor one of blstm linear lsh-4 softmax' --encoder gru
 recipe 1 '--train dev: must be' --train dev
 recipe 1 'run stage 1 first' --stage 2

@@ -115,6 +115,29 @@ void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
   return NULL;
 }
 
+/* What the driver has, and what lies unused in the pool. */
+size_t linnet_cuda_free_bytes(struct linnet_device *device) {
+  cudaMemPool_t pool;
+  size_t free = 0, total = 0;
+  uint64_t reserved = 0, used = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess &&
+      cudaDeviceGetDefaultMemPool(&pool, linnet_cuda_device(device)->index) == cudaSuccess &&
+      cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) == cudaSuccess &&
+      cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess && used <= reserved)
+    free += (size_t)(reserved - used);
+  cudaGetLastError();
+  return free;
+}
+
+size_t linnet_cuda_peak_bytes(struct linnet_device *device) {
+  cudaMemPool_t pool;
+  uint64_t peak = 0;
+  if (cudaDeviceGetDefaultMemPool(&pool, linnet_cuda_device(device)->index) == cudaSuccess)
+    cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &peak);
+  cudaGetLastError();
+  return (size_t)peak;
+}
+
 void *linnet_cuda_alloc_host(struct linnet_device *device, size_t bytes) {
   void *memory = NULL;
   (void)device;

@@ -32,6 +32,9 @@ void linnet_cuda_download(struct linnet_device *device, void *host, const void *
 void linnet_cuda_zero(struct linnet_device *device, void *memory, size_t bytes);
 void linnet_cuda_copy(struct linnet_device *device, void *to, const void *from, size_t bytes);
 
+size_t linnet_cuda_free_bytes(struct linnet_device *device);
+size_t linnet_cuda_peak_bytes(struct linnet_device *device);
+
 /* Host memory that copies run fast from. */
 void *linnet_cuda_alloc_host(struct linnet_device *device, size_t bytes);
 void linnet_cuda_free_host(struct linnet_device *device, void *memory);
