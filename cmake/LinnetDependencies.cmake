@@ -1,6 +1,6 @@
 # Libraries outside our field, all found by pkg-config. Each is PkgConfig::NAME here, and LINNET_MODULE_NAME is what
-# pkg-config calls it. The core needs jansson and threads; CBLAS and zlib are optional; the rest is the front
-# end's.
+# pkg-config calls it. The core needs jansson and threads; CBLAS and zlib are optional; FFTW, libsndfile and
+# soxr are for audio, popt for the command.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -34,7 +34,8 @@ if(LINNET_ZLIB)
   endif()
 endif()
 
-if(LINNET_FRONTEND)
+set(LINNET_FRONTEND_NEEDS "")
+if(LINNET_AUDIO)
   set(LINNET_MODULE_SNDFILE "sndfile>=1.1")
   set(LINNET_MODULE_SOXR soxr)
   pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET ${LINNET_MODULE_SNDFILE})
@@ -55,10 +56,9 @@ if(LINNET_FRONTEND)
   separate_arguments(cflags UNIX_COMMAND "${LINNET_FFT_CFLAGS}")
   target_compile_options(PkgConfig::FFTW INTERFACE ${cflags})
   set(LINNET_FRONTEND_NEEDS FFTW SNDFILE SOXR)
-  set(LINNET_ALL_NEEDS ${LINNET_CORE_NEEDS} ${LINNET_FRONTEND_NEEDS})
-  if(LINNET_TOOLS)
-    pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
-  endif()
-else()
-  set(LINNET_ALL_NEEDS ${LINNET_CORE_NEEDS})
+endif()
+set(LINNET_ALL_NEEDS ${LINNET_CORE_NEEDS} ${LINNET_FRONTEND_NEEDS})
+
+if(LINNET_TOOLS AND LINNET_FRONTEND)
+  pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
 endif()

@@ -27,7 +27,8 @@ struct linnet_decoder_info {
   int64_t frames; /* -1: not known */
 };
 
-/* `bytes` must outlive the decoder and be seekable for libsndfile. On failure nothing needs destroying. */
+/* `bytes` must outlive the decoder and be seekable for libsndfile. On failure nothing needs destroying; a build without
+ * libsndfile always fails here (audio_none.c). */
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info);
 /* `sphere` is the header of the input, which says that it holds Shorten. */
 enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const struct linnet_sphere *sphere,

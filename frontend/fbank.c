@@ -1,14 +1,13 @@
 /* Filterbank objects: settings, buffers, framing, and blocks of frames through window, FFT, power and mel. */
 #include <linnet/features.h>
 
-#include <fftw3.h>
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "frontend/dither.h"
 #include "frontend/fbank_kernel.h"
+#include "frontend/fft.h"
 
 enum { LANES = LINNET_FBANK_LANES, MAX_WINDOW = 65536, MAX_SHIFT = 1 << 20 };
 
@@ -26,7 +25,7 @@ struct linnet_fbank {
   float *power;    /* (LANES, stride) */
   size_t stride;
   float *lanes;
-  fftwf_plan plan; /* time -> spectrum */
+  struct linnet_fft *fft; /* time -> spectrum */
 
   /* A block: samples of at most LANES frames. `block` is used within one call, `held` is the incremental state: its
    * first `count` samples were accepted but not yet left behind, `skip` more are to be dropped before the next one
@@ -36,9 +35,6 @@ struct linnet_fbank {
   size_t count, skip;
   uint64_t position; /* samples accepted: the position of the next one */
 };
-
-/* FFTW plans for one caller at a time, and offers no planner without shared state. */
-static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Settings ------------------------------------------------------------------------------------------------- */
 
@@ -151,20 +147,8 @@ static enum linnet_status allocate(struct linnet_fbank *fbank) {
   return LINNET_OK;
 }
 
-/* The FFT of `fft` real samples is done as one of half as many complex numbers (power() sorts them out): FFTW's
- * vector code for complex transforms is three times as fast as that for real ones. FFTW_ESTIMATE, as measuring would
- * make the choice, and with it the last bits, depend on the machine's mood. */
-static enum linnet_status plan(struct linnet_fbank *fbank) {
-  pthread_mutex_lock(&planner);
-  fbank->plan =
-      fftwf_plan_dft_1d((int)fbank->half, (fftwf_complex *)(void *)fbank->time,
-                        (fftwf_complex *)(void *)fbank->spectrum, FFTW_FORWARD, FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
-  pthread_mutex_unlock(&planner);
-  if (!fbank->plan)
-    return linnet_fail(fbank->context, LINNET_ERROR_MEMORY, "filterbank: no plan for an FFT of %zu", fbank->half);
-  return LINNET_OK;
-}
-
+/* The transform of 2 * half real samples is done as one of half as many complex numbers, and power() sorts them out: FFTW's
+ * vector code for complex transforms is three times as fast as that for real ones. */
 static enum linnet_status prepare(struct linnet_fbank *fbank) {
   const struct linnet_fbank_settings *s = &fbank->settings;
   fbank->window = (size_t)(s->frame_length * s->sample_rate / 1000);
@@ -176,7 +160,7 @@ static enum linnet_status prepare(struct linnet_fbank *fbank) {
   LINNET_TRY(allocate(fbank));
   fill_weights(fbank);
   fill_twiddle(fbank);
-  return plan(fbank);
+  return linnet_fft_create(fbank->context, fbank->half, fbank->time, fbank->spectrum, &fbank->fft);
 }
 
 enum linnet_status linnet_fbank_create(struct linnet_context *context, const struct linnet_fbank_settings *settings,
@@ -209,11 +193,7 @@ void linnet_fbank_destroy(struct linnet_fbank *fbank) {
   if (!fbank)
     return;
   struct linnet_context *context = fbank->context;
-  if (fbank->plan) {
-    pthread_mutex_lock(&planner);
-    fftwf_destroy_plan(fbank->plan);
-    pthread_mutex_unlock(&planner);
-  }
+  linnet_fft_destroy(fbank->fft);
   linnet_mel_release(context, &fbank->mel);
   float *const buffers[] = {fbank->weights, fbank->twiddle, fbank->time, fbank->spectrum, fbank->split,
                             fbank->power,   fbank->lanes,   fbank->held, fbank->block};
@@ -252,7 +232,7 @@ static void run_block(struct linnet_fbank *fbank, const float *samples, size_t f
   for (size_t i = 0; i < frames; i++) {
     kernels->window(fbank->window, samples + i * fbank->shift, (float)fbank->settings.preemphasis, fbank->weights,
                     fbank->time);
-    fftwf_execute(fbank->plan);
+    linnet_fft_run(fbank->fft);
     kernels->power(fbank->half, fbank->spectrum, fbank->twiddle, fbank->split, fbank->power + i * fbank->stride);
   }
   kernels->mel(&fbank->mel, fbank->power, fbank->stride, fbank->lanes, frames, features);

@@ -1,7 +1,7 @@
 /* The arithmetic of a filterbank frame, compiled once per instruction set from fbank_body.h; fbank.c chooses at run
  * time. A frame goes
  *
- *   samples (window) -> window -> time (fft) -> FFTW -> spectrum (fft / 2, complex) -> power -> power (fft / 2)
+ *   samples (window) -> window -> time (fft) -> fft.h -> spectrum (fft / 2, complex) -> power -> power (fft / 2)
  *
  * and LANES frames go on side by side, one per lane:
  *

@@ -1,4 +1,4 @@
-/* Resampling of one channel by soxr. */
+/* Resampling of one channel by soxr; a build without it resamples nothing (resample_none.c). */
 #ifndef LINNET_RESAMPLE_H
 #define LINNET_RESAMPLE_H
 

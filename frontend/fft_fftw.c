@@ -1,0 +1,47 @@
+#include "frontend/fft.h"
+
+#include <fftw3.h>
+#include <pthread.h>
+
+struct linnet_fft {
+  struct linnet_context *context;
+  fftwf_plan plan;
+};
+
+/* FFTW plans for one caller at a time, and offers no planner without shared state. */
+static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+
+/* FFTW_ESTIMATE, as measuring would make the choice, and with it the last bits, depend on the machine's mood. */
+enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
+                                     struct linnet_fft **result) {
+  *result = NULL;
+  struct linnet_fft *fft = linnet_calloc(context, 1, sizeof *fft);
+  if (!fft)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu", n);
+  fft->context = context;
+  pthread_mutex_lock(&planner);
+  fft->plan = fftwf_plan_dft_1d((int)n, (fftwf_complex *)(void *)in, (fftwf_complex *)(void *)out, FFTW_FORWARD,
+                                FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
+  pthread_mutex_unlock(&planner);
+  if (!fft->plan) {
+    linnet_fft_destroy(fft);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "no plan for an FFT of %zu", n);
+  }
+  *result = fft;
+  return LINNET_OK;
+}
+
+void linnet_fft_run(struct linnet_fft *fft) {
+  fftwf_execute(fft->plan);
+}
+
+void linnet_fft_destroy(struct linnet_fft *fft) {
+  if (!fft)
+    return;
+  if (fft->plan) {
+    pthread_mutex_lock(&planner);
+    fftwf_destroy_plan(fft->plan);
+    pthread_mutex_unlock(&planner);
+  }
+  linnet_free(fft->context, fft);
+}
