@@ -3,8 +3,9 @@
 
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
   (void)info;
-  return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
-                     "%s: this build, without libsndfile, reads no audio files: install FFTW, libsndfile and soxr (Debian: "
-                     "libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with -DLINNET_AUDIO=ON",
-                     bytes->name);
+  return linnet_fail(
+      bytes->context, LINNET_ERROR_UNSUPPORTED,
+      "%s: this build, without libsndfile, reads no audio files: install FFTW, libsndfile and soxr (Debian: "
+      "libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with -DLINNET_AUDIO=ON",
+      bytes->name);
 }

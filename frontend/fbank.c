@@ -147,8 +147,8 @@ static enum linnet_status allocate(struct linnet_fbank *fbank) {
   return LINNET_OK;
 }
 
-/* The transform of 2 * half real samples is done as one of half as many complex numbers, and power() sorts them out: FFTW's
- * vector code for complex transforms is three times as fast as that for real ones. */
+/* The transform of 2 * half real samples is done as one of half as many complex numbers, and power() sorts them out:
+ * FFTW's vector code for complex transforms is three times as fast as that for real ones. */
 static enum linnet_status prepare(struct linnet_fbank *fbank) {
   const struct linnet_fbank_settings *s = &fbank->settings;
   fbank->window = (size_t)(s->frame_length * s->sample_rate / 1000);

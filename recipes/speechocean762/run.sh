@@ -9,7 +9,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR... --text FILE] [--encoder NAME] [--exp DIR] [--seed S]
-              [--jobs J] [--precision P] [--epochs N] [--stage N] [--stop-stage N]
+              [--jobs J] [--precision P] [--device D] [--epochs N] [--stage N] [--stop-stage N]
+       run.sh --features-only --pack FILE --corpus DIR [OPTIONS]
+       run.sh --from-features FILE [--encoder NAME] [OPTIONS]
 
 Trains and scores phoneme recognisers on speechocean762 (OpenSLR 101: read English by Mandarin speakers, half of them
 children). Development set: the 12 training speakers of dev_speakers. Installs Debian packages that are missing and
@@ -42,8 +44,20 @@ builds linnet first, unless $LINNET names it.
   --jobs J        threads (default: one per processor)
   --precision P   of the products in training: float32 (default), or bfloat16, almost twice as fast on processors that
                   have it
+  --device D      where to train and recognise (default: linnet's own)
   --stage N       begin with this stage (default 1)
-  --stop-stage N  end after this stage (default 7)
+  --stop-stage N  end after this stage (default 7; with --from-features 4)
+
+Training on a machine without audio libraries (a linnet built with -DLINNET_AUDIO=OFF is enough, named by $LINNET):
+
+  --features-only        where the audio is: stage 1, features of train, dev and test, and one file of all that the other
+                         machine needs: features of a byte per value, labels, speakers, symbols, configurations
+  --pack FILE            that file, at most 60 MB: .tar, .tar.gz or .tar.xz (the smallest)
+  --test-utterances N    keep only N of the test utterances, evenly spread, to make the file smaller
+  --from-features FILE   there: instead of stage 1, unpacks FILE into EXP/data
+
+Stored features are trained on with SpecAugment, but without the changes of speed that conf/ asks for: these need audio. So
+the error is somewhat higher than after a training from audio.
 END
 }
 
@@ -60,21 +74,30 @@ table_settings() {
 	esac
 }
 
-corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 epochs='' stage=1 stop_stage=7
-extra=() unseen=()
-take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision epochs stage stop-stage" "$@"
-conf=$here/conf/$encoder.json settings=()
-if [ ! -e "$conf" ]; then
-	conf=$here/conf/table.json
-	table_settings "$encoder" || die "--encoder $encoder: not among those that --help lists"
-fi
-data=$exp/data out=$exp/$encoder
+corpus='' lexicon='' text='' encoder=conv exp=exp/speechocean762 seed=1 jobs=$(nproc) precision=float32 device='' epochs='' stage=1 stop_stage=''
+features_only='' pack='' test_utterances='' from_features='' extra=() unseen=()
+take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision device epochs stage stop-stage features-only!
+	pack test-utterances from-features" "$@"
+[ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only wants --pack FILE"
+stop_stage=${stop_stage:-$([ -n "$from_features" ] && echo 4 || echo 7)}
+data=$exp/data out=$exp/$encoder conf_folder=$here/conf
+[ -z "$from_features" ] || conf_folder=$data/conf
 unseen_sets=()
 for folder in ${unseen[@]+"${unseen[@]}"}; do unseen_sets+=("$(basename "$folder")"); done
 
+# The configuration of --encoder, and what else distinguishes it, into conf and settings. Stored features have one speed.
+choose_conf() {
+	conf=$conf_folder/$encoder.json settings=()
+	if [ ! -e "$conf" ]; then
+		conf=$conf_folder/table.json
+		table_settings "$encoder" || die "--encoder $encoder: not among those that --help lists"
+	fi
+	[ -z "$from_features" ] || settings+=(--symbols "$data/units" --set 'augment.speeds=[]')
+}
+
 # decode MODEL SET NAME: hypotheses in $out/NAME.hyp
 decode() {
-	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --output "$out/$3.hyp" 2>"$out/$3.decode" || {
+	"$linnet" transcribe --threads "$jobs" ${device:+--device "$device"} --model "$1" --data "$data/$2" --output "$out/$3.hyp" 2>"$out/$3.decode" || {
 		cat "$out/$3.decode" >&2
 		die "$2: not all utterances were recognised"
 	}
@@ -159,16 +182,28 @@ END
 
 mkdir -p "$out"
 build_linnet
-if runs 1; then
+if runs 1 && [ -n "$from_features" ]; then
+	need_file "$from_features" "run.sh --features-only --pack makes it"
+	LINNET=$linnet "$here/local/pack_features.sh" --unpack "$from_features" --out "$data"
+fi
+choose_conf
+if runs 1 && [ -z "$from_features" ]; then
 	[ -n "$corpus" ] || die "--corpus DIR is missing: the folder speechocean762 of OpenSLR 101"
 	"$here/local/prepare.sh" --corpus "$corpus" --out "$data" --lexicon "$lexicon" \
 		${extra[@]+--extra "${extra[@]}"} ${unseen[@]+--unseen "${unseen[@]}"}
+	echo "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${extra[*]:+ and other folders; see models/README.md}" \
+		>"$data/provenance"
+fi
+if [ -n "$features_only" ]; then
+	LINNET=$linnet "$here/local/pack_features.sh" --data "$data" --conf "$conf_folder" --out "$exp/features" --pack "$pack" \
+		--jobs "$jobs" ${test_utterances:+--test-utterances "$test_utterances"}
+	exit
 fi
 if runs 2; then
-	need_file "$data/train/phones" "run stage 1 first"
-	"$linnet" train --threads "$jobs" --precision "$precision" --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
+	need_file "$data/provenance" "run stage 1 first"
+	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$data/train" --dev "$data/dev" --exp "$out" --config "$conf" \
 		${settings[@]+"${settings[@]}"} --set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
-		--provenance "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${extra[*]:+ and other folders; see models/README.md}"
+		--provenance "$(cat "$data/provenance")"
 fi
 if runs 3; then
 	need_file "$out/model.safetensors" "run stage 2 first"

@@ -1,4 +1,5 @@
-/* The portable FFT against the sum that it is, in double precision. (In builds with FFTW it is in this program alone.) */
+/* The portable FFT against the sum that it is, in double precision. (In builds with FFTW it is in this program alone.)
+ */
 #include "frontend/fft.h"
 
 #include "test.h"

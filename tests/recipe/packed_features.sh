@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# recipes/speechocean762 with --features-only and --from-features: packs a small part of the corpus, then trains and scores
+# elsewhere, by a command without audio libraries. Exit code 77 (skipped) without real speech (LINNET_DATA, or DATA).
+#
+#   packed_features.sh LINNET LINNET_WITHOUT_AUDIO DATA
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+deaf=$(realpath "$2")
+corpus=${LINNET_DATA:-$3}/speechocean762
+recipe=$here/../../recipes/speechocean762/run.sh
+skip() {
+  echo "SKIPPED: $*"
+  exit 77
+}
+
+# --- a command without audio libraries
+
+if command -v ldd > /dev/null; then
+  ldd "$deaf" > libraries
+  ! grep -E 'fftw|sndfile|soxr' libraries || fail 'the command without audio libraries has some'
+fi
+gzip -c "$linnet" | head -c 64000 > noise.raw || true # white
+for command in "$linnet" "$deaf"; do
+  "$command" features --raw s16le --text --out "$(basename "$command").ark" noise.raw 2> log || fail "features: $(cat log)"
+done
+error=$(paste -d ' ' linnet.ark linnet_without_audio.ark | awk '{for (i = 1; i <= NF / 2; i++) {d = $i - $(i + NF / 2); if (d < 0) d = -d; if (d > most) most = d}} END {print most + 0}')
+echo "features of the portable FFT: off by $error, bound 1e-3"
+awk -v error="$error" 'BEGIN {exit !(error <= 1e-3)}' || fail 'features of the portable FFT'
+printf 'RIFF....WAVE' > some.wav
+check 1 'without libsndfile, reads no audio files' "$deaf" transcribe --model "$here/../../models/english-phonemes.safetensors" some.wav
+check 1 'this build is without soxr' "$deaf" features --raw s16le --raw-rate 8000 --out x.ark noise.raw
+
+# --- options
+
+check 0 'without the changes of speed' bash "$recipe" --help
+export LINNET=$linnet
+check 1 '--features-only wants --pack FILE' bash "$recipe" --features-only
+check 1 'run.sh --features-only --pack makes it' bash "$recipe" --from-features nowhere.tar
+
+# --- one utterance of a hundred, packed
+
+[[ -s $corpus/train/wav.scp ]] || skip "no real speech in $corpus"
+mkdir -p here/train here/test there
+for file in {train,test}/{wav.scp,text,utt2spk}; do awk 'NR % 100 == 1' "$corpus/$file" > "here/$file"; done
+cp "$corpus/test/spk2age" here/test
+ln -s "$(realpath "$corpus")"/{WAVE,resource} here
+check 0 'pack.tar.gz' bash "$recipe" --features-only --pack there/pack.tar.gz --test-utterances 5 --corpus here --exp here/exp
+[[ $(wc -c < there/pack.tar.gz) -le 1000000 ]] || fail "$(wc -c < there/pack.tar.gz) bytes for some 30 utterances"
+
+# --- and trained on where there is neither audio nor a library for it
+
+rm -r here
+cd there
+export LINNET=$deaf
+check 0 'test: %PER' bash "$recipe" --from-features pack.tar.gz --epochs 1
+grep '%PER' out
+[[ $(find . -name '*.opus' -o -name wav.scp) == '' ]] || fail 'there is audio'
+[[ $(wc -l < exp/speechocean762/data/test/phones) -eq 5 ]] || fail 'not five test utterances'
+grep -q '^provenance *speechocean762' <("$deaf" info exp/speechocean762/conv/final.safetensors) || fail 'no provenance in the model'
+
+# SpecAugment changes the loss of stored features; that it is the only change, a second run without any shows.
+loss() { # NAME SET...
+  "$deaf" train --train exp/speechocean762/data/train --dev exp/speechocean762/data/dev --exp "$1" --set epochs=1 \
+    --set model.layers=1 --set seed=1 "${@:2}" 2> log || fail "training: $(cat log)"
+  sed 's/.*"train_loss": \([^,]*\),.*/\1/' "$1/log.jsonl"
+}
+plain=$(loss plain) again=$(loss again) masked=$(loss masked --set augment.specaugment.time_masks=3)
+[[ $plain == "$again" && $plain != "$masked" ]] || fail "losses: $plain, $again, with masks $masked"
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
