@@ -13,7 +13,8 @@ apt, as root or through sudo. Everything is made under build/check and build/log
   1. layout of the sources (clang-format) and shell scripts (shellcheck)
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library
-  3. the core alone, built where only jansson is found: no BLAS, FFTW, libsndfile, soxr, popt
+  3. the core alone, built where only jansson is found: no BLAS, FFTW, libsndfile, soxr, popt; everything but audio where
+     only jansson and popt are found
   4. a build with the address and undefined-behaviour sanitizers, and the tests that have their own code to check
 
   --quick   1 and 2 only
@@ -132,19 +133,20 @@ if build release 'Release build' release -DLINNET_WERROR=ON; then
 	run_tests release 'Release tests'
 fi
 
-# Without the front end nothing but jansson may be looked for: pkg-config is shown nothing else.
-build_core() {
-	local jansson only=$check/only-jansson
+# Builds where pkg-config finds these modules alone: build_with "MODULE..." NAME OPTIONS...
+build_with() {
+	local module only=$check/only-$2
 	rm -rf "$only" && mkdir -p "$only"
-	jansson=$(pkg-config --variable=pcfiledir jansson)
-	cp "$jansson/jansson.pc" "$only"
-	PKG_CONFIG_LIBDIR=$only PKG_CONFIG_PATH='' configure_and_build "$check/core" release -DLINNET_WERROR=ON \
-		-DLINNET_FRONTEND=OFF -DLINNET_BLAS=OFF
+	for module in $1; do cp "$(pkg-config --variable=pcfiledir "$module")/$module.pc" "$only"; done
+	PKG_CONFIG_LIBDIR=$only PKG_CONFIG_PATH='' configure_and_build "$check/$2" release -DLINNET_WERROR=ON "${@:3}"
 }
 
 if [ -z "$quick" ]; then
-	if step core 'Core alone, no BLAS' build_core; then
+	if step core 'Core alone, no BLAS' build_with jansson core -DLINNET_FRONTEND=OFF -DLINNET_BLAS=OFF; then
 		run_tests core 'Core tests' -LE 'recipe|bench|slow'
+	fi
+	if step without-audio 'No audio libraries' build_with 'jansson popt' without-audio -DLINNET_AUDIO=OFF; then
+		run_tests without-audio 'Tests without audio libraries' -R 'cmvn|consumer|fbank|feature|fft|fuzz_a|kaldi|score|stream'
 	fi
 	if build asan-ubsan 'Build with sanitizers' asan-ubsan; then
 		# As the test preset asan-ubsan has them.

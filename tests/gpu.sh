@@ -1,0 +1,205 @@
+#!/bin/bash
+# Builds, tests and measures the CUDA backend; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: tests/gpu.sh [--packages DIR] [--build DIR] [--jobs N] [--seconds S]
+
+Builds the CUDA backend without audio libraries and BLAS for the device that is there, runs the tests of CTest whose names
+begin with test_cuda, again with a few cases under compute-sanitizer (memcheck, racecheck) where that is found, and the
+benchmarks bench_cuda*. Needs nvcc, a C compiler, CMake, pkg-config and jansson; with popt the command is built as well.
+
+  --packages DIR  where jansson, popt, and pkg-config if need be, are unpacked. On a machine with a package archive:
+                    apt-get download libjansson4 libjansson-dev libpopt0 libpopt-dev pkgconf pkgconf-bin libpkgconf3
+                    for package in *.deb; do dpkg -x "$package" DIR; done
+  --build DIR     where to build, with all logs (default build/gpu)
+  --jobs N        processes at a time (default: one per processor)
+  --seconds S     for everything (default 480); each step has a limit of its own besides
+
+A table comes last, with what each step printed last. Exit code: 0 all passed, 1 something failed, 77 nothing failed, but
+something was skipped: without a device whatever needs one, without nvcc everything.
+END
+}
+
+packages='' build='' jobs=$(nproc) seconds=480
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--packages | --build | --jobs | --seconds)
+		[ $# -ge 2 ] || {
+			echo "gpu.sh: $1 wants a value; see --help" >&2
+			exit 2
+		}
+		printf -v "${1#--}" %s "$2"
+		shift
+		;;
+	*)
+		echo "gpu.sh: no option $1; see --help" >&2
+		exit 2
+		;;
+	esac
+	shift
+done
+root=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "${build:=$root/build/gpu}"
+build=$(cd "$build" && pwd)
+[ -z "$packages" ] || packages=$(cd "$packages" && pwd)
+rows=() failed=0 skipped=0
+
+# row STEP RESULT SECONDS NOTE
+row() {
+	rows+=("$(printf '%-34s %-8s %4s  %s' "$1" "$2" "$3" "$4")")
+	printf '%s\n' "${rows[-1]}"
+}
+
+# skip STEP WHY
+skip() {
+	skipped=$((skipped + 1))
+	row "$1" skipped '' "$2"
+}
+
+# last_line LOG: of what CTest printed, that of the test
+last_line() {
+	sed -E 's/^[0-9]+: //' "$1" | awk '/^The following tests|^[0-9]+% tests|^ *[0-9]+\/[0-9]+ Test/ {exit} NF {line = $0} END {print substr(line, 1, 78)}'
+}
+
+# why_skipped LOG STATUS: whether, and why, a step was skipped
+why_skipped() {
+	sed -nE 's/^([0-9]+: )?SKIPPED: //p; s/.*(Device not supported).*/compute-sanitizer: \1/p' "$1" | sed -n 1p
+}
+
+# step NAME LIMIT COMMAND...: runs a command for at most so many seconds, and not beyond those of everything; false if it
+# did not pass. Its output goes to a log.
+step() {
+	local name=$1 limit=$2 log=$build/$1.log since=$SECONDS status=0 why
+	shift 2
+	[ $((seconds - SECONDS)) -ge "$limit" ] || limit=$((seconds - SECONDS))
+	if [ "$limit" -lt 1 ]; then
+		skip "$name" "no time left of $seconds s"
+		return 1
+	fi
+	timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null || status=$?
+	why=$(why_skipped "$log")
+	if [ -n "$why" ]; then
+		skip "$name" "$why"
+		return 1
+	elif [ "$status" = 0 ]; then
+		row "$name" passed $((SECONDS - since)) "$(last_line "$log")"
+		return 0
+	fi
+	failed=$((failed + 1))
+	[ "$status" != 124 ] || echo "stopped after $limit seconds" >>"$log"
+	printf -- '--- the end of %s\n' "$log"
+	tail -n 30 "$log"
+	printf -- '---\n'
+	row "$name" FAILED $((SECONDS - since)) "$(last_line "$log")"
+	return 1
+}
+
+finish() {
+	printf '\n%-34s %-8s %4s  %s\n' step result s note
+	printf '%s\n' "${rows[@]}"
+	printf '%d of %d steps passed, %d failed, %d skipped; %d s; logs in %s\n' $((${#rows[@]} - failed - skipped)) ${#rows[@]} \
+		$failed $skipped "$SECONDS" "$build"
+	[ "$failed" = 0 ] || exit 1
+	[ "$skipped" = 0 ] || exit 77
+	exit 0
+}
+
+# find_tool NAME: in the path or in the CUDA toolkit
+find_tool() {
+	local folder
+	command -v "$1" && return
+	for folder in "${CUDA_PATH:-/usr/local/cuda}" /usr/local/cuda; do
+		if [ -x "$folder/bin/$1" ]; then
+			echo "$folder/bin/$1"
+			return
+		fi
+	done
+	return 1
+}
+
+# Points pkg-config at the carried packages alone, so that the machine's own are not mixed in.
+use_packages() {
+	local folder program folders=()
+	for folder in "$packages"/usr/{lib,share}/pkgconfig "$packages"/usr/lib/*/pkgconfig; do
+		[ ! -d "$folder" ] || folders+=("$folder")
+	done
+	export PKG_CONFIG_SYSROOT_DIR=$packages PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR
+	PKG_CONFIG_LIBDIR=$(IFS=: && echo "${folders[*]}")
+	command -v pkg-config >/dev/null && return
+	for program in "$packages"/usr/bin/{pkg-config,pkgconf}; do
+		[ -x "$program" ] || continue
+		export PKG_CONFIG=$program
+		for folder in "$packages"/usr/lib/*/; do export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; done
+		return
+	done
+}
+
+configure() {
+	local options=(-DCMAKE_BUILD_TYPE=Release -DLINNET_AUDIO=OFF -DLINNET_BLAS=OFF -DLINNET_CUDA=ON -DLINNET_EXPERIMENTS=OFF)
+	if "${PKG_CONFIG:-pkg-config}" --exists popt 2>/dev/null; then options+=(-DLINNET_TOOLS=ON); else options+=(-DLINNET_TOOLS=OFF); fi
+	! command -v ninja >/dev/null || [ -e "$build/CMakeCache.txt" ] || options+=(-G Ninja)
+	step configure 60 env "CUDACXX=$nvcc" cmake -S "$root" -B "$build" "-DCMAKE_CUDA_ARCHITECTURES=$architecture" "${options[@]}"
+}
+
+# Those that emulate a device on the CPU, which takes longer, are the last.
+names_of_tests() {
+	local names
+	names=$(ctest --test-dir "$build" -N -R '^test_cuda' | sed -n 's/^ *Test *#[0-9]*: //p')
+	grep -v '_emulated$' <<<"$names" || true
+	grep '_emulated$' <<<"$names" || true
+}
+run_test() { step "$1" 150 ctest --test-dir "$build" -V -R "^$1\$" || true; }
+names_of_benchmarks() { find "$root/tests/bench" -name 'bench_cuda*.c' -exec basename {} .c \; | sort; }
+
+device=$(nvidia-smi --query-gpu=name,memory.total,compute_cap --format=csv,noheader 2>/dev/null | sed q) || device=''
+architecture=$(sed -nE 's/.*, *([0-9]+)\.([0-9]+)$/\1\2/p' <<<"$device")
+architecture=${architecture:-90}
+if [ -n "$device" ]; then row device found '' "$device"; else skip device 'no device (nvidia-smi tells of none)'; fi
+nvcc=${CUDACXX:-$(find_tool nvcc)} || {
+	skip nvcc 'nvcc is neither in PATH nor in $CUDA_PATH/bin or /usr/local/cuda/bin: there is nothing to build'
+	finish
+}
+row nvcc found '' "$("$nvcc" --version | sed -n 's/.*\(release .*\),.*/\1/p'), code for sm_$architecture"
+[ -z "$packages" ] || use_packages
+
+configure || finish
+read -r -d '' -a tests <<<"$(names_of_tests)" || true
+read -r -d '' -a benchmarks <<<"$(names_of_benchmarks)" || true
+[ ${#tests[@]} -gt 0 ] || skip tests 'there is no test_cuda*'
+targets=(${tests[@]+"${tests[@]}"} ${benchmarks[@]+"${benchmarks[@]}"})
+! grep -q '^LINNET_TOOLS:BOOL=ON' "$build/CMakeCache.txt" || targets+=(linnet_tool)
+# A target that does not build takes only its own steps with it; what could not be built fails there, too.
+for target in "${targets[@]}"; do
+	step "build-$target" 240 cmake --build "$build" --parallel "$jobs" --target "$target" || true
+done
+
+for name in ${tests[@]+"${tests[@]}"}; do
+	[[ $name != *_emulated ]] || continue
+	run_test "$name"
+	for tool in memcheck racecheck; do
+		if [ -z "$device" ]; then
+			skip "$tool-$name" 'no device'
+		elif ! sanitizer=$(find_tool compute-sanitizer); then
+			skip "$tool-$name" 'compute-sanitizer is not installed'
+		else
+			step "$tool-$name" 90 env LINNET_TEST_CASES=2 "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/tests/$name" || true
+		fi
+	done
+done
+
+for name in ${benchmarks[@]+"${benchmarks[@]}"}; do
+	if [ -z "$device" ]; then
+		skip "$name" 'no device'
+	else
+		step "$name" 90 "$build/tests/$name" || true
+		sed "s/^/$name: /" "$build/$name.log"
+	fi
+done
+for name in ${tests[@]+"${tests[@]}"}; do
+	[[ $name != *_emulated ]] || run_test "$name"
+done
+finish
