@@ -227,15 +227,16 @@ size_t linnet_fbank_frames(const struct linnet_fbank *fbank, size_t samples) {
 /* --- Frames --------------------------------------------------------------------------------------------------- */
 
 /* At most LANES frames, which begin at samples, samples + shift, ... The lanes beyond hold powers of earlier blocks. */
-static void run_block(struct linnet_fbank *fbank, const float *samples, size_t frames, float *features) {
+static enum linnet_status run_block(struct linnet_fbank *fbank, const float *samples, size_t frames, float *features) {
   const struct linnet_fbank_kernels *kernels = fbank->kernels;
   for (size_t i = 0; i < frames; i++) {
     kernels->window(fbank->window, samples + i * fbank->shift, (float)fbank->settings.preemphasis, fbank->weights,
                     fbank->time);
-    linnet_fft_run(fbank->fft);
+    LINNET_TRY(linnet_fft_run(fbank->fft));
     kernels->power(fbank->half, fbank->spectrum, fbank->twiddle, fbank->split, fbank->power + i * fbank->stride);
   }
   kernels->mel(&fbank->mel, fbank->power, fbank->stride, fbank->lanes, frames, features);
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float *samples, size_t n, float *features) {
@@ -252,7 +253,7 @@ enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float 
       linnet_dither(fbank->settings.dither, fbank->settings.dither_seed, done * fbank->shift, from, span, fbank->block);
       from = fbank->block;
     }
-    run_block(fbank, from, now, features + done * fbank->mel.bands);
+    LINNET_TRY(run_block(fbank, from, now, features + done * fbank->mel.bands));
   }
   return LINNET_OK;
 }
@@ -308,7 +309,7 @@ enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *
     n -= taken;
     if (now == 0)
       continue;
-    run_block(fbank, fbank->held, now, features + *frames * fbank->mel.bands);
+    LINNET_TRY(run_block(fbank, fbank->held, now, features + *frames * fbank->mel.bands));
     *frames += now;
     leave_behind(fbank, now * fbank->shift);
   }

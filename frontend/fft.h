@@ -1,5 +1,5 @@
-/* The complex Fourier transform of the filterbank, by FFTW or, in a build without it, in plain C: one of fft_fftw.c and
- * fft_portable.c. */
+/* The complex Fourier transform of the filterbank, by FFTW (fft_fftw.c); in a build without it running it fails
+ * (fft_none.c). */
 #ifndef LINNET_FFT_H
 #define LINNET_FFT_H
 
@@ -12,8 +12,8 @@ struct linnet_fft;
 enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
                                      struct linnet_fft **fft);
 
-/* Transforms what is in `in`, which it leaves alone. */
-void linnet_fft_run(struct linnet_fft *fft);
+/* Transforms what is in `in`, which it leaves alone. LINNET_ERROR_UNSUPPORTED without FFTW; else it does not fail. */
+enum linnet_status linnet_fft_run(struct linnet_fft *fft);
 
 /* Destroys the object; NULL is allowed. */
 void linnet_fft_destroy(struct linnet_fft *fft);

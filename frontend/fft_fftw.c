@@ -31,8 +31,9 @@ enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, f
   return LINNET_OK;
 }
 
-void linnet_fft_run(struct linnet_fft *fft) {
+enum linnet_status linnet_fft_run(struct linnet_fft *fft) {
   fftwf_execute(fft->plan);
+  return LINNET_OK;
 }
 
 void linnet_fft_destroy(struct linnet_fft *fft) {

@@ -191,8 +191,9 @@ static struct features process(struct linnet_context *context, const struct feat
   size_t count = 0;
   const char *id = id_at(&job->input, i);
   bool good = load(context, job, i, &samples, &count);
-  if (good && compute(context, job, id, samples, count, &features) != LINNET_OK) {
-    tool_fail("%s: %s", id, features.frames > 0 ? "out of memory" : linnet_context_error(context));
+  enum linnet_status status = good ? compute(context, job, id, samples, count, &features) : LINNET_OK;
+  if (status != LINNET_OK) {
+    tool_fail("%s: %s", id, status == LINNET_ERROR_MEMORY ? "out of memory" : linnet_context_error(context));
     good = false;
   }
   if (good && features.frames == 0) {
