@@ -90,11 +90,13 @@ static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\
                             "\"dropout\": 0.1}";
 static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
 static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
+static const char post_norm[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"stack\": 2, "
+                                "\"dropout\": 0.1, \"layers\": 2, \"norm\": \"post\"}";
 static const struct network {
   const char *config;
   unsigned epochs; /* in which it learns */
-} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30},
-                {lsh, 30},         {causal, 30},  {mapped, 30},         {blstm, 70}};
+} networks[] = {{transformer, 30}, {softmax, 30}, {causal_softmax, 30}, {mixed, 30},    {lsh, 30},
+                {causal, 30},      {mapped, 30},  {blstm, 70},          {post_norm, 60}};
 enum { NETWORKS = sizeof networks / sizeof *networks };
 static const char features[] = "{\"num_mel\": 4, \"cmvn\": \"none\"}";
 

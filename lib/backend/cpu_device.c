@@ -78,6 +78,13 @@ static void cpu_dropout(struct linnet_device *d, const struct linnet_dropout *ma
   kernels(d)->dropout(mask, rows, width, x, residual, y);
 }
 
+static void cpu_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
+                              const real *x, const real *residual, const real *gain, const real *bias, real *sum,
+                              real *y, real *mean, real *rstd) {
+  kernels(d)->dropout(mask, rows, width, x, residual, sum);
+  kernels(d)->layernorm_forward(rows, width, sum, gain, bias, y, mean, rstd);
+}
+
 static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
                                    real *y) {
   kernels(d)->activation_forward(f, n, x, y);
@@ -293,6 +300,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .layernorm_forward = cpu_layernorm_forward,
     .layernorm_backward = cpu_layernorm_backward,
     .dropout = cpu_dropout,
+    .residual_norm = cpu_residual_norm,
     .activation_forward = cpu_activation_forward,
     .activation_backward = cpu_activation_backward,
     .glu_forward = cpu_glu_forward,

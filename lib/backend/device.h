@@ -72,6 +72,10 @@ struct linnet_device_ops {
                              real *dbias_add);
   void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const real *x,
                   const real *residual, real *y);
+  /* sum = residual + dropout(x), y = layernorm(sum): the end of a post-norm sublayer; y may be x. */
+  void (*residual_norm)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
+                        const real *x, const real *residual, const real *gain, const real *bias, real *sum, real *y,
+                        real *mean, real *rstd);
   void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
                               const real *dy, real *dx);

@@ -59,12 +59,16 @@ void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_
   multiply(pass, &g);
 }
 
+struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site) {
+  const struct linnet_shard *shard = pass->shard;
+  return (struct linnet_dropout){
+      .rate = shard->dropout, .seed = shard->seed, .step = shard->step, .site = site, .row = shard->first_row};
+}
+
 void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
                          const real *residual, real *y) {
-  const struct linnet_shard *shard = pass->shard;
   struct linnet_device *device = pass->network->device;
-  struct linnet_dropout d = {
-      .rate = shard->dropout, .seed = shard->seed, .step = shard->step, .site = site, .row = shard->first_row};
+  struct linnet_dropout d = linnet_pass_mask(pass, site);
   if (d.rate > 0 || residual || x != y)
     device->ops->dropout(device, &d, pass->frames, width, x, residual, y);
 }

@@ -30,6 +30,9 @@ void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_l
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
                             const real *dy, real *dx);
 
+/* What a dropout of the shard draws its mask by. */
+struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site);
+
 /* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */
 void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
                          const real *residual, real *y);

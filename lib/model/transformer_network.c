@@ -134,9 +134,12 @@ static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s
   if (s->pre)
     device->ops->layernorm_forward(device, pass->frames, pass->width, x, gain, bias, s->normed, s->mean, s->rstd);
   s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
-  linnet_pass_dropout(pass, s->site, pass->width, s->out, x, s->pre ? s->out : s->normed);
-  if (!s->pre)
-    device->ops->layernorm_forward(device, pass->frames, pass->width, s->normed, gain, bias, s->out, s->mean, s->rstd);
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  if (s->pre)
+    linnet_pass_dropout(pass, s->site, pass->width, s->out, x, s->out);
+  else
+    device->ops->residual_norm(device, &mask, pass->frames, pass->width, s->out, x, gain, bias, s->normed, s->out,
+                               s->mean, s->rstd);
 }
 
 static struct linnet_linear input_map(const struct linnet_network *network) {

@@ -197,6 +197,7 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .layernorm_forward = linnet_cuda_layernorm_forward,
     .layernorm_backward = linnet_cuda_layernorm_backward,
     .dropout = linnet_cuda_dropout,
+    .residual_norm = linnet_cuda_dropout_layernorm,
     .activation_forward = linnet_cuda_activation_forward,
     .activation_backward = linnet_cuda_activation_backward,
     .glu_forward = linnet_cuda_glu_forward,
