@@ -199,25 +199,25 @@ static __device__ void finish(const batch &b, const sweep &w, size_t s, bool goo
 }
 
 /* Whether all frames have a distribution; all threads. */
-static __device__ bool check_frames(const batch &b, const sweep &w, int *bad) {
+static __device__ bool check_frames(const batch &b, const sweep &w, unsigned *bad) {
   if (threadIdx.x == 0)
     *bad = 0;
   __syncthreads();
   for (size_t t = threadIdx.x; t < w.frames; t += blockDim.x)
     if (isnan(b.shift[w.first + t]) || isinf(b.shift[w.first + t]))
-      *bad = 1; /* by whoever finds one */
+      atomicAdd(bad, 1u);
   __syncthreads();
   return !*bad;
 }
 
-/* Block (sequence, direction). Shared: an int in 16 bytes; where SMALL, rows (2, ld) and symbols (AHEAD, ld). */
+/* Block (sequence, direction). Shared: a count in 16 bytes; where SMALL, rows (2, ld) and symbols (AHEAD, ld). */
 template <bool SMALL> static __global__ void __launch_bounds__(MOST_SWEEPERS) sweep_kernel(batch b) {
   LINNET_SHARED(number, shared);
   const size_t s = blockIdx.x;
   const sweep w = sweep_of(b, s, blockIdx.y == 0 ? 1 : -1);
   number *rows = SMALL ? shared + 2 : b.rows + (2 * s + blockIdx.y) * 2 * b.ld;
   number *symbols = SMALL ? rows + 2 * b.ld : nullptr;
-  const bool good = check_frames(b, w, reinterpret_cast<int *>(shared));
+  const bool good = check_frames(b, w, reinterpret_cast<unsigned *>(shared));
   for (size_t step = 0; step < w.frames; step += AHEAD)
     walk(b, w, step, smaller(AHEAD, w.frames - step), rows, symbols);
   if (w.direction < 0)

@@ -1,5 +1,5 @@
 /* Where tests run on a device, its own scheduler orders threads. */
-#include "cuda/mirror.h"
+#include "cuda/test_device.h"
 
 void test_cuda_reverse(bool reversed) {
   (void)reversed;
@@ -7,4 +7,8 @@ void test_cuda_reverse(bool reversed) {
 
 void test_cuda_limit(size_t bytes) {
   (void)bytes;
+}
+
+size_t test_cuda_share(void) {
+  return 1;
 }

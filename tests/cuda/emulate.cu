@@ -1,10 +1,9 @@
-/* The emulated device: threads as fibers, and the device of lib/backend/cuda/memory.h on host memory. */
+/* The emulated device: launches, of which those are refused that a device would refuse, and lib/backend/cuda/memory.h
+ * on host memory. Kernels run in emulate_fibers.cu or emulate_threads.cu. */
 #include "cuda/emulate.h"
 
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
-#include <ucontext.h>
 #include <vector>
 
 extern "C" {
@@ -12,138 +11,35 @@ extern "C" {
 }
 
 namespace emulate {
-dim3 thread_index, block_index, block_size, grid_size;
+__thread dim3 thread_index, block_index, block_size, grid_size;
 
 namespace {
-enum { STACK_BYTES = 128 * 1024, MOST_THREADS = 1024, MOST_SHARED = 227 * 1024 };
-enum wait { RUNNING, AT_WARP, AT_BLOCK, DONE };
-
-struct fiber {
-  ucontext_t start;
-  jmp_buf place;
-  bool started;
-  enum wait wait;
-  unsigned exchanges; /* counted: two slots are used in turn, as a lane is one exchange ahead at most */
-  std::uint32_t slot[2];
-  std::vector<char> stack;
-};
-
-fiber fibers[MOST_THREADS];
-fiber *current;
-jmp_buf scheduler;
-const std::function<void()> *body;
-alignas(16) unsigned char shared[MOST_SHARED];
-bool reversed;
-
-[[noreturn]] void fail(const char *what) {
-  std::fprintf(stderr, "emulated device: %s in block %u %u %u\n", what, block_index.x, block_index.y, block_index.z);
-  std::abort();
+const char *launched = "no kernel";
 }
 
-void leave(enum wait wait) {
-  current->wait = wait;
-  if (!_setjmp(current->place))
-    _longjmp(scheduler, 1);
+void fail(const char *what) {
+  std::fprintf(stderr, "emulated device: %s: %s in block %u %u %u\n", launched, what, block_index.x, block_index.y,
+               block_index.z);
+  std::_Exit(EXIT_FAILURE);
 }
 
-/* A fiber runs one thread of block after block. */
-void run_threads() {
-  for (;;) {
-    (*body)();
-    leave(DONE);
-  }
+void check_fours(const float *address) {
+  if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0)
+    fail("four floats at an address that is not aligned");
 }
 
-void resume(unsigned i) {
-  current = &fibers[i];
-  current->wait = RUNNING;
-  thread_index = dim3(i);
-  if (_setjmp(scheduler))
-    return;
-  if (current->started)
-    _longjmp(current->place, 1);
-  current->started = true;
-  current->stack.resize(STACK_BYTES);
-  getcontext(&current->start);
-  current->start.uc_stack.ss_sp = current->stack.data();
-  current->start.uc_stack.ss_size = STACK_BYTES;
-  current->start.uc_link = nullptr;
-  makecontext(&current->start, run_threads, 0);
-  setcontext(&current->start);
-}
-
-/* Runs the lanes of a warp until all wait for the block or are done. */
-void run_warp(unsigned first) {
-  for (bool again = true; again;) {
-    unsigned at_warp = 0;
-    for (unsigned lane = 0; lane < 32; lane++) {
-      unsigned i = first + (reversed ? 31 - lane : lane);
-      if (fibers[i].wait == AT_WARP || fibers[i].wait == RUNNING)
-        resume(i);
-    }
-    for (unsigned lane = 0; lane < 32; lane++)
-      at_warp += fibers[first + lane].wait == AT_WARP;
-    if (at_warp != 0 && at_warp != 32)
-      fail("lanes of a warp wait for others that do not come");
-    again = at_warp > 0;
-  }
-}
-
-void run_block(unsigned threads, std::size_t shared_bytes) {
-  std::memset(shared, 0xa5, shared_bytes);
-  for (unsigned i = 0; i < threads; i++)
-    fibers[i].wait = RUNNING, fibers[i].exchanges = 0;
-  for (bool again = true; again;) {
-    unsigned at_block = 0;
-    for (unsigned warp = 0; warp < threads / 32; warp++)
-      run_warp(32 * (reversed ? threads / 32 - 1 - warp : warp));
-    for (unsigned i = 0; i < threads; i++)
-      at_block += fibers[i].wait == AT_BLOCK;
-    if (at_block != 0 && at_block != threads)
-      fail("threads wait at a barrier that others have left");
-    for (unsigned i = 0; at_block > 0 && i < threads; i++)
-      fibers[i].wait = RUNNING;
-    again = at_block > 0;
-  }
-}
-} // namespace
-
-void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &function) {
-  block_size = block, grid_size = grid;
-  body = &function;
-  if (block.x % 32 != 0 || block.x > MOST_THREADS || block.y != 1 || block.z != 1 || shared_bytes > MOST_SHARED)
-    fail("a launch with a shape that is not emulated");
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
-    fail("a launch that a device would refuse");
-  const std::size_t blocks = (std::size_t)grid.x * grid.y * grid.z;
-  for (std::size_t i = 0; i < blocks; i++) {
-    const std::size_t at = reversed ? blocks - 1 - i : i;
-    block_index = dim3((unsigned)(at % grid.x), (unsigned)(at / grid.x % grid.y), (unsigned)(at / grid.x / grid.y));
-    run_block(block.x, shared_bytes);
-  }
-}
-
-void *shared_memory() {
-  return shared;
-}
-
-void wait_block() {
-  leave(AT_BLOCK);
-}
-
-void wait_warp() {
-  leave(AT_WARP);
-}
-
-std::uint32_t exchange(std::uint32_t bits, unsigned from) {
-  unsigned slot = current->exchanges++ % 2, first = thread_index.x / 32 * 32;
-  current->slot[slot] = bits;
-  leave(AT_WARP);
-  return fibers[first + from].slot[slot];
-}
-
-void set_reversed(bool value) {
-  reversed = value;
+void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body) {
+  launched = kernel;
+  if (block.x % 32 != 0 || block.y != 1 || block.z != 1)
+    fail("a block that is not emulated");
+  if (block.x == 0 || block.x > MOST_THREADS)
+    fail("no threads, or too many");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > MOST_BLOCKS_YZ ||
+      grid.z > MOST_BLOCKS_YZ)
+    fail("no blocks, or too many");
+  if (shared_bytes > MOST_SHARED)
+    fail("too much shared memory");
+  run(grid, block, shared_bytes, body);
 }
 } // namespace emulate
 
@@ -193,7 +89,7 @@ void *linnet_cuda_stream(const struct linnet_device *) {
 }
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   if (bytes > LINNET_CUDA_SCRATCH)
-    std::abort();
+    emulate::fail("more scratch than there is");
   std::vector<unsigned char> &scratch = reinterpret_cast<emulated_device *>(device)->scratch;
   scratch.assign(bytes + 16, 0xa5);
   return scratch.data();
@@ -243,8 +139,5 @@ enum linnet_status linnet_cuda_wait(struct linnet_device *, struct linnet_contex
 }
 void linnet_cuda_gemm(struct linnet_device *device, enum linnet_precision, const struct linnet_gemm *g) {
   linnet_cuda_gemm_kernel(device, g);
-}
-void test_cuda_reverse(bool reversed) {
-  emulate::set_reversed(reversed);
 }
 }

@@ -1,7 +1,8 @@
-/* CUDA's execution model on one CPU thread, for tests: sources of kernels compile as C++ against this header and run
- * block after block, each thread of a block on a stack of its own. A thread runs until it waits for its warp or its
- * block; who waits where others have left ends the program. Shared memory is poisoned before each block. The order in
- * which blocks and threads run can be reversed: results that change with it show a missing barrier.
+/* CUDA's execution model on a CPU, for tests: sources of kernels compile as C++ against this header. Two engines run
+ * them: emulate_fibers.cu block after block on one thread, with every order of threads repeatable, and
+ * emulate_threads.cu with a thread of the system for each thread of a block, for the thread sanitizer. What a device
+ * refuses ends the program, and so does waiting for threads that have left. Shared memory is poisoned before each
+ * block.
  *
  * Only what the kernels of Linnet use is here. All lanes of a warp take part in its operations, and the block's size is
  * a multiple of 32. */
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <tuple>
 
 #define __global__
 #define __device__
@@ -22,7 +24,7 @@
 
 struct dim3 {
   unsigned x, y, z;
-  dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
 struct alignas(16) float4 {
@@ -30,15 +32,30 @@ struct alignas(16) float4 {
 };
 
 namespace emulate {
-extern dim3 thread_index, block_index, block_size, grid_size;
+/* Of the smallest device, sm_75, and of a kernel that has not asked for more shared memory (cudaFuncSetAttribute). */
+enum { MOST_THREADS = 1024, MOST_SHARED = 48 * 1024, MOST_PARAMETERS = 4096, MOST_BLOCKS_YZ = 65535 };
 
-void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body);
+extern __thread dim3 thread_index, block_index, block_size, grid_size;
+
+void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body);
+[[noreturn]] void fail(const char *what);
+void check_fours(const float *address);
+
+static inline dim3 block_at(dim3 grid, std::size_t i) {
+  return dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y));
+}
+
+/* What an engine provides. `run`: a launch that a device would accept. */
+void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body);
 void *shared_memory();
 void wait_block();
 void wait_warp();
-/* The bits that lane `from` of the warp gives. */
+/* The bits that lane `from` of the warp gives. Nothing else is ordered by it. */
 std::uint32_t exchange(std::uint32_t bits, unsigned from);
-void set_reversed(bool reversed);
+std::uint32_t atomic_add(std::uint32_t *sum, std::uint32_t value);
+
+/* As a kernel's parameters lie in memory, or larger. */
+template <class... P> std::tuple<P...> parameters(const P &...);
 } // namespace emulate
 
 #define threadIdx emulate::thread_index
@@ -62,15 +79,8 @@ template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int l
   return __shfl_sync(mask, value, (int)(threadIdx.x % 32) ^ lanes);
 }
 
-template <class T> static inline T __shfl_down_sync(unsigned mask, T value, unsigned lanes) {
-  unsigned from = threadIdx.x % 32 + lanes;
-  return __shfl_sync(mask, value, (int)(from < 32 ? from : threadIdx.x % 32));
-}
-
-template <class T> static inline T atomicAdd(T *sum, T value) {
-  T before = *sum;
-  *sum += value;
-  return before;
+static inline unsigned atomicAdd(unsigned *sum, unsigned value) {
+  return emulate::atomic_add(sum, value);
 }
 
 static inline int __float_as_int(float x) {
@@ -101,7 +111,11 @@ static inline int max(int a, int b) {
 }
 
 #define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
-  ((void)(device), emulate::launch((grid), (block), (shared), [&] { kernel(__VA_ARGS__); }))
+  ((void)(device), emulate::launch(#kernel, (grid), (block), (shared), [&] {                                           \
+     static_assert(sizeof(emulate::parameters(__VA_ARGS__)) <= emulate::MOST_PARAMETERS, "too many parameters");       \
+     kernel(__VA_ARGS__);                                                                                              \
+   }))
 #define LINNET_SHARED(type, name) type *name = static_cast<type *>(emulate::shared_memory())
+#define LINNET_CHECK_FOURS(address) emulate::check_fours(address)
 
 #endif

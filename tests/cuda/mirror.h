@@ -4,11 +4,7 @@
 
 #include "backend/cuda/launch.h"
 #include "buffers.h"
-
-/* Emulated: threads run in the opposite order. Real: does nothing. */
-void test_cuda_reverse(bool reversed);
-/* Emulated: there is no more memory than that. Real: does nothing. */
-void test_cuda_limit(size_t bytes);
+#include "cuda/test_device.h"
 
 enum { MIRRORS = 40 };
 

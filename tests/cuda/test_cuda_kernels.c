@@ -1,7 +1,8 @@
 /* Every op of the CUDA backend, forward and backward, against the C reference: ragged packed batches, poisoned outputs,
- * guards, addresses of any alignment. The same cases run on a device (test_cuda_kernels; skipped without one) and on
- * the emulated one of emulate.h (test_cuda_emulated). Each runs twice, emulated with threads in the opposite order: the
- * same bytes are due. Prints the largest error found and its bound. Arguments: seed, name of one op. */
+ * guards, addresses of any alignment. The same cases run on a device (test_cuda_device; skipped without one), on the
+ * emulated one (test_cuda_emulated), and, fewer and smaller, where races are found (test_cuda_races; emulate.h). Each
+ * runs twice, emulated with threads in another order: the same bytes are due. Prints the largest error found and its
+ * bound. Arguments: seed, name of one op. */
 #include <float.h>
 
 #include "mirror.h"
@@ -22,13 +23,18 @@
 #include "ops/softmax_attention.h"
 #include "ops/vector.h"
 
+/* A size that takes the time it is given. */
+static size_t scaled(size_t n) {
+  return n / test_cuda_share();
+}
+
 /* --- Products */
 
 /* By the kernel, and by whatever linnet_cuda_gemm takes. */
 static double test_gemm(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_gemm g = {.transpose_a = test_below(r, 2), .transpose_b = test_below(r, 2)};
-  g.m = some_size(r, 300), g.n = some_size(r, 200), g.k = some_size(r, 300);
+  g.m = some_size(r, scaled(300)), g.n = some_size(r, scaled(200)), g.k = some_size(r, scaled(300));
   g.lda = (g.transpose_a ? g.m : g.k) + test_below(r, 3), g.ldb = (g.transpose_b ? g.k : g.n) + test_below(r, 3);
   g.ldc = g.n + test_below(r, 3), g.accumulate = test_below(r, 3) == 0;
   struct buffer a = buffer_random(r, g.lda * (g.transpose_a ? g.k : g.m));
@@ -56,12 +62,12 @@ static double test_gemm(struct mirrors *m) {
 /* --- Row by row */
 
 static size_t some_rows(struct test_random *r) {
-  return test_below(r, 4) ? some_size(r, 70) : test_below(r, 1500);
+  return test_below(r, 4) ? some_size(r, scaled(70)) : test_below(r, scaled(1500));
 }
 
 static double test_layernorm(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t rows = some_rows(r), width = test_below(r, 3) ? 4 + 4 * test_below(r, 60) : 1 + some_size(r, 400);
+  size_t rows = some_rows(r), width = test_below(r, 3) ? 4 + 4 * test_below(r, 60) : 1 + some_size(r, scaled(400));
   size_t n = rows * width;
   struct buffer x = buffer_scaled(r, n, 3), gain = buffer_random(r, width), bias = buffer_random(r, width);
   struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
@@ -90,7 +96,7 @@ static double test_layernorm(struct mirrors *m) {
 
 static double test_log_softmax(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t rows = some_rows(r), width = 1 + some_size(r, 400), n = rows * width;
+  size_t rows = some_rows(r), width = 1 + some_size(r, scaled(400)), n = rows * width;
   struct buffer x = buffer_scaled(r, n, test_below(r, 2) ? 3 : 200), y = buffer_poisoned(r, n);
   for (size_t i = 0; i < n; i++)
     if (i % width != 0 && test_below(r, 10) == 0)
@@ -108,7 +114,7 @@ static double test_log_softmax(struct mirrors *m) {
 
 static double test_glu(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t rows = some_rows(r), width = some_size(r, 200), n = rows * width;
+  size_t rows = some_rows(r), width = some_size(r, scaled(200)), n = rows * width;
   struct buffer x = buffer_scaled(r, 2 * n, test_below(r, 2) ? 3 : 120), dy = buffer_random(r, n);
   struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n);
   struct buffer dx = buffer_poisoned(r, 2 * n), dx2 = buffer_poisoned(r, 2 * n);
@@ -129,7 +135,7 @@ static double test_activation(struct mirrors *m) {
   static const float scales[] = {1, 6, 30, 1000};
   struct test_random *r = &m->random;
   enum linnet_activation f = (enum linnet_activation)test_below(r, 4);
-  size_t n = some_size(r, 20000);
+  size_t n = some_size(r, scaled(20000));
   struct buffer x = buffer_scaled(r, n, scales[test_below(r, 4)]), dy = buffer_random(r, n);
   struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), dx = buffer_poisoned(r, n);
   struct buffer dx2 = buffer_copy(r, &dy);
@@ -156,7 +162,7 @@ static struct linnet_dropout some_dropout(struct test_random *r) {
 static double test_dropout(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_dropout d = some_dropout(r);
-  size_t rows = some_rows(r), width = some_size(r, 200), n = rows * width;
+  size_t rows = some_rows(r), width = some_size(r, scaled(200)), n = rows * width;
   struct buffer x = buffer_random(r, n), residual = buffer_random(r, n);
   bool added = test_below(r, 2);
   struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
@@ -196,7 +202,7 @@ static double test_dropout_layernorm(struct mirrors *m) {
 /* Three times: plain, clipped by half, and with gradients that are not finite, which change nothing. */
 static double test_update(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t n = 1 + some_size(r, 20000);
+  size_t n = 1 + some_size(r, scaled(20000));
   struct linnet_update u;
   linnet_update_terms(LINNET_RADAM, 1e-3, 1 + test_below(r, 12), &u);
   u.gradient_scale = 0.3;
@@ -224,7 +230,7 @@ static double test_update(struct mirrors *m) {
 
 static double test_sums(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t rows = some_size(r, 3000), width = some_size(r, 200), n = rows * width;
+  size_t rows = some_size(r, scaled(3000)), width = some_size(r, scaled(200)), n = rows * width;
   struct buffer x = buffer_random(r, n), y = buffer_random(r, n), y2 = buffer_copy(r, &y);
   struct buffer sums = buffer_random(r, width), sums2 = buffer_copy(r, &sums), square = buffer_poisoned(r, 2);
   double expected = linnet_sum_of_squares_reference(n, x.x), sum;
@@ -249,7 +255,8 @@ enum { MOST_SEQUENCES = 8 };
 
 /* Some sequences, some empty, seldom long ones. */
 static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t longest) {
-  struct linnet_pack p = {test_below(r, MOST_SEQUENCES), offsets};
+  struct linnet_pack p = {test_below(r, 2 + scaled(MOST_SEQUENCES - 2)), offsets};
+  longest = scaled(longest);
   offsets[0] = 0;
   for (size_t i = 0; i < p.sequences; i++)
     offsets[i + 1] = offsets[i] + some_size(r, test_below(r, 4) && longest > 140 ? 140 : longest);
@@ -372,7 +379,7 @@ static double test_lsh_attention(struct mirrors *m) {
 
 static double test_conv(struct mirrors *m) {
   struct test_random *r = &m->random;
-  struct linnet_conv c = {1 + some_size(r, 100), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
+  struct linnet_conv c = {1 + some_size(r, scaled(100)), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
   size_t offsets[MOST_SEQUENCES + 1];
   struct linnet_pack p = some_pack(r, offsets, test_below(r, 2) ? 30 : 1000);
   size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;
@@ -396,7 +403,7 @@ static double test_conv(struct mirrors *m) {
 
 static double test_packed_rows(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t offsets[MOST_SEQUENCES + 1], width = 1 + some_size(r, 70), ld = width + test_below(r, 3), longest = 0;
+  size_t offsets[MOST_SEQUENCES + 1], width = 1 + some_size(r, scaled(70)), ld = width + test_below(r, 3), longest = 0;
   struct linnet_pack p = some_pack(r, offsets, 700);
   size_t rows = offsets[p.sequences];
   bool reverse = test_below(r, 2);
@@ -428,7 +435,7 @@ static double test_lstm(struct mirrors *m) {
   struct linnet_span spans[SEQUENCES];
   struct linnet_pack pack = {test_below(r, most), offsets};
   for (size_t s = 0; s < pack.sequences; s++)
-    offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : 120);
+    offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : scaled(120));
   linnet_spans_longest_first(&pack, spans);
   size_t rows = offsets[pack.sequences];
   struct linnet_lstm l = {.width = width,
@@ -468,9 +475,9 @@ static double test_feature_map(struct mirrors *m) {
                                                  LINNET_MAP_POSITIVE};
   struct test_random *r = &m->random;
   struct linnet_feature_map_terms t = {.map = maps[test_below(r, 4)], .heads = 1 + test_below(r, 4)};
-  size_t rows = some_size(r, 300);
-  t.width = 1 + some_size(r, 90);
-  t.features = linnet_feature_map_random(t.map) ? 1 + some_size(r, 300) : 0;
+  size_t rows = some_size(r, scaled(300));
+  t.width = 1 + some_size(r, scaled(90));
+  t.features = linnet_feature_map_random(t.map) ? 1 + some_size(r, scaled(300)) : 0;
   size_t size = linnet_feature_map_size(t.map, t.width, t.features);
   t.x_ld = t.heads * t.width + test_below(r, 3), t.phi_ld = t.heads * size + test_below(r, 3);
   struct buffer x = buffer_scaled(r, rows * t.x_ld, test_below(r, 3) ? 2 : 30); /* also large angles and exponents */
@@ -528,7 +535,7 @@ static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
 }
 
 static void ctc_case(struct test_random *r, struct ctc_case *c) {
-  *c = (struct ctc_case){.symbols = 2 + some_size(r, 100)};
+  *c = (struct ctc_case){.symbols = 2 + some_size(r, scaled(100))};
   c->pack = some_pack(r, c->offsets, test_below(r, 8) ? 700 : 3000);
   size_t rows = c->offsets[c->pack.sequences];
   c->labels = malloc((rows + 2 * MOST_SEQUENCES) * sizeof *c->labels);
@@ -636,8 +643,9 @@ static const struct {
 };
 
 static void test_op(struct linnet_device *device, size_t op, uint64_t seed) {
+  const size_t cases = 1 + (ops[op].cases - 1) / (test_cuda_share() * test_cuda_share());
   double error = 0;
-  for (size_t i = 0; i < ops[op].cases; i++) {
+  for (size_t i = 0; i < cases; i++) {
     struct mirrors m[2];
     for (int again = 0; again < 2; again++) {
       m[again] = (struct mirrors){.device = device, .random = {seed + i}};
@@ -649,7 +657,7 @@ static void test_op(struct linnet_device *device, size_t op, uint64_t seed) {
     }
     CHECK(m[0].hash == m[1].hash, "%s: a second run differs, seed %llu", ops[op].name, (unsigned long long)(seed + i));
   }
-  printf("%-18s %4zu cases  error %.1e  bound %.0e\n", ops[op].name, ops[op].cases, error, ops[op].bound);
+  printf("%-18s %4zu cases  error %.1e  bound %.0e\n", ops[op].name, cases, error, ops[op].bound);
 }
 
 int main(int argc, char **argv) {

@@ -12,6 +12,7 @@
 #define LINNET_SHARED(type, name)                                                                                      \
   extern __shared__ __align__(16) unsigned char linnet_shared_memory[];                                                \
   type *name = reinterpret_cast<type *>(linnet_shared_memory)
+#define LINNET_CHECK_FOURS(address) ((void)0) /* for the emulated device; a real one stops by itself */
 #endif
 
 #include <float.h>
@@ -51,6 +52,7 @@ static __device__ __forceinline__ float warp_max(float x) {
 template <int V> struct floats { float x[V]; };
 
 static __device__ __forceinline__ floats<4> load(const float *p, floats<4> *) {
+  LINNET_CHECK_FOURS(p);
   float4 v = *reinterpret_cast<const float4 *>(p);
   floats<4> result = {{v.x, v.y, v.z, v.w}};
   return result;
@@ -66,6 +68,7 @@ template <int V> static __device__ __forceinline__ floats<V> load(const float *p
 }
 
 static __device__ __forceinline__ void store(float *p, const floats<4> &v) {
+  LINNET_CHECK_FOURS(p);
   float4 all;
   all.x = v.x[0], all.y = v.x[1], all.z = v.x[2], all.w = v.x[3];
   *reinterpret_cast<float4 *>(p) = all;

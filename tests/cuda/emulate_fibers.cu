@@ -1,0 +1,146 @@
+/* The emulated device on one thread of the system, which has a stack for each thread of a block: a thread runs until it
+ * waits for its warp or its block. The order in which blocks and threads run can be reversed: results that change with
+ * it show a missing barrier. */
+#include "cuda/emulate.h"
+
+#include <csetjmp>
+#include <ucontext.h>
+#include <vector>
+
+extern "C" {
+#include "cuda/test_device.h"
+}
+
+namespace emulate {
+namespace {
+enum { STACK_BYTES = 128 * 1024 };
+enum wait { RUNNING, AT_WARP, AT_BLOCK, DONE };
+
+struct fiber {
+  ucontext_t start;
+  jmp_buf place;
+  bool started;
+  enum wait wait;
+  unsigned exchanges; /* counted: two slots are used in turn, as a lane is one exchange ahead at most */
+  std::uint32_t slot[2];
+  std::vector<char> stack;
+};
+
+fiber fibers[MOST_THREADS];
+fiber *current;
+jmp_buf scheduler;
+const std::function<void()> *kernel;
+alignas(16) unsigned char shared[MOST_SHARED];
+bool reversed;
+
+void leave(enum wait wait) {
+  current->wait = wait;
+  if (!_setjmp(current->place))
+    _longjmp(scheduler, 1);
+}
+
+/* A fiber runs one thread of block after block. */
+void run_threads() {
+  for (;;) {
+    (*kernel)();
+    leave(DONE);
+  }
+}
+
+void resume(unsigned i) {
+  current = &fibers[i];
+  current->wait = RUNNING;
+  thread_index = dim3(i, 0, 0);
+  if (_setjmp(scheduler))
+    return;
+  if (current->started)
+    _longjmp(current->place, 1);
+  current->started = true;
+  current->stack.resize(STACK_BYTES);
+  getcontext(&current->start);
+  current->start.uc_stack.ss_sp = current->stack.data();
+  current->start.uc_stack.ss_size = STACK_BYTES;
+  current->start.uc_link = nullptr;
+  makecontext(&current->start, run_threads, 0);
+  setcontext(&current->start);
+}
+
+/* Runs the lanes of a warp until all wait for the block or are done. */
+void run_warp(unsigned first) {
+  for (bool again = true; again;) {
+    unsigned at_warp = 0;
+    for (unsigned lane = 0; lane < 32; lane++) {
+      unsigned i = first + (reversed ? 31 - lane : lane);
+      if (fibers[i].wait == AT_WARP || fibers[i].wait == RUNNING)
+        resume(i);
+    }
+    for (unsigned lane = 0; lane < 32; lane++)
+      at_warp += fibers[first + lane].wait == AT_WARP;
+    if (at_warp != 0 && at_warp != 32)
+      fail("lanes of a warp wait for others that do not come");
+    again = at_warp > 0;
+  }
+}
+
+void run_block(unsigned threads, std::size_t shared_bytes) {
+  std::memset(shared, 0xa5, shared_bytes);
+  for (unsigned i = 0; i < threads; i++)
+    fibers[i].wait = RUNNING, fibers[i].exchanges = 0;
+  for (bool again = true; again;) {
+    unsigned at_block = 0;
+    for (unsigned warp = 0; warp < threads / 32; warp++)
+      run_warp(32 * (reversed ? threads / 32 - 1 - warp : warp));
+    for (unsigned i = 0; i < threads; i++)
+      at_block += fibers[i].wait == AT_BLOCK;
+    if (at_block != 0 && at_block != threads)
+      fail("threads wait at a barrier that others have left");
+    for (unsigned i = 0; at_block > 0 && i < threads; i++)
+      fibers[i].wait = RUNNING;
+    again = at_block > 0;
+  }
+}
+} // namespace
+
+void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body) {
+  block_size = block, grid_size = grid;
+  kernel = &body;
+  const std::size_t blocks = (std::size_t)grid.x * grid.y * grid.z;
+  for (std::size_t i = 0; i < blocks; i++) {
+    block_index = block_at(grid, reversed ? blocks - 1 - i : i);
+    run_block(block.x, shared_bytes);
+  }
+}
+
+void *shared_memory() {
+  return shared;
+}
+
+void wait_block() {
+  leave(AT_BLOCK);
+}
+
+void wait_warp() {
+  leave(AT_WARP);
+}
+
+std::uint32_t exchange(std::uint32_t bits, unsigned from) {
+  unsigned slot = current->exchanges++ % 2, first = thread_index.x / 32 * 32;
+  current->slot[slot] = bits;
+  leave(AT_WARP);
+  return fibers[first + from].slot[slot];
+}
+
+std::uint32_t atomic_add(std::uint32_t *sum, std::uint32_t value) {
+  const std::uint32_t before = *sum;
+  *sum += value;
+  return before;
+}
+} // namespace emulate
+
+void test_cuda_reverse(bool reversed) {
+  emulate::reversed = reversed;
+}
+
+size_t test_cuda_share() {
+  return 1;
+}

@@ -1,0 +1,17 @@
+/* What tests ask of the device they run on, emulated or real. */
+#ifndef LINNET_TEST_CUDA_DEVICE_H
+#define LINNET_TEST_CUDA_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Emulated by fibers: threads run in the opposite order. Elsewhere nobody can tell. */
+void test_cuda_reverse(bool reversed);
+
+/* Emulated: there is no more memory than that. A device has what it has. */
+void test_cuda_limit(size_t bytes);
+
+/* Cases, and their sizes, are divided by this where threads are slow. */
+size_t test_cuda_share(void);
+
+#endif
