@@ -109,16 +109,19 @@ template <int V> static __device__ void backward_row(const norm_backward &n, siz
   }
 }
 
-/* Shared: (warps, 2, width). */
-template <int V> static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward n) {
-  LINNET_SHARED(float, sums);
+/* Shared: (warps, 2, width); where WIDE, one warp sums in the block's place of `partial`. */
+template <int V, bool WIDE> static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward n) {
+  LINNET_SHARED(float, room);
   const size_t columns = 2 * n.width, warps = blockDim.x / 32, warp = threadIdx.x / 32;
+  float *sums = WIDE ? n.partial + blockIdx.x * columns : room;
   for (size_t i = threadIdx.x; i < warps * columns; i += blockDim.x)
     sums[i] = 0;
   __syncthreads();
   const size_t first = blockIdx.x * n.stretch, end = smaller(first + n.stretch, n.rows);
   for (size_t t = first + warp; t < end; t += warps)
     backward_row<V>(n, t, sums + warp * columns);
+  if (WIDE)
+    return;
   __syncthreads();
   for (size_t c = threadIdx.x; c < columns; c += blockDim.x) {
     float sum = 0;
@@ -128,9 +131,13 @@ template <int V> static __global__ void __launch_bounds__(THREADS) backward_kern
   }
 }
 
-/* As many warps as have room for their sums in 48 KiB. */
-unsigned warps_for(size_t width) {
-  return (unsigned)smaller(48 * 1024 / (2 * width * sizeof(float)), WARPS);
+/* As many warps as have room for their sums in 48 KiB, or one that has not. */
+template <int V> void run_backward(struct linnet_device *device, size_t blocks, const norm_backward &n) {
+  const size_t row = 2 * n.width * sizeof(float), warps = smaller(48 * 1024 / row, WARPS);
+  if (warps > 0)
+    LINNET_LAUNCH(device, (backward_kernel<V, false>), (unsigned)blocks, 32 * (unsigned)warps, warps * row, n);
+  else
+    LINNET_LAUNCH(device, (backward_kernel<V, true>), (unsigned)blocks, 32, 0, n);
 }
 
 } // namespace
@@ -164,15 +171,13 @@ void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, s
                                     float *dgain_add, float *dbias_add) {
   if (rows == 0 || width == 0)
     return;
-  const unsigned warps = warps_for(width);
   const size_t stretch = linnet_cuda_stretch(rows, 2 * width), blocks = (rows + stretch - 1) / stretch;
   float *partial = static_cast<float *>(linnet_cuda_scratch(device, blocks * 2 * width * sizeof(float)));
   const norm_backward n = {rows, width, stretch, x, gain, mean, rstd, dy, dx, partial};
-  const size_t shared = warps * 2 * width * sizeof(float);
   if (by_fours(width, x, gain, dy, dx))
-    LINNET_LAUNCH(device, backward_kernel<4>, (unsigned)blocks, 32 * warps, shared, n);
+    run_backward<4>(device, blocks, n);
   else
-    LINNET_LAUNCH(device, backward_kernel<1>, (unsigned)blocks, 32 * warps, shared, n);
+    run_backward<1>(device, blocks, n);
   linnet_cuda_add_partials(device, blocks, 2 * width, width, partial, dgain_add);
   linnet_cuda_add_partials(device, blocks, 2 * width, width, partial + width, dbias_add);
 }

@@ -35,7 +35,7 @@ template <int V> static __device__ __forceinline__ void masked(const dropout_mas
     word = at / 2 == 2 ? random.word[2] : word;
     word = at / 2 == 3 ? random.word[3] : word;
     const uint32_t draw = at % 2 ? word >> 16 : word & 0xFFFF;
-    v->x[i] = draw >= m.threshold ? v->x[i] * m.scale : 0;
+    v->x[i] = draw >= m.threshold ? __fmul_rn(v->x[i], m.scale) : 0; /* rounded as in dropout.c */
   }
 }
 

@@ -32,7 +32,7 @@ struct shape {
 
 struct plan {
   struct shape shape;
-  cublasLtMatmulDesc_t desc;
+  cublasLtMatmulDesc_t desc; /* its bias is that of the last product */
   cublasLtMatrixLayout_t a, b, c;
   cublasLtMatmulAlgo_t algorithm;
   bool usable;
@@ -49,14 +49,6 @@ struct linnet_cuda_products {
   size_t count, next;
 };
 
-static void *open_library(void) {
-  static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
-  void *library = NULL;
-  for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++)
-    library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  return library;
-}
-
 static bool find_functions(struct linnet_cuda_products *p) {
 #define FIND(name, symbol)                                                                                             \
   *(void **)(void *)&p->name = dlsym(p->library, #symbol);                                                             \
@@ -66,14 +58,36 @@ static bool find_functions(struct linnet_cuda_products *p) {
   return true;
 }
 
+/* The first library that works on this device: one of CUDA 13 may be there, but the driver too old for it. Never
+ * unloaded, as it registers code with the driver. */
+static bool open_library(struct linnet_cuda_products *p) {
+  static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
+                                      "/usr/local/cuda/lib64/libcublasLt.so"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    p->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (p->library && find_functions(p) && p->create(&p->handle) == CUBLAS_STATUS_SUCCESS)
+      return true;
+    if (p->library)
+      dlclose(p->library);
+  }
+  p->library = NULL, p->handle = NULL;
+  return false;
+}
+
+static bool allocate_workspace(struct linnet_cuda_products *p) {
+  if (cudaMallocAsync(&p->workspace, WORKSPACE, p->stream) == cudaSuccess)
+    return true;
+  cudaGetLastError(); /* products do without the library then: no failure of the device */
+  p->workspace = NULL;
+  return false;
+}
+
 struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_device *device) {
   struct linnet_cuda_products *p = linnet_calloc(device->context, 1, sizeof *p);
   if (!p)
     return NULL;
   p->context = device->context, p->stream = device->stream;
-  p->library = open_library();
-  if (p->library && find_functions(p) && p->create(&p->handle) == CUBLAS_STATUS_SUCCESS &&
-      cudaMallocAsync(&p->workspace, WORKSPACE, p->stream) == cudaSuccess)
+  if (open_library(p) && allocate_workspace(p))
     return p;
   linnet_cuda_products_close(p);
   return NULL;
@@ -154,7 +168,7 @@ static bool choose_algorithm(struct linnet_cuda_products *p, struct plan *plan) 
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
   cublasLtMatmulPreference_t preference;
-  cublasLtMatmulHeuristicResult_t found;
+  cublasLtMatmulHeuristicResult_t found = {.state = CUBLAS_STATUS_NOT_SUPPORTED};
   uint64_t workspace = WORKSPACE;
   uint32_t alignment = plan->shape.alignment;
   int count = 0;
@@ -167,11 +181,17 @@ static bool choose_algorithm(struct linnet_cuda_products *p, struct plan *plan) 
       p->heuristic(p->handle, plan->desc, plan->b, plan->a, plan->c, plan->c, preference, 1, &found, &count);
   p->preference_destroy(preference);
   plan->algorithm = found.algo;
-  return status == CUBLAS_STATUS_SUCCESS && count > 0;
+  return status == CUBLAS_STATUS_SUCCESS && count > 0 && found.state == CUBLAS_STATUS_SUCCESS;
 }
 
-/* The plan of a shape, made when it is met first. */
-static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *shape) {
+/* Length n, one for each column of C: a row of C^T, as the library has it (CUBLASLT_EPILOGUE_BIAS). */
+static bool set_bias(struct linnet_cuda_products *p, struct plan *plan, const real *bias) {
+  return !bias ||
+         p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) == CUBLAS_STATUS_SUCCESS;
+}
+
+/* The plan of a shape, made when it is met first; the heuristic may look at where the bias lies. */
+static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *shape, const real *bias) {
   for (size_t i = 0; i < p->count; i++)
     if (memcmp(&p->plans[i].shape, shape, sizeof *shape) == 0)
       return &p->plans[i];
@@ -180,7 +200,7 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
   p->next = (p->next + 1) % PLANS;
   p->count = p->count < PLANS ? p->count + 1 : PLANS;
   plan->shape = *shape;
-  plan->usable = describe(p, shape, plan) && choose_algorithm(p, plan);
+  plan->usable = describe(p, shape, plan) && set_bias(p, plan, bias) && choose_algorithm(p, plan);
   return plan;
 }
 
@@ -189,11 +209,9 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
 static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, const struct linnet_gemm *g) {
   const float one = 1, kept = g->accumulate ? 1 : 0;
   struct shape shape = shape_of(g, mode);
-  struct plan *plan = plan_of(p, &shape);
-  if (!plan->usable)
+  struct plan *plan = plan_of(p, &shape, g->bias);
+  if (!plan->usable || !set_bias(p, plan, g->bias))
     return false;
-  if (g->bias)
-    p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &g->bias, sizeof g->bias);
   return p->matmul(p->handle, plan->desc, &one, g->b, plan->b, g->a, plan->a, &kept, g->c, plan->c, g->c, plan->c,
                    &plan->algorithm, p->workspace, WORKSPACE, p->stream) == CUBLAS_STATUS_SUCCESS;
 }
