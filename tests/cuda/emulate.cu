@@ -8,6 +8,7 @@
 
 extern "C" {
 #include "backend/cuda/cuda_device.h"
+#include "cuda/test_device.h"
 }
 
 namespace emulate {

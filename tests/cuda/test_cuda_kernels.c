@@ -2,7 +2,7 @@
  * guards, addresses of any alignment. The same cases run on a device (test_cuda_device; skipped without one), on the
  * emulated one (test_cuda_emulated), and, few and small, where races are found (test_cuda_races; emulate.h). Each runs
  * twice, emulated with threads in the opposite order: the same bytes are due. Prints the largest error found and its
- * bound. Arguments: seed, name of one op. */
+ * bound. Arguments: seed, name of one op; LINNET_TEST_CASES in the environment: no more cases of each. */
 #include <float.h>
 
 #include "mirror.h"
@@ -663,10 +663,17 @@ static const struct {
     {"feature_map", test_feature_map, 1e-4, 40}, /* errors of u = W y stand in exponents and angles */
 };
 
+/* No more than the environment asks for; few where races are searched, which one case shows. */
+static size_t cases_of(size_t op) {
+  const char *most = getenv("LINNET_TEST_CASES");
+  size_t all = test_cuda_share() > 1 ? (ops[op].cases + 39) / 40 : ops[op].cases;
+  size_t asked = most ? (size_t)strtoull(most, NULL, 10) : all;
+  return asked < all ? asked : all;
+}
+
 static void test_op(struct linnet_device *device, size_t op, uint64_t seed) {
-  const bool searched = test_cuda_share() > 1; /* for races, which one case and run shows */
-  const size_t cases = searched ? (ops[op].cases + 39) / 40 : ops[op].cases;
-  const int runs = searched ? 1 : 2;
+  const size_t cases = cases_of(op);
+  const int runs = test_cuda_share() > 1 ? 1 : 2;
   double error = 0;
   for (size_t i = 0; i < cases; i++) {
     struct mirrors m[2];
