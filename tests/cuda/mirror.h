@@ -2,7 +2,7 @@
 #ifndef LINNET_TEST_CUDA_MIRROR_H
 #define LINNET_TEST_CUDA_MIRROR_H
 
-#include "backend/cuda/launch.h"
+#include "backend/cuda/cuda_device.h"
 #include "buffers.h"
 #include "cuda/test_device.h"
 
@@ -75,7 +75,8 @@ static inline void mirrors_return(struct mirrors *m) {
   for (size_t i = 0; i < m->count; i++)
     if (m->all[i].host)
       linnet_cuda_download(m->device, m->all[i].host, m->all[i].device, m->all[i].bytes);
-  CHECK(linnet_cuda_wait(m->device, NULL) == LINNET_OK, "the device failed");
+  struct linnet_context *context = linnet_cuda_device(m->device)->context;
+  CHECK(linnet_cuda_wait(m->device, context) == LINNET_OK, "%s", linnet_context_error(context));
   for (size_t i = 0; i < m->count; i++) {
     if (m->all[i].host)
       hash_bytes(&m->hash, m->all[i].host, m->all[i].bytes);

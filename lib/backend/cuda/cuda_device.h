@@ -31,7 +31,8 @@ struct linnet_cuda_device {
   void *stream;
   void *scratch;
   struct linnet_cuda_products *products; /* NULL: no cuBLASLt */
-  int failure;                           /* the first one */
+  int failure;                           /* the first one ... */
+  const char *failed;                    /* ... and the kernel whose launch was refused, or NULL */
   struct linnet_cuda_batch batch;
   float *positions; /* (position_rows, position_width): the table that is added */
   size_t position_rows, position_width;

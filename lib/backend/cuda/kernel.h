@@ -8,7 +8,8 @@
 #else
 #include <cuda_runtime.h>
 #define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
-  kernel<<<(grid), (block), (shared), (cudaStream_t)linnet_cuda_stream(device)>>>(__VA_ARGS__)
+  (kernel<<<(grid), (block), (shared), (cudaStream_t)linnet_cuda_stream(device)>>>(__VA_ARGS__),                       \
+   linnet_cuda_launched(device, #kernel))
 #define LINNET_SHARED(type, name)                                                                                      \
   extern __shared__ __align__(16) unsigned char linnet_shared_memory[];                                                \
   type *name = reinterpret_cast<type *>(linnet_shared_memory)

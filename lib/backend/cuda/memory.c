@@ -67,6 +67,8 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, e
     return no_device(context, index, error);
   }
   d->products = linnet_cuda_products_open(d);
+  if (!d->products)
+    linnet_log(context, LINNET_LOG_WARNING, "%s: cuBLASLt was not found or cannot be used: products are slow", d->name);
   *device = &d->base;
   return LINNET_OK;
 }
@@ -104,14 +106,26 @@ enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_
   if (d->failure == cudaSuccess)
     return LINNET_OK;
   return linnet_fail(context, d->failure == cudaErrorMemoryAllocation ? LINNET_ERROR_MEMORY : LINNET_ERROR_DEVICE,
-                     "%s: %s", d->name, cudaGetErrorString((cudaError_t)d->failure));
+                     "%s: %s%s%s", d->name, d->failed ? d->failed : "", d->failed ? ": " : "",
+                     cudaGetErrorString((cudaError_t)d->failure));
+}
+
+void linnet_cuda_launched(struct linnet_device *device, const char *kernel) {
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
+  bool first = d->failure == cudaSuccess;
+  if (!succeeded(d, cudaGetLastError()) && first)
+    d->failed = kernel;
 }
 
 void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   void *memory = NULL;
-  if (cudaMallocAsync(&memory, bytes > 0 ? bytes : 1, linnet_cuda_device(device)->stream) == cudaSuccess)
+  cudaError_t error = cudaMallocAsync(&memory, bytes > 0 ? bytes : 1, d->stream);
+  if (error == cudaSuccess)
     return memory;
-  cudaGetLastError(); /* out of memory is the caller's to tell, and no failure of the device */
+  cudaGetLastError();
+  if (error != cudaErrorMemoryAllocation) /* which is the caller's to tell, and no failure of the device */
+    succeeded(d, error);
   return NULL;
 }
 

@@ -44,6 +44,8 @@ void linnet_cuda_out_of_memory(struct linnet_device *device);
 
 /* For launchers: the stream, and the scratch (at most LINNET_CUDA_SCRATCH bytes). */
 void *linnet_cuda_stream(const struct linnet_device *device);
+/* Notes whether the launch just made was accepted. */
+void linnet_cuda_launched(struct linnet_device *device, const char *kernel);
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes);
 
 #endif
