@@ -14,7 +14,7 @@ apt, as root or through sudo. Everything is made under build/check and build/log
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library
   3. the core alone, built where only jansson is found: no BLAS, FFTW, libsndfile, soxr, popt; everything but audio where
-     only jansson and popt are found
+     only jansson and popt are found; like 4, without the CUDA backend
   4. a build with the address and undefined-behaviour sanitizers, and the tests that have their own code to check
 
   --quick   1 and 2 only
@@ -138,7 +138,7 @@ build_with() {
 	local module only=$check/only-$2
 	rm -rf "$only" && mkdir -p "$only"
 	for module in $1; do cp "$(pkg-config --variable=pcfiledir "$module")/$module.pc" "$only"; done
-	PKG_CONFIG_LIBDIR=$only PKG_CONFIG_PATH='' configure_and_build "$check/$2" release -DLINNET_WERROR=ON "${@:3}"
+	PKG_CONFIG_LIBDIR=$only PKG_CONFIG_PATH='' configure_and_build "$check/$2" release -DLINNET_WERROR=ON -DLINNET_CUDA=OFF "${@:3}"
 }
 
 if [ -z "$quick" ]; then
@@ -148,7 +148,7 @@ if [ -z "$quick" ]; then
 	if step without-audio 'No audio libraries' build_with 'jansson popt' without-audio -DLINNET_AUDIO=OFF; then
 		run_tests without-audio 'Tests without audio libraries' -R 'cmvn|consumer|fuzz_ark|kaldi|score|trainer'
 	fi
-	if build asan-ubsan 'Build with sanitizers' asan-ubsan; then
+	if build asan-ubsan 'Build with sanitizers' asan-ubsan -DLINNET_CUDA=OFF; then
 		# As the test preset asan-ubsan has them.
 		export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 		export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0

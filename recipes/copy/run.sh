@@ -8,8 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh [--quick] [--kinds "NAME..."] [--updates N] [--exp DIR] [--seed S] [--jobs J] [--stage N]
-              [--stop-stage N]
+Usage: run.sh [--quick] [--kinds "NAME..."] [--updates N] [--exp DIR] [--seed S] [--jobs J] [--kernels NAME]
+              [--stage N] [--stop-stage N]
 
 Trains causal transformers of 4 layers and 8 heads on the sequence duplication task of Katharopoulos et al. 2020,
 section 4.1.1 (Fig. 2): random sequences of 10 symbols are repeated after a separator, 128 symbols at most with both
@@ -25,14 +25,15 @@ thousand updates took six to seven minutes on two busy cores. Builds the program
   --exp DIR       where everything goes (default exp/copy)
   --seed S        of weights and data (default 1)
   --jobs J        threads (default: one per processor)
+  --kernels NAME  of the CPU, such as avx512-bf16, which rounds operands of products (default auto: none that rounds)
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 2)
 END
 }
 
-kinds='linear softmax lsh-4' updates='' exp=exp/copy seed=1 jobs=$(nproc) stage=1 stop_stage=2
-take_options "kinds updates exp seed jobs stage stop-stage" "$@"
-options=(--seed "$seed" --threads "$jobs" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
+kinds='linear softmax lsh-4' updates='' exp=exp/copy seed=1 jobs=$(nproc) kernels=auto stage=1 stop_stage=2
+take_options "kinds updates exp seed jobs kernels stage stop-stage" "$@"
+options=(--seed "$seed" --threads "$jobs" --kernels "$kernels" --updates "${updates:-$([ -n "$quick" ] && echo 100 || echo 6000)}")
 [ -z "$quick" ] || options+=(--width 32 --heads 4 --layers 1 --length 32 --batch 16 --decay 60)
 read -r -d '' -a kinds <<<"$kinds" || true
 
@@ -60,7 +61,7 @@ write_results() {
 
 - command: \`recipes/copy/run.sh $arguments\`
 - commit: $(commit), seed $seed
-- processor: $(processor), $jobs threads
+- processor: $(processor), $jobs threads, kernels $kernels
 
 Cross entropy (nats per symbol) and wrong symbols of 64 new sequences after training.
 
