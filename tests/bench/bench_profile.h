@@ -1,19 +1,24 @@
-/* Where the time of a network goes: a table of ops that times each call and hands it on to another table. One thread.
- */
+/* What a network's ops do on a device: a table of ops that counts the bytes and the floating point operations of each
+ * call, times it if that is asked for, and hands it on to the device's own table. One device at a time, one thread.
+ *
+ * Bytes are those of arguments and results, each once; what an op keeps in its work, and weights that a cache holds, do
+ * not count. Operations are those of products, attention, LSTM and convolution, a multiply-add being two. */
 #ifndef LINNET_BENCH_PROFILE_H
 #define LINNET_BENCH_PROFILE_H
 
+#include "backend/device.h"
 #include "bench.h"
+#include "ops/attention.h"
 
 enum bench_op {
   BENCH_GEMM_FORWARD,
   BENCH_GEMM_INPUT,
   BENCH_GEMM_WEIGHT,
   BENCH_COLUMN_SUM,
-  BENCH_ATTENTION,
+  BENCH_ATTENTION_FORWARD,
+  BENCH_ATTENTION_BACKWARD,
   BENCH_LSTM_FORWARD,
   BENCH_LSTM_BACKWARD,
-  BENCH_LSTM_PACK,
   BENCH_LAYERNORM,
   BENCH_DROPOUT,
   BENCH_ACTIVATION,
@@ -21,6 +26,7 @@ enum bench_op {
   BENCH_ADD,
   BENCH_CTC,
   BENCH_UPDATE,
+  BENCH_BATCH,
   BENCH_OPS
 };
 
@@ -29,146 +35,274 @@ static const char *const bench_op_names[BENCH_OPS] = {
     [BENCH_GEMM_INPUT] = "product, dX = dY W",
     [BENCH_GEMM_WEIGHT] = "product, dW += dY^T X",
     [BENCH_COLUMN_SUM] = "bias gradient",
-    [BENCH_ATTENTION] = "attention",
+    [BENCH_ATTENTION_FORWARD] = "attention, forward",
+    [BENCH_ATTENTION_BACKWARD] = "attention, backward",
     [BENCH_LSTM_FORWARD] = "LSTM, forward",
     [BENCH_LSTM_BACKWARD] = "LSTM, backward",
-    [BENCH_LSTM_PACK] = "LSTM, weights laid out",
     [BENCH_LAYERNORM] = "layer norm",
     [BENCH_DROPOUT] = "dropout and residual",
-    [BENCH_ACTIVATION] = "activation, gate",
+    [BENCH_ACTIVATION] = "activation, gate, map",
     [BENCH_CONV] = "depthwise convolution",
-    [BENCH_ADD] = "add, sum of squares",
+    [BENCH_ADD] = "add, shift, zero",
     [BENCH_CTC] = "CTC",
-    [BENCH_UPDATE] = "optimiser",
+    [BENCH_UPDATE] = "norm and update",
+    [BENCH_BATCH] = "batch to the device",
+};
+
+/* What the device can do. */
+struct bench_limits {
+  double bandwidth; /* bytes a second */
+  double flops;     /* of a large product, a second */
+};
+
+struct bench_work {
+  double bytes, flops;
+  double floor; /* seconds: each op at the limit that it meets first; 0 without limits */
 };
 
 static struct bench_profile {
-  const struct linnet_ops *inner;
-  double seconds[BENCH_OPS], flops[BENCH_OPS];
+  const struct linnet_device_ops *inner;
+  bool timed; /* wait before and after each op */
+  struct bench_limits limits;
+  struct bench_work work[BENCH_OPS];
+  double seconds[BENCH_OPS];
   size_t calls[BENCH_OPS];
 } bench_profile;
 
-#define BENCH_TIMED(op, call)                                                                                          \
+/* CPU time of the thread on the host, where others may want the processor, too. */
+static double bench_profile_clock(struct linnet_device *d) {
+  struct timespec t;
+  if (d->ops->host)
+    return bench_now();
+  bench_profile.inner->wait(d, NULL);
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void bench_count(enum bench_op op, double bytes, double flops) {
+  const struct bench_limits *limits = &bench_profile.limits;
+  struct bench_work *work = &bench_profile.work[op];
+  work->bytes += bytes;
+  work->flops += flops;
+  if (limits->bandwidth > 0 && limits->flops > 0)
+    work->floor += fmax(bytes / limits->bandwidth, flops / limits->flops);
+  bench_profile.calls[op]++;
+}
+
+/* Counts so many numbers and operations, and makes the call. */
+#define BENCH_COUNTED(d, op, numbers, flops, call)                                                                     \
   do {                                                                                                                 \
-    double bench_start_ = bench_now();                                                                                 \
-    call;                                                                                                              \
-    bench_profile.seconds[op] += bench_now() - bench_start_;                                                           \
-    bench_profile.calls[op]++;                                                                                         \
+    double bench_start_ = bench_profile.timed ? bench_profile_clock(d) : 0;                                            \
+    bench_profile.inner->call;                                                                                         \
+    if (bench_profile.timed)                                                                                           \
+      bench_profile.seconds[op] += bench_profile_clock(d) - bench_start_;                                              \
+    bench_count(op, (double)sizeof(real) * (double)(numbers), flops);                                                  \
   } while (0)
-#define BENCH_INNER (bench_profile.inner)
 
-static void bench_gemm(const struct linnet_gemm *g, real *work) {
+/* --- rows and elements -------------------------------------------------------------------------------------------- */
+
+static void bench_gemm(struct linnet_device *d, const struct linnet_gemm *g, real *work) {
   enum bench_op op = g->transpose_a ? BENCH_GEMM_WEIGHT : g->transpose_b ? BENCH_GEMM_FORWARD : BENCH_GEMM_INPUT;
-  bench_profile.flops[op] += 2.0 * (double)g->m * (double)g->n * (double)g->k;
-  BENCH_TIMED(op, BENCH_INNER->gemm(g, work));
+  size_t numbers = g->m * g->k + g->k * g->n + g->m * g->n * (g->accumulate ? 2 : 1);
+  BENCH_COUNTED(d, op, numbers, 2.0 * (double)g->m * (double)g->n * (double)g->k, gemm(d, g, work));
 }
 
-static void bench_layernorm_forward(size_t rows, size_t width, const real *x, const real *gain, const real *bias,
-                                    real *y, real *mean, real *rstd) {
-  BENCH_TIMED(BENCH_LAYERNORM, BENCH_INNER->layernorm_forward(rows, width, x, gain, bias, y, mean, rstd));
+static void bench_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
+                                    const real *bias, real *y, real *mean, real *rstd) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (2 * width + 2), 0,
+                layernorm_forward(d, rows, width, x, gain, bias, y, mean, rstd));
 }
 
-static void bench_layernorm_backward(size_t rows, size_t width, const real *x, const real *gain, const real *mean,
-                                     const real *rstd, const real *dy, real *dx, real *dgain_add, real *dbias_add) {
-  BENCH_TIMED(BENCH_LAYERNORM,
-              BENCH_INNER->layernorm_backward(rows, width, x, gain, mean, rstd, dy, dx, dgain_add, dbias_add));
+static void bench_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const real *x,
+                                     const real *gain, const real *mean, const real *rstd, const real *dy, real *dx,
+                                     real *dgain_add, real *dbias_add) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (3 * width + 2), 0,
+                layernorm_backward(d, rows, width, x, gain, mean, rstd, dy, dx, dgain_add, dbias_add));
 }
 
-static void bench_dropout(const struct linnet_dropout *d, size_t rows, size_t width, const real *x,
-                          const real *residual, real *y) {
-  BENCH_TIMED(BENCH_DROPOUT, BENCH_INNER->dropout(d, rows, width, x, residual, y));
+static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
+                          const real *x, const real *residual, real *y) {
+  BENCH_COUNTED(d, BENCH_DROPOUT, rows * width * (residual ? 3 : 2), 0, dropout(d, mask, rows, width, x, residual, y));
 }
 
-static void bench_activation_forward(enum linnet_activation f, size_t n, const real *x, real *y) {
-  BENCH_TIMED(BENCH_ACTIVATION, BENCH_INNER->activation_forward(f, n, x, y));
+static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
+                                     real *y) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * n, 0, activation_forward(d, f, n, x, y));
 }
 
-static void bench_activation_backward(enum linnet_activation f, size_t n, const real *x, const real *dy, real *dx) {
-  BENCH_TIMED(BENCH_ACTIVATION, BENCH_INNER->activation_backward(f, n, x, dy, dx));
+static void bench_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
+                                      const real *dy, real *dx) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * n, 0, activation_backward(d, f, n, x, dy, dx));
 }
 
-static void bench_glu_forward(size_t rows, size_t width, const real *x, real *y) {
-  BENCH_TIMED(BENCH_ACTIVATION, BENCH_INNER->glu_forward(rows, width, x, y));
+static void bench_glu_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * rows * width, 0, glu_forward(d, rows, width, x, y));
 }
 
-static void bench_glu_backward(size_t rows, size_t width, const real *x, const real *dy, real *dx) {
-  BENCH_TIMED(BENCH_ACTIVATION, BENCH_INNER->glu_backward(rows, width, x, dy, dx));
+static void bench_glu_backward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *dy,
+                               real *dx) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 5 * rows * width, 0, glu_backward(d, rows, width, x, dy, dx));
 }
 
-static void bench_conv_forward(const struct linnet_conv *c, const struct linnet_pack *p, const real *x, const real *w,
-                               const real *bias, real *y) {
-  BENCH_TIMED(BENCH_CONV, BENCH_INNER->conv_forward(c, p, x, w, bias, y));
+/* The numbers of x and phi(x) in a row. */
+static size_t bench_map_columns(const struct linnet_feature_map_terms *m) {
+  return m->heads * m->width + m->phi_ld / 2;
 }
 
-static void bench_conv_backward(const struct linnet_conv *c, const struct linnet_pack *p, const real *x, const real *w,
-                                const real *dy, real *dx, real *dw_add, real *dbias_add) {
-  BENCH_TIMED(BENCH_CONV, BENCH_INNER->conv_backward(c, p, x, w, dy, dx, dw_add, dbias_add));
+static void bench_feature_map_forward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
+                                      const real *x, real *phi, real *work) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, rows * bench_map_columns(m), 0, feature_map_forward(d, m, rows, x, phi, work));
 }
 
-static void bench_attention_forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
+static void bench_feature_map_backward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
+                                       const real *x, const real *phi, const real *dphi, real *dx, real *work) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * rows * bench_map_columns(m), 0,
+                feature_map_backward(d, m, rows, x, phi, dphi, dx, work));
+}
+
+static void bench_add(struct linnet_device *d, size_t n, const real *x, real *y_add) {
+  BENCH_COUNTED(d, BENCH_ADD, 3 * n, 0, add(d, n, x, y_add));
+}
+
+static void bench_zero(struct linnet_device *d, void *memory, size_t bytes) {
+  BENCH_COUNTED(d, BENCH_ADD, bytes / sizeof(real), 0, zero(d, memory, bytes));
+}
+
+static void bench_column_sum(struct linnet_device *d, size_t rows, size_t width, const real *x, real *sums_add) {
+  BENCH_COUNTED(d, BENCH_COLUMN_SUM, rows * width, 0, column_sum(d, rows, width, x, sums_add));
+}
+
+/* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+static size_t bench_pack_rows(const struct linnet_pack *p) {
+  return p->offsets[p->sequences];
+}
+
+static void bench_add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x) {
+  BENCH_COUNTED(d, BENCH_ADD, 2 * bench_pack_rows(p) * width, 0, add_positions(d, p, width, x));
+}
+
+static double bench_conv_flops(const struct linnet_conv *c, const struct linnet_pack *p) {
+  return 2 * (double)bench_pack_rows(p) * (double)(c->channels * c->kernel);
+}
+
+static void bench_conv_forward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
+                               const real *x, const real *w, const real *bias, real *y) {
+  BENCH_COUNTED(d, BENCH_CONV, 2 * bench_pack_rows(p) * c->channels, bench_conv_flops(c, p),
+                conv_forward(d, c, p, x, w, bias, y));
+}
+
+static void bench_conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
+                                const real *x, const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add) {
+  BENCH_COUNTED(d, BENCH_CONV, 3 * bench_pack_rows(p) * c->channels, 2 * bench_conv_flops(c, p),
+                conv_backward(d, c, p, x, w, dy, dx, dw_add, dbias_add));
+}
+
+/* Pairs of frames of a head that attention compares: 0 of linear kinds; each frame with the two chunks that it sees in
+ * each round of LSH attention, and with all buckets for its hash, a column of a rotation being two of them. */
+static double bench_pairs(enum linnet_attention_kind kind, const struct linnet_attention *a,
+                          const struct linnet_pack *p) {
+  const struct linnet_lsh *lsh = &a->lsh;
+  double pairs = 0;
+  if (linnet_attention_traits[kind].mapped)
+    return 0;
+  if (linnet_attention_traits[kind].shared_key)
+    return (double)bench_pack_rows(p) * (double)(lsh->rounds * (2 * lsh->chunk + lsh->buckets / 4));
+  for (size_t s = 0; s < p->sequences; s++) {
+    double n = (double)(p->offsets[s + 1] - p->offsets[s]);
+    pairs += linnet_attention_traits[kind].causal ? n * (n + 1) / 2 : n * n;
+  }
+  return pairs;
+}
+
+/* Operations of all heads: of products with a state, `linear` a frame, and of those of pairs, `square` a pair, times
+ * head widths. Backward of the latter with its scores, which it computes again. */
+static double bench_attention_flops(enum linnet_attention_kind kind, const struct linnet_attention *a,
+                                    const struct linnet_pack *p, double linear, double square) {
+  double width = (double)(a->heads * a->width);
+  if (linnet_attention_traits[kind].mapped)
+    return linear * (double)bench_pack_rows(p) * width * (double)a->key_width;
+  return square * bench_pairs(kind, a, p) * width;
+}
+
+/* Columns of queries, keys if they are apart, and values. */
+static size_t bench_attention_columns(const struct linnet_attention *a, bool keys) {
+  return a->heads * (a->key_width * (keys ? 2 : 1) + a->width);
+}
+
+static void bench_attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
+                                    const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
                                     const real *k, const real *v, void *saved, real *out, void *work) {
-  BENCH_TIMED(BENCH_ATTENTION,
-              BENCH_INNER->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work));
+  size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
+  BENCH_COUNTED(d, BENCH_ATTENTION_FORWARD, bench_pack_rows(p) * columns, bench_attention_flops(kind, a, p, 4, 4),
+                attention_forward(d, kind, a, p, q, k, v, saved, out, work));
 }
 
-static void bench_attention_backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
+static void bench_attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
+                                     const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
                                      const real *k, const real *v, const void *saved, const real *out, const real *dout,
                                      real *dq, real *dk, real *dv, void *work) {
-  BENCH_TIMED(BENCH_ATTENTION, BENCH_INNER->attention[LINNET_ATTENTION_LINEAR]->backward(a, p, q, k, v, saved, out,
-                                                                                         dout, dq, dk, dv, work));
+  size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
+  BENCH_COUNTED(d, BENCH_ATTENTION_BACKWARD, 2 * bench_pack_rows(p) * columns,
+                bench_attention_flops(kind, a, p, 8, 10),
+                attention_backward(d, kind, a, p, q, k, v, saved, out, dout, dq, dk, dv, work));
 }
 
-static double bench_lstm_flops(const struct linnet_lstm *l) {
-  double frames = 0;
-  for (size_t s = 0; s < l->sequences; s++)
-    frames += (double)l->spans[s].frames;
-  return 8 * frames * (double)(l->width * l->width);
+static double bench_lstm_flops(const struct linnet_lstm *l, const struct linnet_pack *p) {
+  return 8 * (double)bench_pack_rows(p) * (double)(l->width * l->width);
 }
 
-static void bench_lstm_pack(size_t width, enum linnet_lstm_use use, const real *weights, real *packed) {
-  BENCH_TIMED(BENCH_LSTM_PACK, BENCH_INNER->lstm_pack(width, use, weights, packed));
+static void bench_lstm_forward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
+                               real *gates, real *cells, real *h, void *work) {
+  BENCH_COUNTED(d, BENCH_LSTM_FORWARD, 10 * bench_pack_rows(p) * l->width, bench_lstm_flops(l, p),
+                lstm_forward(d, l, p, gates, cells, h, work));
 }
 
-static void bench_lstm_forward(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h,
-                               real *work) {
-  bench_profile.flops[BENCH_LSTM_FORWARD] += bench_lstm_flops(l);
-  BENCH_TIMED(BENCH_LSTM_FORWARD, BENCH_INNER->lstm_forward(l, gates, cells, state, h, work));
+static void bench_lstm_backward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
+                                const real *cells, const real *dh, real *gates, void *work) {
+  BENCH_COUNTED(d, BENCH_LSTM_BACKWARD, 10 * bench_pack_rows(p) * l->width, bench_lstm_flops(l, p),
+                lstm_backward(d, l, p, cells, dh, gates, work));
 }
 
-static void bench_lstm_backward(const struct linnet_lstm *l, const real *cells, const real *dh, real *gates,
-                                real *work) {
-  bench_profile.flops[BENCH_LSTM_BACKWARD] += bench_lstm_flops(l);
-  BENCH_TIMED(BENCH_LSTM_BACKWARD, BENCH_INNER->lstm_backward(l, cells, dh, gates, work));
+static void bench_steps_before(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width,
+                               const real *h, size_t ld, real *before) {
+  BENCH_COUNTED(d, BENCH_ADD, 2 * bench_pack_rows(p) * width, 0, steps_before(d, p, reverse, width, h, ld, before));
 }
 
-static double bench_ctc(const struct linnet_ctc *c, void *work) {
-  double loss;
-  BENCH_TIMED(BENCH_CTC, loss = BENCH_INNER->ctc(c, work));
-  return loss;
+/* --- the loss, the update, the batch ------------------------------------------------------------------------------ */
+
+static void bench_ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work) {
+  BENCH_COUNTED(d, BENCH_CTC, bench_pack_rows(c->pack) * c->symbols * (c->gradient ? 2 : 1), 0, ctc(d, c, work));
 }
 
-static void bench_update(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,
-                         real *v) {
-  BENCH_TIMED(BENCH_UPDATE, BENCH_INNER->update(u, n, parameters, gradients, m, v));
+static void bench_sum_of_squares(struct linnet_device *d, size_t n, const real *x, double *sum) {
+  BENCH_COUNTED(d, BENCH_UPDATE, n, 0, sum_of_squares(d, n, x, sum));
 }
 
-static double bench_sum_of_squares(size_t n, const real *x) {
-  double sum;
-  BENCH_TIMED(BENCH_ADD, sum = BENCH_INNER->sum_of_squares(n, x));
-  return sum;
+static void bench_update(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
+                         size_t n, real *parameters, const real *gradients, real *m, real *v) {
+  BENCH_COUNTED(d, BENCH_UPDATE, 7 * n, 0, update(d, u, clip, squares, n, parameters, gradients, m, v));
 }
 
-static void bench_add(size_t n, const real *x, real *y_add) {
-  BENCH_TIMED(BENCH_ADD, BENCH_INNER->add(n, x, y_add));
+/* Its way from the host is no bandwidth of the device. */
+static enum linnet_status bench_upload_batch(struct linnet_device *d, struct linnet_context *context,
+                                             const struct linnet_host_batch *batch, const real **features) {
+  enum linnet_status status;
+  double start = bench_profile.timed ? bench_profile_clock(d) : 0;
+  status = bench_profile.inner->upload_batch(d, context, batch, features);
+  if (bench_profile.timed)
+    bench_profile.seconds[BENCH_BATCH] += bench_profile_clock(d) - start;
+  bench_count(BENCH_BATCH, 0, 0);
+  return status;
 }
 
-static void bench_column_sum(size_t rows, size_t width, const real *x, real *sums_add) {
-  BENCH_TIMED(BENCH_COLUMN_SUM, BENCH_INNER->column_sum(rows, width, x, sums_add));
-}
+/* --- the table ---------------------------------------------------------------------------------------------------- */
 
-static inline struct linnet_ops bench_profiled(const struct linnet_ops *inner) {
-  struct linnet_ops ops = *inner;
-  bench_profile = (struct bench_profile){.inner = inner};
+/* From here on `device` runs its ops through the profile, until bench_profile_end. With limits: also floors. */
+static inline void bench_profile_begin(struct linnet_device *device, bool timed, struct bench_limits limits) {
+  static struct linnet_device_ops ops;
+  bench_profile = (struct bench_profile){.inner = device->ops, .timed = timed, .limits = limits};
+  ops = *device->ops;
   ops.gemm = bench_gemm;
   ops.layernorm_forward = bench_layernorm_forward;
   ops.layernorm_backward = bench_layernorm_backward;
@@ -177,39 +311,56 @@ static inline struct linnet_ops bench_profiled(const struct linnet_ops *inner) {
   ops.activation_backward = bench_activation_backward;
   ops.glu_forward = bench_glu_forward;
   ops.glu_backward = bench_glu_backward;
+  ops.feature_map_forward = bench_feature_map_forward;
+  ops.feature_map_backward = bench_feature_map_backward;
+  ops.add = bench_add;
+  ops.zero = bench_zero;
+  ops.column_sum = bench_column_sum;
+  ops.add_positions = bench_add_positions;
   ops.conv_forward = bench_conv_forward;
   ops.conv_backward = bench_conv_backward;
-  static struct linnet_attention_ops attention;
-  attention = *inner->attention[LINNET_ATTENTION_LINEAR];
-  attention.forward = bench_attention_forward;
-  attention.backward = bench_attention_backward;
-  ops.attention[LINNET_ATTENTION_LINEAR] = &attention;
-  ops.lstm_pack = bench_lstm_pack;
+  ops.attention_forward = bench_attention_forward;
+  ops.attention_backward = bench_attention_backward;
   ops.lstm_forward = bench_lstm_forward;
   ops.lstm_backward = bench_lstm_backward;
+  ops.steps_before = bench_steps_before;
   ops.ctc = bench_ctc;
-  ops.update = bench_update;
   ops.sum_of_squares = bench_sum_of_squares;
-  ops.add = bench_add;
-  ops.column_sum = bench_column_sum;
-  return ops;
+  ops.update = bench_update;
+  ops.upload_batch = bench_upload_batch;
+  device->ops = &ops;
 }
 
-/* Per op: milliseconds of one of `runs` runs, its share of their CPU time `total`, GFLOP/s of products. */
+/* What all ops did since. */
+static inline struct bench_work bench_profile_end(struct linnet_device *device) {
+  struct bench_work sum = {0};
+  device->ops = bench_profile.inner;
+  for (size_t i = 0; i < BENCH_OPS; i++) {
+    sum.bytes += bench_profile.work[i].bytes;
+    sum.flops += bench_profile.work[i].flops;
+    sum.floor += bench_profile.work[i].floor;
+  }
+  return sum;
+}
+
+/* Per op, of one of `runs` runs: milliseconds, its share of the time `total` of all, operations, bytes, and how much of
+ * its time it would take at the limits. */
 static inline void bench_profile_print(size_t runs, double total) {
   double known = 0;
   for (size_t i = 0; i < BENCH_OPS; i++) {
     double seconds = bench_profile.seconds[i];
+    const struct bench_work *work = &bench_profile.work[i];
     known += seconds;
     if (bench_profile.calls[i] == 0)
       continue;
-    printf("  %-22s %6zu calls %9.2f ms %6.2f %%", bench_op_names[i], bench_profile.calls[i] / runs,
-           seconds / (double)runs * 1e3, 100 * seconds / total);
-    if (bench_profile.flops[i] > 0)
-      printf("  %6.1f GFLOP/s", bench_profile.flops[i] / seconds * 1e-9);
+    printf("  %-22s %6zu calls %9.3f ms %6.2f %%  %8.1f GFLOP/s %8.1f GB/s", bench_op_names[i],
+           bench_profile.calls[i] / runs, seconds / (double)runs * 1e3, 100 * seconds / total,
+           work->flops / seconds * 1e-9, work->bytes / seconds * 1e-9);
+    if (work->floor > 0)
+      printf("  %5.1f %% of the limit", 100 * work->floor / seconds);
     printf("\n");
   }
-  printf("  %-22s %6s       %9.2f ms %6.2f %%\n", "the rest", "", (total - known) / (double)runs * 1e3,
+  printf("  %-22s %6s       %9.3f ms %6.2f %%\n", "the rest", "", (total - known) / (double)runs * 1e3,
          100 * (total - known) / total);
 }
 
