@@ -1,0 +1,446 @@
+/* Training steps and attention on a device, against its limits, which are measured in the same run: the rate of a large
+ * product in the same precision, and the bandwidth of y += x.
+ *
+ *   bench_cuda [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] [--network NAME]
+ *              [--frames N] [--seconds S] [--limit S] [--profile] [--json]
+ *
+ * A step begins with a batch in host memory and ends with updated weights and the losses on the host. "floor" is the
+ * time that its ops would take if each were at the limit that it meets first, bytes and operations counted as in
+ * bench_profile.h. Batches have the lengths of WSJ: 800 frames on average, at most 2400, 100 labels. */
+#include "bench_device.h"
+#include "bench_step.h"
+#include "model/attention.h"
+
+struct options {
+  const char *device, *precision, *work, *network; /* NULL: all */
+  size_t frames;                                   /* of a batch, and of all sequences of attention; 0: the list */
+  double seconds;                                  /* of measuring, each case */
+  double limit;                                    /* of the run; what is left by then is dropped */
+  bool profile, json;
+  double started;
+};
+
+/* A context for each precision of products. */
+struct side {
+  const char *name;
+  enum linnet_precision precision;
+  struct linnet_context *context;
+  struct bench_limits limits;
+  double linear; /* seconds of a frame in a step of the first encoder, smallest batch */
+  double rate;   /* its frames per second with the largest */
+};
+
+static bool chosen(const char *wanted, const char *name) {
+  return !wanted || strcmp(wanted, name) == 0;
+}
+
+/* Whether a case may still begin; says so if not. */
+static bool time_left(const struct options *o, const char *work, const char *what, const struct side *side,
+                      size_t frames) {
+  if (bench_wall() - o->started < o->limit)
+    return true;
+  if (o->json)
+    printf("{\"bench\": \"cuda\", \"dropped\": \"%s %s %s %zu\"}\n", work, what, side->name, frames);
+  else
+    printf("dropped after %.0f s: %s %s %s %zu\n", o->limit, work, what, side->name, frames);
+  return false;
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------------- */
+
+static void measure_limits(const struct options *o, struct side *side) {
+  side->limits = bench_device_limits(side->context, o->seconds);
+  if (o->json)
+    printf("{\"bench\": \"cuda\", \"work\": \"limits\", \"device\": \"%s\", \"precision\": \"%s\", \"bandwidth\": "
+           "%.0f, \"flops\": %.0f}\n",
+           linnet_context_device(side->context), side->name, side->limits.bandwidth, side->limits.flops);
+  else
+    printf("%-8s product %8.1f TFLOP/s, y += x %8.1f GB/s\n", side->name, side->limits.flops * 1e-12,
+           side->limits.bandwidth * 1e-9);
+}
+
+/* --- training ----------------------------------------------------------------------------------------------------- */
+
+static const struct encoder {
+  struct bench_network network;
+  bool all_batches; /* or the smallest alone */
+  double published; /* seconds of an epoch, Katharopoulos et al. 2020, table 3 */
+} encoders[] = {{{"linear", "{}"}, true, 824},
+                {{"softmax", "{\"attention\": \"softmax\"}"}, false, 2711},
+                {{"lsh-4", "{\"attention\": \"lsh\", \"lsh_rounds\": 4}"}, false, 2250},
+                {{"blstm", "{\"encoder\": \"blstm\", \"width\": 320, \"layers\": 3}"}, false, 1047}};
+enum { ENCODERS = sizeof encoders / sizeof *encoders };
+
+static const size_t batches[] = {20000, 50000, 100000, 200000};
+enum { BATCHES = sizeof batches / sizeof *batches };
+
+static const double epoch_frames = 80 * 3600 * 100.0;
+
+struct step_result {
+  double wall, queued;    /* seconds; until all was queued, too */
+  size_t memory, fitting; /* bytes of the device; frames that all of it would hold */
+  struct bench_work work;
+};
+
+static enum linnet_status run_step(struct bench_step *s, double *queued) {
+  double start = bench_wall();
+  LINNET_TRY(bench_step_queue(s));
+  *queued = bench_wall() - start;
+  return bench_step_finish(s);
+}
+
+/* Medians, after two steps in which memory grows and algorithms are chosen. */
+static enum linnet_status time_steps(struct bench_step *s, double seconds, struct step_result *r) {
+  enum { WARM = 2, LEAST = 3, MOST = 31 };
+  double wall[MOST], queued[MOST], start = 0;
+  for (size_t i = 0; i < WARM; i++)
+    LINNET_TRY(run_step(s, queued));
+  size_t n = 0;
+  for (start = bench_wall(); n < MOST && (n < LEAST || bench_wall() - start < seconds); n++) {
+    double began = bench_wall();
+    LINNET_TRY(run_step(s, &queued[n]));
+    wall[n] = bench_wall() - began;
+  }
+  r->wall = bench_middle(wall, n);
+  r->queued = bench_middle(queued, n);
+  return LINNET_OK;
+}
+
+/* One step more, counted, and with --profile each op timed by itself. */
+static enum linnet_status count_step(const struct options *o, const struct side *side, struct bench_step *s,
+                                     struct bench_work *work) {
+  double queued;
+  bench_profile_begin(s->network.device, o->profile, side->limits);
+  double start = bench_wall();
+  enum linnet_status status = run_step(s, &queued);
+  double total = bench_wall() - start;
+  *work = bench_profile_end(s->network.device);
+  if (status == LINNET_OK && o->profile && !o->json)
+    bench_profile_print(1, total);
+  return status;
+}
+
+static enum linnet_status measure_step(const struct options *o, const struct side *side, struct bench_step *s,
+                                       size_t free_before, struct step_result *r) {
+  LINNET_TRY(bench_step_load(s));
+  LINNET_TRY(time_steps(s, o->seconds, r));
+  size_t left = bench_device_free(s->context);
+  r->memory = free_before > left ? free_before - left : 0;
+  r->fitting = r->memory > 0 ? (size_t)((double)free_before / (double)r->memory * (double)s->corpus.total) : 0;
+  return count_step(o, side, s, &r->work);
+}
+
+static void print_step_header(void) {
+  printf("%-8s %-8s %7s %5s %9s %9s %9s %8s %6s %8s %6s %6s %8s %8s %9s %8s %6s %6s\n", "encoder", "products", "frames",
+         "utts", "ms", "queued", "kframe/s", "TFLOP/s", "limit", "GB/s", "limit", "floor", "kB moved", "kB kept",
+         "Mframes", "epoch s", "times", "paper");
+}
+
+static void print_step(const struct options *o, const struct side *side, const struct encoder *e,
+                       const struct bench_step *s, const struct step_result *r) {
+  double frames = (double)s->corpus.total, flops = r->work.flops / r->wall, bytes = r->work.bytes / r->wall;
+  double epoch = epoch_frames / frames * r->wall;
+  if (o->json)
+    printf("{\"bench\": \"cuda\", \"work\": \"training\", \"network\": \"%s\", \"precision\": \"%s\", \"frames\": %zu, "
+           "\"utterances\": %zu, \"loss\": %.4f, \"wall\": %.9f, \"queued\": %.9f, \"flops\": %.0f, \"bytes\": %.0f, "
+           "\"floor\": %.9f, \"memory\": %zu, \"fitting\": %zu, \"epoch\": %.3f}\n",
+           e->network.name, side->name, s->corpus.total, s->corpus.count, s->loss, r->wall, r->queued, r->work.flops,
+           r->work.bytes, r->work.floor, r->memory, r->fitting, epoch);
+  else
+    printf("%-8s %-8s %7zu %5zu %9.2f %9.2f %9.1f %8.2f %5.1f%% %8.1f %5.1f%% %5.1f%% %8.1f %8.1f %9.2f %8.1f %6.2f "
+           "%6.2f\n",
+           e->network.name, side->name, s->corpus.total, s->corpus.count, r->wall * 1e3, r->queued * 1e3,
+           frames / r->wall * 1e-3, flops * 1e-12, 100 * flops / side->limits.flops, bytes * 1e-9,
+           100 * bytes / side->limits.bandwidth, 100 * r->work.floor / r->wall, r->work.bytes / frames * 1e-3,
+           (double)r->memory / frames * 1e-3, (double)r->fitting * 1e-6, epoch,
+           side->linear > 0 ? r->wall / frames / side->linear : 0, e->published / encoders[0].published);
+}
+
+/* A batch that does not fit is told and left out. */
+static void measure_batch(const struct options *o, struct side *side, const struct encoder *e, struct bench_step *s,
+                          size_t free_before, size_t frames) {
+  const struct bench_set set = {"", frames, 740, 2400};
+  struct step_result r = {0};
+  bench_corpus_fill(&s->corpus, &set);
+  enum linnet_status status = measure_step(o, side, s, free_before, &r);
+  if (status == LINNET_ERROR_MEMORY)
+    fprintf(stderr, "%s\n", linnet_context_error(s->context));
+  else
+    bench_check(s->context, status);
+  if (status != LINNET_OK)
+    return;
+  double total = (double)s->corpus.total;
+  if (e == &encoders[0]) {
+    side->linear = side->linear > 0 ? side->linear : r.wall / total;
+    side->rate = total / r.wall;
+  }
+  print_step(o, side, e, s, &r);
+}
+
+static void measure_encoder(const struct options *o, struct side *side, const struct encoder *e) {
+  if (!time_left(o, "training", e->network.name, side, o->frames))
+    return;
+  size_t free_before = bench_device_free(side->context);
+  struct bench_step *s = bench_step_create(side->context, &e->network);
+  for (size_t i = 0; i < (e->all_batches && o->frames == 0 ? BATCHES : 1); i++) {
+    size_t frames = o->frames > 0 ? o->frames : batches[i];
+    if (time_left(o, "training", e->network.name, side, frames))
+      measure_batch(o, side, e, s, free_before, frames);
+  }
+  bench_step_destroy(s);
+}
+
+/* --- attention alone ---------------------------------------------------------------------------------------------- */
+
+static const struct bench_network kinds[] = {{"linear", "{}"},
+                                             {"causal-linear", "{\"attention\": \"causal-linear\"}"},
+                                             {"softmax", "{\"attention\": \"softmax\"}"},
+                                             {"lsh-4", "{\"attention\": \"lsh\", \"lsh_rounds\": 4}"}};
+enum { KINDS = sizeof kinds / sizeof *kinds, ATTENTION_FRAMES = 1 << 16, SHORTEST = 1 << 9 };
+
+struct attention {
+  struct linnet_context *context;
+  struct linnet_device *device;
+  enum linnet_attention_kind kind;
+  struct linnet_attention a;
+  struct linnet_pack pack;
+  size_t columns; /* of queries, keys and values */
+  size_t offsets[ATTENTION_FRAMES / SHORTEST + 1];
+  real *qkv, *dqkv, *out, *dout;
+  void *saved, *work;
+};
+
+static void attention_both(void *user) {
+  struct attention *r = user;
+  const struct linnet_attention *a = &r->a;
+  bool keys = !linnet_attention_traits[r->kind].shared_key;
+  size_t key = a->heads * a->key_width, value = r->columns - a->out_ld;
+  const real *q = r->qkv, *k = keys ? q + key : q, *v = q + value;
+  real *dq = r->dqkv, *dk = keys ? dq + key : dq, *dv = dq + value;
+  r->device->ops->attention_forward(r->device, r->kind, a, &r->pack, q, k, v, r->saved, r->out, r->work);
+  r->device->ops->attention_backward(r->device, r->kind, a, &r->pack, q, k, v, r->saved, r->out, r->dout, dq, dk, dv,
+                                     r->work);
+}
+
+/* Ops find the tables of a packed batch with the batch that was uploaded last. */
+static void upload_pack(struct attention *r) {
+  const real *features;
+  size_t frames = r->offsets[r->pack.sequences];
+  float *host = bench_alloc(frames * sizeof *host);
+  struct linnet_host_batch batch = {.pack = r->pack, .features = host, .columns = 1};
+  bench_check(r->context, r->device->ops->upload_batch(r->device, r->context, &batch, &features));
+  bench_check(r->context, r->device->ops->wait(r->device, r->context));
+  free(host);
+}
+
+static void attention_create(struct attention *r, struct linnet_context *context, const struct bench_network *kind,
+                             size_t length, size_t sequences) {
+  struct linnet_config config = bench_config(context, kind);
+  struct linnet_device *d = linnet_device_of(context);
+  size_t frames = length * sequences;
+  r->context = context, r->device = d;
+  r->kind = config.attention[0];
+  r->a = linnet_layer_attention(&config, 0);
+  r->columns = linnet_attention_columns(&config, 0);
+  r->pack = (struct linnet_pack){sequences, r->offsets};
+  for (size_t s = 0; s <= sequences; s++)
+    r->offsets[s] = s * length;
+  upload_pack(r);
+  r->qkv = bench_device_floats(context, frames * r->columns);
+  r->dqkv = bench_device_alloc(context, frames * r->columns * sizeof(real));
+  r->out = bench_device_alloc(context, frames * r->a.out_ld * sizeof(real));
+  r->dout = bench_device_floats(context, frames * r->a.out_ld);
+  r->saved = bench_device_alloc(context, d->ops->attention_saved_bytes(d, r->kind, &r->a, frames, sequences));
+  r->work = bench_device_alloc(context, d->ops->attention_work_bytes(d, r->kind, &r->a, frames, sequences));
+}
+
+static void attention_destroy(struct attention *r) {
+  void *blocks[] = {r->qkv, r->dqkv, r->out, r->dout, r->saved, r->work};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    r->device->ops->free(r->device, blocks[i]);
+  bench_check(r->context, r->device->ops->wait(r->device, r->context));
+}
+
+static void print_attention(const struct options *o, const struct side *side, const struct bench_network *kind,
+                            size_t length, size_t sequences, double wall, const struct bench_work *work) {
+  double bytes = work->bytes / wall, flops = work->flops / wall;
+  if (o->json)
+    printf("{\"bench\": \"cuda\", \"work\": \"attention\", \"network\": \"%s\", \"precision\": \"%s\", \"length\": "
+           "%zu, \"sequences\": %zu, \"wall\": %.9f, \"flops\": %.0f, \"bytes\": %.0f, \"floor\": %.9f}\n",
+           kind->name, side->name, length, sequences, wall, work->flops, work->bytes, work->floor);
+  else
+    printf("%-13s %-8s %7zu %5zu %10.3f %8.1f %5.1f%% %8.2f %5.1f%%\n", kind->name, side->name, length, sequences,
+           wall * 1e3, bytes * 1e-9, 100 * bytes / side->limits.bandwidth, flops * 1e-12,
+           100 * flops / side->limits.flops);
+}
+
+static void measure_attention(const struct options *o, const struct side *side, const struct bench_network *kind,
+                              size_t length, size_t sequences) {
+  static struct attention r;
+  attention_create(&r, side->context, kind, length, sequences);
+  bench_profile_begin(r.device, false, side->limits);
+  attention_both(&r); /* counts, and chooses what is chosen once */
+  struct bench_work work = bench_profile_end(r.device);
+  double wall = bench_device_time(side->context, attention_both, &r, o->seconds);
+  print_attention(o, side, kind, length, sequences, wall, &work);
+  attention_destroy(&r);
+}
+
+static void measure_kind(const struct options *o, const struct side *side, const struct bench_network *kind) {
+  size_t frames = o->frames > 0 && o->frames < ATTENTION_FRAMES ? o->frames : ATTENTION_FRAMES;
+  for (size_t length = SHORTEST; length <= frames; length *= 2)
+    if (time_left(o, "attention", kind->name, side, length))
+      measure_attention(o, side, kind, length, frames / length);
+}
+
+/* --- options and contexts ----------------------------------------------------------------------------------------- */
+
+static int usage(const char *program) {
+  fprintf(stderr,
+          "usage: %s [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] "
+          "[--network NAME] [--frames N] [--seconds S] [--limit S] [--profile] [--json]\n",
+          program);
+  return 2;
+}
+
+static bool parse(int argc, char **argv, struct options *o) {
+  *o = (struct options){.device = "cuda", .seconds = 0.4, .limit = 75, .started = bench_wall()};
+  const char *frames = NULL, *seconds = NULL, *limit = NULL;
+  const struct {
+    const char *name, **value;
+  } names[] = {{"--device", &o->device}, {"--precision", &o->precision}, {"--work", &o->work},
+               {"--network", &o->network}, {"--frames", &frames},        {"--seconds", &seconds},
+               {"--limit", &limit}};
+  for (int i = 1; i < argc; i++) {
+    size_t n = 0;
+    if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--profile") == 0) {
+      *(argv[i][2] == 'j' ? &o->json : &o->profile) = true;
+      continue;
+    }
+    while (n < sizeof names / sizeof *names && strcmp(argv[i], names[n].name) != 0)
+      n++;
+    if (n == sizeof names / sizeof *names || i + 1 == argc)
+      return false;
+    *names[n].value = argv[++i];
+  }
+  o->frames = frames ? strtoul(frames, NULL, 10) : 0;
+  o->seconds = seconds ? atof(seconds) : o->seconds;
+  o->limit = limit ? atof(limit) : o->limit;
+  return true;
+}
+
+static void log_error(void *user, enum linnet_log_level level, const char *message) {
+  if (level == LINNET_LOG_ERROR)
+    snprintf(user, 256, "%s", message);
+}
+
+/* On the CPU ops are counted on one thread. */
+static enum linnet_status open_side(const struct options *o, struct side *side, char error[256]) {
+  struct linnet_context_settings settings;
+  linnet_context_settings_default(&settings);
+  settings.device = o->device;
+  settings.precision = side->precision;
+  settings.threads = strcmp(o->device, "cpu") == 0 ? 1 : 0;
+  settings.log = log_error;
+  settings.log_user = error;
+  LINNET_TRY(linnet_context_create(&settings, &side->context));
+  struct linnet_device *device = linnet_device_of(side->context);
+  if (device->ops->lock)
+    device->ops->lock(device);
+  return LINNET_OK;
+}
+
+static void close_side(struct side *side) {
+  if (!side->context)
+    return;
+  struct linnet_device *device = linnet_device_of(side->context);
+  if (device->ops->unlock)
+    device->ops->unlock(device);
+  linnet_context_destroy(side->context);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+typedef void side_fn(const struct options *o, struct side *side);
+
+static void training_of(const struct options *o, struct side *side, bool all_batches) {
+  for (size_t e = 0; e < ENCODERS; e++)
+    if (encoders[e].all_batches == all_batches && chosen(o->network, encoders[e].network.name))
+      measure_encoder(o, side, &encoders[e]);
+}
+
+static void training_first(const struct options *o, struct side *side) {
+  training_of(o, side, true);
+}
+
+static void training_others(const struct options *o, struct side *side) {
+  training_of(o, side, false);
+}
+
+static void attention_of(const struct options *o, struct side *side) {
+  for (size_t k = 0; k < KINDS; k++)
+    if (chosen(o->network, kinds[k].name))
+      measure_kind(o, side, &kinds[k]);
+}
+
+static void for_each(const struct options *o, struct side *sides, size_t count, side_fn *body) {
+  for (size_t i = 0; i < count; i++)
+    if (sides[i].context)
+      body(o, &sides[i]);
+  fflush(stdout);
+}
+
+static void measure_all(const struct options *o, struct side *sides, size_t count) {
+  for_each(o, sides, count, measure_limits);
+  if (chosen(o->work, "training")) {
+    if (!o->json)
+      print_step_header();
+    for_each(o, sides, count, training_first);
+    for_each(o, sides, count, training_others);
+  }
+  if (chosen(o->work, "attention")) {
+    if (!o->json)
+      printf("%-13s %-8s %7s %5s %10s %8s %6s %8s %6s\n", "attention", "products", "length", "seqs", "ms", "GB/s",
+             "limit", "TFLOP/s", "limit");
+    for_each(o, sides, count, attention_of);
+  }
+}
+
+/* The line that stands for the run in a table. */
+static void summarise(const struct side *sides, size_t count) {
+  printf("linear, kframes/s:");
+  for (size_t i = 0; i < count; i++)
+    if (sides[i].context)
+      printf(" %s %.0f", sides[i].name, sides[i].rate * 1e-3);
+  printf("\n");
+}
+
+int main(int argc, char **argv) {
+  struct options o;
+  struct side sides[] = {{.name = "float32", .precision = LINNET_FLOAT32},
+                         {.name = "tf32", .precision = LINNET_TF32},
+                         {.name = "bfloat16", .precision = LINNET_BFLOAT16}};
+  enum { SIDES = sizeof sides / sizeof *sides };
+  char error[256] = "";
+  const char *device = NULL;
+  enum linnet_status status = LINNET_OK;
+  if (!parse(argc, argv, &o))
+    return usage(argv[0]);
+  for (size_t i = 0; i < SIDES && status == LINNET_OK; i++)
+    if (chosen(o.precision, sides[i].name)) {
+      status = open_side(&o, &sides[i], error);
+      device = status == LINNET_OK ? linnet_context_device(sides[i].context) : NULL;
+    }
+  if (status == LINNET_ERROR_DEVICE)
+    return test_skip(error);
+  if (!device)
+    return fprintf(stderr, "no context: %s\n", error), usage(argv[0]);
+  if (!o.json)
+    printf("%s\n", device);
+  measure_all(&o, sides, SIDES);
+  if (!o.json)
+    summarise(sides, SIDES);
+  for (size_t i = 0; i < SIDES; i++)
+    close_side(&sides[i]);
+  return 0;
+}
