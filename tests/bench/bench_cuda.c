@@ -2,7 +2,7 @@
  * product in the same precision, and the bandwidth of y += x.
  *
  *   bench_cuda [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] [--network NAME]
- *              [--frames N] [--seconds S] [--limit S] [--profile] [--json]
+ *              [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]
  *
  * A step begins with a batch in host memory and ends with updated weights and the losses on the host. "floor" is the
  * time that its ops would take if each were at the limit that it meets first, bytes and operations counted as in
@@ -16,7 +16,7 @@ struct options {
   size_t frames;                                   /* of a batch, and of all sequences of attention; 0: the list */
   double seconds;                                  /* of measuring, each case */
   double limit;                                    /* of the run; what is left by then is dropped */
-  bool profile, json;
+  bool no_limits, profile, json;
   double started;
 };
 
@@ -29,6 +29,11 @@ struct side {
   double linear; /* seconds of a frame in a step of the first encoder, smallest batch */
   double rate;   /* its frames per second with the largest */
 };
+
+/* Percent of a limit; 0 where that was not measured. */
+static double percent(double rate, double limit) {
+  return limit > 0 ? 100 * rate / limit : 0;
+}
 
 static bool chosen(const char *wanted, const char *name) {
   return !wanted || strcmp(wanted, name) == 0;
@@ -150,8 +155,8 @@ static void print_step(const struct options *o, const struct side *side, const s
     printf("%-8s %-8s %7zu %5zu %9.2f %9.2f %9.1f %8.2f %5.1f%% %8.1f %5.1f%% %5.1f%% %8.1f %8.1f %9.2f %8.1f %6.2f "
            "%6.2f\n",
            e->network.name, side->name, s->corpus.total, s->corpus.count, r->wall * 1e3, r->queued * 1e3,
-           frames / r->wall * 1e-3, flops * 1e-12, 100 * flops / side->limits.flops, bytes * 1e-9,
-           100 * bytes / side->limits.bandwidth, 100 * r->work.floor / r->wall, r->work.bytes / frames * 1e-3,
+           frames / r->wall * 1e-3, flops * 1e-12, percent(flops, side->limits.flops), bytes * 1e-9,
+           percent(bytes, side->limits.bandwidth), 100 * r->work.floor / r->wall, r->work.bytes / frames * 1e-3,
            (double)r->memory / frames * 1e-3, (double)r->fitting * 1e-6, epoch,
            side->linear > 0 ? r->wall / frames / side->linear : 0, e->published / encoders[0].published);
 }
@@ -270,8 +275,8 @@ static void print_attention(const struct options *o, const struct side *side, co
            kind->name, side->name, length, sequences, wall, work->flops, work->bytes, work->floor);
   else
     printf("%-13s %-8s %7zu %5zu %10.3f %8.1f %5.1f%% %8.2f %5.1f%%\n", kind->name, side->name, length, sequences,
-           wall * 1e3, bytes * 1e-9, 100 * bytes / side->limits.bandwidth, flops * 1e-12,
-           100 * flops / side->limits.flops);
+           wall * 1e3, bytes * 1e-9, percent(bytes, side->limits.bandwidth), flops * 1e-12,
+           percent(flops, side->limits.flops));
 }
 
 static void measure_attention(const struct options *o, const struct side *side, const struct bench_network *kind,
@@ -298,7 +303,7 @@ static void measure_kind(const struct options *o, const struct side *side, const
 static int usage(const char *program) {
   fprintf(stderr,
           "usage: %s [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] "
-          "[--network NAME] [--frames N] [--seconds S] [--limit S] [--profile] [--json]\n",
+          "[--network NAME] [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]\n",
           program);
   return 2;
 }
@@ -307,21 +312,27 @@ static bool parse(int argc, char **argv, struct options *o) {
   *o = (struct options){.device = "cuda", .seconds = 0.4, .limit = 75, .started = bench_wall()};
   const char *frames = NULL, *seconds = NULL, *limit = NULL;
   const struct {
+    const char *name;
+    bool *value;
+  } flags[] = {{"--no-limits", &o->no_limits}, {"--profile", &o->profile}, {"--json", &o->json}};
+  const struct {
     const char *name, **value;
-  } names[] = {{"--device", &o->device}, {"--precision", &o->precision}, {"--work", &o->work},
-               {"--network", &o->network}, {"--frames", &frames},        {"--seconds", &seconds},
+  } names[] = {{"--device", &o->device},   {"--precision", &o->precision}, {"--work", &o->work},
+               {"--network", &o->network}, {"--frames", &frames},          {"--seconds", &seconds},
                {"--limit", &limit}};
+  enum { FLAGS = sizeof flags / sizeof *flags, NAMES = sizeof names / sizeof *names };
   for (int i = 1; i < argc; i++) {
-    size_t n = 0;
-    if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--profile") == 0) {
-      *(argv[i][2] == 'j' ? &o->json : &o->profile) = true;
-      continue;
-    }
-    while (n < sizeof names / sizeof *names && strcmp(argv[i], names[n].name) != 0)
+    size_t f = 0, n = 0;
+    while (f < FLAGS && strcmp(argv[i], flags[f].name) != 0)
+      f++;
+    while (n < NAMES && strcmp(argv[i], names[n].name) != 0)
       n++;
-    if (n == sizeof names / sizeof *names || i + 1 == argc)
+    if (f < FLAGS)
+      *flags[f].value = true;
+    else if (n < NAMES && i + 1 < argc)
+      *names[n].value = argv[++i];
+    else
       return false;
-    *names[n].value = argv[++i];
   }
   o->frames = frames ? strtoul(frames, NULL, 10) : 0;
   o->seconds = seconds ? atof(seconds) : o->seconds;
@@ -391,7 +402,8 @@ static void for_each(const struct options *o, struct side *sides, size_t count, 
 }
 
 static void measure_all(const struct options *o, struct side *sides, size_t count) {
-  for_each(o, sides, count, measure_limits);
+  if (!o->no_limits)
+    for_each(o, sides, count, measure_limits);
   if (chosen(o->work, "training")) {
     if (!o->json)
       print_step_header();

@@ -243,8 +243,7 @@ static void bench_attention_backward(struct linnet_device *d, enum linnet_attent
                                      const real *k, const real *v, const void *saved, const real *out, const real *dout,
                                      real *dq, real *dk, real *dv, void *work) {
   size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
-  BENCH_COUNTED(d, BENCH_ATTENTION_BACKWARD, 2 * bench_pack_rows(p) * columns,
-                bench_attention_flops(kind, a, p, 8, 10),
+  BENCH_COUNTED(d, BENCH_ATTENTION_BACKWARD, 2 * bench_pack_rows(p) * columns, bench_attention_flops(kind, a, p, 8, 10),
                 attention_backward(d, kind, a, p, q, k, v, saved, out, dout, dq, dk, dv, work));
 }
 

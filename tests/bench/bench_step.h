@@ -1,5 +1,5 @@
-/* An optimiser step as the trainer makes it, on the context's device, over a batch of utterances of random lengths whose
- * features lie in host memory. The same lengths come out of peer_torch.py. */
+/* An optimiser step as the trainer makes it, on the context's device, over a batch of utterances of random lengths
+ * whose features lie in host memory. The same lengths come out of peer_torch.py. */
 #ifndef LINNET_BENCH_STEP_H
 #define LINNET_BENCH_STEP_H
 
@@ -139,8 +139,7 @@ static inline void bench_step_destroy(struct bench_step *s) {
 
 /* The three parts of a step: the corpus' features become a batch; what the device is to do; its end. */
 static inline enum linnet_status bench_step_load(struct bench_step *s) {
-  struct linnet_corpus corpus = {
-      .user = &s->corpus, .labels = bench_corpus_labels, .features = bench_corpus_features};
+  struct linnet_corpus corpus = {.user = &s->corpus, .labels = bench_corpus_labels, .features = bench_corpus_features};
   return linnet_batch_load(&s->batch, &corpus, s->corpus.indices, s->corpus.count, s->corpus.frames, 1, s->contexts);
 }
 

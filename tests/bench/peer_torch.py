@@ -72,23 +72,23 @@ class Random:
         return (self.next() >> 11) * 2.0 ** -52 - 1
 
 
-def batch_lengths(name):
-    """Frames of the utterances of a set: the same as in bench_training.c."""
-    limit, median = SETS[name]
+def utterance_lengths(limit, median, longest=math.inf):
+    """Frames of utterances that fit into a batch of `limit` frames: the same as in bench_step.h."""
     random, lengths = Random(7), []
     while True:
         u, v, w = random.uniform(), random.uniform(), random.uniform()
-        frames = int(median * math.exp(0.4 * (u + v + w)))
+        frames = min(int(median * math.exp(0.4 * (u + v + w))), longest)
+        if not lengths:
+            frames = min(frames, limit)
         if sum(lengths) + frames > limit:
             return lengths
         lengths.append(frames)
 
 
 class Batch:
-    """Stacked features of utterances and their labels."""
+    """Stacked features of utterances of some lengths, and their labels."""
 
-    def __init__(self, config, name):
-        lengths = batch_lengths(name)
+    def __init__(self, config, lengths):
         generator = torch.Generator().manual_seed(1)
         self.features = []
         for frames in lengths:
@@ -389,7 +389,7 @@ def one_by_one_loss(model, batch):
 
 def make_training(network, set_name, variant):
     config = network_config(network)
-    batch = Batch(config, set_name)
+    batch = Batch(config, utterance_lengths(*SETS[set_name]))
     torch.manual_seed(1)
     reference = torch_model.make_encoder(config)
     offsets = torch_model.lengths_to_offsets(batch.lengths.tolist())

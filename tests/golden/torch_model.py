@@ -15,8 +15,6 @@ from itertools import accumulate
 
 import torch
 import torch.nn.functional as nnf
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import nn
 from torch.nn.utils.rnn import pack_sequence, pad_sequence, unpack_sequence
 
@@ -396,6 +394,7 @@ def batch_loss(nll, labels):
 
 def save_model(path, encoder, symbols, features):
     """`symbols`: V strings, the first is the blank. `features`: the feature configuration, a JSON string."""
+    from safetensors.torch import save_file  # here, so that the model can be had without
     assert len(symbols) == encoder.config["outputs"]
     metadata = {"format": "linnet-1", "config": json.dumps(encoder.config), "symbols": json.dumps(symbols),
                 "features": features}
@@ -405,6 +404,7 @@ def save_model(path, encoder, symbols, features):
 
 def load_model(path):
     """-> the encoder (float32), and the metadata as a dict of strings"""
+    from safetensors import safe_open
     with safe_open(path, "pt") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}
