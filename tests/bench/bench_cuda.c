@@ -94,14 +94,17 @@ static enum linnet_status run_step(struct bench_step *s, double *queued) {
   return bench_step_finish(s);
 }
 
-/* Medians, after two steps in which memory grows and algorithms are chosen. */
+/* Medians, after steps in which memory grows and algorithms are chosen. Slow ones are not run often. */
 static enum linnet_status time_steps(struct bench_step *s, double seconds, struct step_result *r) {
-  enum { WARM = 2, LEAST = 3, MOST = 31 };
-  double wall[MOST], queued[MOST], start = 0;
-  for (size_t i = 0; i < WARM; i++)
+  enum { MOST = 31 };
+  static const double slow = 1;
+  double wall[MOST], queued[MOST], start = bench_wall();
+  LINNET_TRY(run_step(s, queued));
+  bool once = bench_wall() - start > slow;
+  if (!once)
     LINNET_TRY(run_step(s, queued));
-  size_t n = 0;
-  for (start = bench_wall(); n < MOST && (n < LEAST || bench_wall() - start < seconds); n++) {
+  size_t n = 0, least = once ? 1 : 3;
+  for (start = bench_wall(); n < MOST && (n < least || bench_wall() - start < seconds); n++) {
     double began = bench_wall();
     LINNET_TRY(run_step(s, &queued[n]));
     wall[n] = bench_wall() - began;
@@ -420,11 +423,14 @@ static void measure_all(const struct options *o, struct side *sides, size_t coun
 
 /* The line that stands for the run in a table. */
 static void summarise(const struct side *sides, size_t count) {
+  size_t peak = 0;
   printf("linear, kframes/s:");
   for (size_t i = 0; i < count; i++)
-    if (sides[i].context)
+    if (sides[i].context) {
+      peak = linnet_context_device_peak(sides[i].context);
       printf(" %s %.0f", sides[i].name, sides[i].rate * 1e-3);
-  printf("\n");
+    }
+  printf("; peak %.1f GB\n", (double)peak * 1e-9);
 }
 
 int main(int argc, char **argv) {

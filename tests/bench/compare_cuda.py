@@ -103,13 +103,14 @@ class Peers:
             return None
 
     def memory(self, case, variant):
-        """Bytes of the device that a call takes, what was there before it included."""
+        """The most bytes of the device that a call takes beyond parameters, moments and batch."""
         if self.device.type != "cuda" or (case, variant) in self.errors:
             return 0
+        before = torch.cuda.memory_allocated(self.device)
         torch.cuda.reset_peak_memory_stats(self.device)
         self.calls[case, variant]()
         peer_cuda.synchronize(self.device)
-        return torch.cuda.max_memory_allocated(self.device)
+        return torch.cuda.max_memory_allocated(self.device) - before
 
     def release(self):
         if self.device.type == "cuda":
