@@ -7,62 +7,9 @@
  * A step begins with a batch in host memory and ends with updated weights and the losses on the host. "floor" is the
  * time that its ops would take if each were at the limit that it meets first, bytes and operations counted as in
  * bench_profile.h. Batches have the lengths of WSJ: 800 frames on average, at most 2400, 100 labels. */
-#include "bench_device.h"
+#include "bench_side.h"
 #include "bench_step.h"
 #include "model/attention.h"
-
-struct options {
-  const char *device, *precision, *work, *network; /* NULL: all */
-  size_t frames;                                   /* of a batch, and of all sequences of attention; 0: the list */
-  double seconds;                                  /* of measuring, each case */
-  double limit;                                    /* of the run; what is left by then is dropped */
-  bool no_limits, profile, json;
-  double started;
-};
-
-/* A context for each precision of products. */
-struct side {
-  const char *name;
-  enum linnet_precision precision;
-  struct linnet_context *context;
-  struct bench_limits limits;
-  double linear; /* seconds of a frame in a step of the first encoder, smallest batch */
-  double rate;   /* its frames per second with the largest */
-};
-
-/* Percent of a limit; 0 where that was not measured. */
-static double percent(double rate, double limit) {
-  return limit > 0 ? 100 * rate / limit : 0;
-}
-
-static bool chosen(const char *wanted, const char *name) {
-  return !wanted || strcmp(wanted, name) == 0;
-}
-
-/* Whether a case may still begin; says so if not. */
-static bool time_left(const struct options *o, const char *work, const char *what, const struct side *side,
-                      size_t frames) {
-  if (bench_wall() - o->started < o->limit)
-    return true;
-  if (o->json)
-    printf("{\"bench\": \"cuda\", \"dropped\": \"%s %s %s %zu\"}\n", work, what, side->name, frames);
-  else
-    printf("dropped after %.0f s: %s %s %s %zu\n", o->limit, work, what, side->name, frames);
-  return false;
-}
-
-/* --- limits ------------------------------------------------------------------------------------------------------- */
-
-static void measure_limits(const struct options *o, struct side *side) {
-  side->limits = bench_device_limits(side->context, o->seconds);
-  if (o->json)
-    printf("{\"bench\": \"cuda\", \"work\": \"limits\", \"device\": \"%s\", \"precision\": \"%s\", \"bandwidth\": "
-           "%.0f, \"flops\": %.0f}\n",
-           linnet_context_device(side->context), side->name, side->limits.bandwidth, side->limits.flops);
-  else
-    printf("%-8s product %8.1f TFLOP/s, y += x %8.1f GB/s\n", side->name, side->limits.flops * 1e-12,
-           side->limits.bandwidth * 1e-9);
-}
 
 /* --- training ----------------------------------------------------------------------------------------------------- */
 
@@ -115,8 +62,8 @@ static enum linnet_status time_steps(struct bench_step *s, double seconds, struc
 }
 
 /* One step more, counted, and with --profile each op timed by itself. */
-static enum linnet_status count_step(const struct options *o, const struct side *side, struct bench_step *s,
-                                     struct bench_work *work) {
+static enum linnet_status count_step(const struct bench_side_options *o, const struct bench_side *side,
+                                     struct bench_step *s, struct bench_work *work) {
   double queued;
   bench_profile_begin(s->network.device, o->profile, side->limits);
   double start = bench_wall();
@@ -128,8 +75,8 @@ static enum linnet_status count_step(const struct options *o, const struct side 
   return status;
 }
 
-static enum linnet_status measure_step(const struct options *o, const struct side *side, struct bench_step *s,
-                                       size_t free_before, struct step_result *r) {
+static enum linnet_status measure_step(const struct bench_side_options *o, const struct bench_side *side,
+                                       struct bench_step *s, size_t free_before, struct step_result *r) {
   LINNET_TRY(bench_step_load(s));
   LINNET_TRY(time_steps(s, o->seconds, r));
   size_t left = bench_device_free(s->context);
@@ -144,7 +91,7 @@ static void print_step_header(void) {
          "Mframes", "epoch s", "times", "paper");
 }
 
-static void print_step(const struct options *o, const struct side *side, const struct encoder *e,
+static void print_step(const struct bench_side_options *o, const struct bench_side *side, const struct encoder *e,
                        const struct bench_step *s, const struct step_result *r) {
   double frames = (double)s->corpus.total, flops = r->work.flops / r->wall, bytes = r->work.bytes / r->wall;
   double epoch = epoch_frames / frames * r->wall;
@@ -158,15 +105,15 @@ static void print_step(const struct options *o, const struct side *side, const s
     printf("%-8s %-8s %7zu %5zu %9.2f %9.2f %9.1f %8.2f %5.1f%% %8.1f %5.1f%% %5.1f%% %8.1f %8.1f %9.2f %8.1f %6.2f "
            "%6.2f\n",
            e->network.name, side->name, s->corpus.total, s->corpus.count, r->wall * 1e3, r->queued * 1e3,
-           frames / r->wall * 1e-3, flops * 1e-12, percent(flops, side->limits.flops), bytes * 1e-9,
-           percent(bytes, side->limits.bandwidth), 100 * r->work.floor / r->wall, r->work.bytes / frames * 1e-3,
+           frames / r->wall * 1e-3, flops * 1e-12, bench_percent(flops, side->limits.flops), bytes * 1e-9,
+           bench_percent(bytes, side->limits.bandwidth), 100 * r->work.floor / r->wall, r->work.bytes / frames * 1e-3,
            (double)r->memory / frames * 1e-3, (double)r->fitting * 1e-6, epoch,
            side->linear > 0 ? r->wall / frames / side->linear : 0, e->published / encoders[0].published);
 }
 
 /* A batch that does not fit is told and left out. */
-static void measure_batch(const struct options *o, struct side *side, const struct encoder *e, struct bench_step *s,
-                          size_t free_before, size_t frames) {
+static void measure_batch(const struct bench_side_options *o, struct bench_side *side, const struct encoder *e,
+                          struct bench_step *s, size_t free_before, size_t frames) {
   const struct bench_set set = {"", frames, 740, 2400};
   struct step_result r = {0};
   bench_corpus_fill(&s->corpus, &set);
@@ -185,14 +132,14 @@ static void measure_batch(const struct options *o, struct side *side, const stru
   print_step(o, side, e, s, &r);
 }
 
-static void measure_encoder(const struct options *o, struct side *side, const struct encoder *e) {
-  if (!time_left(o, "training", e->network.name, side, o->frames))
+static void measure_encoder(const struct bench_side_options *o, struct bench_side *side, const struct encoder *e) {
+  if (!bench_time_left(o, "training", e->network.name, side, o->frames))
     return;
   size_t free_before = bench_device_free(side->context);
   struct bench_step *s = bench_step_create(side->context, &e->network);
   for (size_t i = 0; i < (e->all_batches && o->frames == 0 ? BATCHES : 1); i++) {
     size_t frames = o->frames > 0 ? o->frames : batches[i];
-    if (time_left(o, "training", e->network.name, side, frames))
+    if (bench_time_left(o, "training", e->network.name, side, frames))
       measure_batch(o, side, e, s, free_before, frames);
   }
   bench_step_destroy(s);
@@ -269,8 +216,9 @@ static void attention_destroy(struct attention *r) {
   bench_check(r->context, r->device->ops->wait(r->device, r->context));
 }
 
-static void print_attention(const struct options *o, const struct side *side, const struct bench_network *kind,
-                            size_t length, size_t sequences, double wall, const struct bench_work *work) {
+static void print_attention(const struct bench_side_options *o, const struct bench_side *side,
+                            const struct bench_network *kind, size_t length, size_t sequences, double wall,
+                            const struct bench_work *work) {
   double bytes = work->bytes / wall, flops = work->flops / wall;
   if (o->json)
     printf("{\"bench\": \"cuda\", \"work\": \"attention\", \"network\": \"%s\", \"precision\": \"%s\", \"length\": "
@@ -278,12 +226,12 @@ static void print_attention(const struct options *o, const struct side *side, co
            kind->name, side->name, length, sequences, wall, work->flops, work->bytes, work->floor);
   else
     printf("%-13s %-8s %7zu %5zu %10.3f %8.1f %5.1f%% %8.2f %5.1f%%\n", kind->name, side->name, length, sequences,
-           wall * 1e3, bytes * 1e-9, percent(bytes, side->limits.bandwidth), flops * 1e-12,
-           percent(flops, side->limits.flops));
+           wall * 1e3, bytes * 1e-9, bench_percent(bytes, side->limits.bandwidth), flops * 1e-12,
+           bench_percent(flops, side->limits.flops));
 }
 
-static void measure_attention(const struct options *o, const struct side *side, const struct bench_network *kind,
-                              size_t length, size_t sequences) {
+static void measure_attention(const struct bench_side_options *o, const struct bench_side *side,
+                              const struct bench_network *kind, size_t length, size_t sequences) {
   static struct attention r;
   attention_create(&r, side->context, kind, length, sequences);
   bench_profile_begin(r.device, false, side->limits);
@@ -294,135 +242,55 @@ static void measure_attention(const struct options *o, const struct side *side, 
   attention_destroy(&r);
 }
 
-static void measure_kind(const struct options *o, const struct side *side, const struct bench_network *kind) {
+static void measure_kind(const struct bench_side_options *o, const struct bench_side *side,
+                         const struct bench_network *kind) {
   size_t frames = o->frames > 0 && o->frames < ATTENTION_FRAMES ? o->frames : ATTENTION_FRAMES;
   for (size_t length = SHORTEST; length <= frames; length *= 2)
-    if (time_left(o, "attention", kind->name, side, length))
+    if (bench_time_left(o, "attention", kind->name, side, length))
       measure_attention(o, side, kind, length, frames / length);
-}
-
-/* --- options and contexts ----------------------------------------------------------------------------------------- */
-
-static int usage(const char *program) {
-  fprintf(stderr,
-          "usage: %s [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] "
-          "[--network NAME] [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]\n",
-          program);
-  return 2;
-}
-
-static bool parse(int argc, char **argv, struct options *o) {
-  *o = (struct options){.device = "cuda", .seconds = 0.4, .limit = 75, .started = bench_wall()};
-  const char *frames = NULL, *seconds = NULL, *limit = NULL;
-  const struct {
-    const char *name;
-    bool *value;
-  } flags[] = {{"--no-limits", &o->no_limits}, {"--profile", &o->profile}, {"--json", &o->json}};
-  const struct {
-    const char *name, **value;
-  } names[] = {{"--device", &o->device},   {"--precision", &o->precision}, {"--work", &o->work},
-               {"--network", &o->network}, {"--frames", &frames},          {"--seconds", &seconds},
-               {"--limit", &limit}};
-  enum { FLAGS = sizeof flags / sizeof *flags, NAMES = sizeof names / sizeof *names };
-  for (int i = 1; i < argc; i++) {
-    size_t f = 0, n = 0;
-    while (f < FLAGS && strcmp(argv[i], flags[f].name) != 0)
-      f++;
-    while (n < NAMES && strcmp(argv[i], names[n].name) != 0)
-      n++;
-    if (f < FLAGS)
-      *flags[f].value = true;
-    else if (n < NAMES && i + 1 < argc)
-      *names[n].value = argv[++i];
-    else
-      return false;
-  }
-  o->frames = frames ? strtoul(frames, NULL, 10) : 0;
-  o->seconds = seconds ? atof(seconds) : o->seconds;
-  o->limit = limit ? atof(limit) : o->limit;
-  return true;
-}
-
-static void log_error(void *user, enum linnet_log_level level, const char *message) {
-  if (level == LINNET_LOG_ERROR)
-    snprintf(user, 256, "%s", message);
-}
-
-/* On the CPU ops are counted on one thread. */
-static enum linnet_status open_side(const struct options *o, struct side *side, char error[256]) {
-  struct linnet_context_settings settings;
-  linnet_context_settings_default(&settings);
-  settings.device = o->device;
-  settings.precision = side->precision;
-  settings.threads = strcmp(o->device, "cpu") == 0 ? 1 : 0;
-  settings.log = log_error;
-  settings.log_user = error;
-  LINNET_TRY(linnet_context_create(&settings, &side->context));
-  struct linnet_device *device = linnet_device_of(side->context);
-  if (device->ops->lock)
-    device->ops->lock(device);
-  return LINNET_OK;
-}
-
-static void close_side(struct side *side) {
-  if (!side->context)
-    return;
-  struct linnet_device *device = linnet_device_of(side->context);
-  if (device->ops->unlock)
-    device->ops->unlock(device);
-  linnet_context_destroy(side->context);
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
-typedef void side_fn(const struct options *o, struct side *side);
-
-static void training_of(const struct options *o, struct side *side, bool all_batches) {
+static void training_of(const struct bench_side_options *o, struct bench_side *side, bool all_batches) {
   for (size_t e = 0; e < ENCODERS; e++)
-    if (encoders[e].all_batches == all_batches && chosen(o->network, encoders[e].network.name))
+    if (encoders[e].all_batches == all_batches && bench_chosen(o->network, encoders[e].network.name))
       measure_encoder(o, side, &encoders[e]);
 }
 
-static void training_first(const struct options *o, struct side *side) {
+static void training_first(const struct bench_side_options *o, struct bench_side *side) {
   training_of(o, side, true);
 }
 
-static void training_others(const struct options *o, struct side *side) {
+static void training_others(const struct bench_side_options *o, struct bench_side *side) {
   training_of(o, side, false);
 }
 
-static void attention_of(const struct options *o, struct side *side) {
+static void attention_of(const struct bench_side_options *o, struct bench_side *side) {
   for (size_t k = 0; k < KINDS; k++)
-    if (chosen(o->network, kinds[k].name))
+    if (bench_chosen(o->network, kinds[k].name))
       measure_kind(o, side, &kinds[k]);
 }
 
-static void for_each(const struct options *o, struct side *sides, size_t count, side_fn *body) {
-  for (size_t i = 0; i < count; i++)
-    if (sides[i].context)
-      body(o, &sides[i]);
-  fflush(stdout);
-}
-
-static void measure_all(const struct options *o, struct side *sides, size_t count) {
+static void measure_all(const struct bench_side_options *o, struct bench_side *sides, size_t count) {
   if (!o->no_limits)
-    for_each(o, sides, count, measure_limits);
-  if (chosen(o->work, "training")) {
+    bench_for_each_side(o, sides, count, bench_side_limits);
+  if (bench_chosen(o->work, "training")) {
     if (!o->json)
       print_step_header();
-    for_each(o, sides, count, training_first);
-    for_each(o, sides, count, training_others);
+    bench_for_each_side(o, sides, count, training_first);
+    bench_for_each_side(o, sides, count, training_others);
   }
-  if (chosen(o->work, "attention")) {
+  if (bench_chosen(o->work, "attention")) {
     if (!o->json)
       printf("%-13s %-8s %7s %5s %10s %8s %6s %8s %6s\n", "attention", "products", "length", "seqs", "ms", "GB/s",
              "limit", "TFLOP/s", "limit");
-    for_each(o, sides, count, attention_of);
+    bench_for_each_side(o, sides, count, attention_of);
   }
 }
 
 /* The line that stands for the run in a table. */
-static void summarise(const struct side *sides, size_t count) {
+static void summarise(const struct bench_side *sides, size_t count) {
   size_t peak = 0;
   printf("linear, kframes/s:");
   for (size_t i = 0; i < count; i++)
@@ -434,31 +302,32 @@ static void summarise(const struct side *sides, size_t count) {
 }
 
 int main(int argc, char **argv) {
-  struct options o;
-  struct side sides[] = {{.name = "float32", .precision = LINNET_FLOAT32},
-                         {.name = "tf32", .precision = LINNET_TF32},
-                         {.name = "bfloat16", .precision = LINNET_BFLOAT16}};
+  struct bench_side_options o;
+  struct bench_side sides[] = {{.name = "float32", .precision = LINNET_FLOAT32},
+                               {.name = "tf32", .precision = LINNET_TF32},
+                               {.name = "bfloat16", .precision = LINNET_BFLOAT16}};
   enum { SIDES = sizeof sides / sizeof *sides };
   char error[256] = "";
   const char *device = NULL;
   enum linnet_status status = LINNET_OK;
-  if (!parse(argc, argv, &o))
-    return usage(argv[0]);
+  setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured is there if the run is cut short */
+  if (!bench_side_parse(argc, argv, &o))
+    return bench_side_usage(argv[0]);
   for (size_t i = 0; i < SIDES && status == LINNET_OK; i++)
-    if (chosen(o.precision, sides[i].name)) {
-      status = open_side(&o, &sides[i], error);
+    if (bench_chosen(o.precision, sides[i].name)) {
+      status = bench_side_open(&o, &sides[i], error);
       device = status == LINNET_OK ? linnet_context_device(sides[i].context) : NULL;
     }
   if (status == LINNET_ERROR_DEVICE)
     return test_skip(error);
   if (!device)
-    return fprintf(stderr, "no context: %s\n", error), usage(argv[0]);
+    return fprintf(stderr, "no context: %s\n", error), bench_side_usage(argv[0]);
   if (!o.json)
     printf("%s\n", device);
   measure_all(&o, sides, SIDES);
   if (!o.json)
     summarise(sides, SIDES);
   for (size_t i = 0; i < SIDES; i++)
-    close_side(&sides[i]);
+    bench_side_close(&sides[i]);
   return 0;
 }
