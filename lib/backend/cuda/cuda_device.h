@@ -19,6 +19,19 @@ struct linnet_cuda_batch {
   size_t bytes;
 };
 
+/* Small results on their way to the host: they come into page-locked memory, as a copy to other memory would wait for
+ * all that is queued, and `wait` takes them to where they belong. */
+enum { LINNET_CUDA_LETTERS = 16, LINNET_CUDA_MAILBOX = 256 << 10 /* bytes */ };
+
+struct linnet_cuda_mailbox {
+  unsigned char *memory; /* NULL: there is none */
+  size_t used, letters;
+  struct {
+    void *to;
+    size_t offset, bytes;
+  } letter[LINNET_CUDA_LETTERS];
+};
+
 struct linnet_cuda_products;
 
 struct linnet_cuda_device {
@@ -33,6 +46,7 @@ struct linnet_cuda_device {
   struct linnet_cuda_products *products; /* NULL: no cuBLASLt */
   int failure;                           /* the first one ... */
   const char *failed;                    /* ... and the kernel whose launch was refused, or NULL */
+  struct linnet_cuda_mailbox mailbox;
   struct linnet_cuda_batch batch;
   float *positions; /* (position_rows, position_width): the table that is added */
   size_t position_rows, position_width;

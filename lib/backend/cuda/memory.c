@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 
@@ -17,12 +18,16 @@ static enum linnet_status no_device(struct linnet_context *context, int index, c
   return linnet_fail(context, LINNET_ERROR_DEVICE, "CUDA device %d: %s", index, cudaGetErrorString(error));
 }
 
-/* What is freed stays in the pool: allocations of later steps cost nothing. */
+/* What is freed stays in the pool: allocations of later steps cost nothing. The most in use counts from here. */
 static cudaError_t keep_memory(int index) {
   cudaMemPool_t pool;
-  uint64_t threshold = UINT64_MAX;
+  uint64_t threshold = UINT64_MAX, most = 0;
   cudaError_t error = cudaDeviceGetDefaultMemPool(&pool, index);
-  return error == cudaSuccess ? cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) : error;
+  if (error == cudaSuccess)
+    error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold);
+  if (error == cudaSuccess)
+    error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most);
+  return error;
 }
 
 static cudaError_t name_device(struct linnet_cuda_device *d, int index) {
@@ -66,6 +71,7 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, e
     linnet_cuda_close(&d->base);
     return no_device(context, index, error);
   }
+  d->mailbox.memory = linnet_cuda_alloc_host(&d->base, LINNET_CUDA_MAILBOX);
   d->products = linnet_cuda_products_open(d);
   if (!d->products)
     linnet_log(context, LINNET_LOG_WARNING, "%s: cuBLASLt was not found or cannot be used: products are slow", d->name);
@@ -79,6 +85,7 @@ void linnet_cuda_close(struct linnet_device *device) {
     return;
   linnet_cuda_products_close(d->products);
   linnet_cuda_release_batch(device);
+  linnet_cuda_free_host(device, d->mailbox.memory);
   linnet_cuda_free(device, d->positions);
   linnet_cuda_free(device, d->scratch);
   if (d->stream) {
@@ -99,12 +106,31 @@ void linnet_cuda_unlock(struct linnet_device *device) {
   pthread_mutex_unlock(&linnet_cuda_device(device)->mutex);
 }
 
+/* Where in the mailbox a result of `bytes` goes that belongs at `host`; NULL: it does not go there. */
+static void *post(struct linnet_cuda_mailbox *m, void *host, size_t bytes) {
+  if (!m->memory || m->letters == LINNET_CUDA_LETTERS || bytes > LINNET_CUDA_MAILBOX - m->used)
+    return NULL;
+  size_t offset = m->used;
+  m->letter[m->letters].to = host, m->letter[m->letters].offset = offset, m->letter[m->letters].bytes = bytes;
+  m->letters++;
+  m->used += bytes;
+  return m->memory + offset;
+}
+
+static void deliver(struct linnet_cuda_mailbox *m) {
+  for (size_t i = 0; i < m->letters; i++)
+    memcpy(m->letter[i].to, m->memory + m->letter[i].offset, m->letter[i].bytes);
+  m->letters = m->used = 0;
+}
+
 enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context) {
   struct linnet_cuda_device *d = linnet_cuda_device(device);
   succeeded(d, cudaGetLastError());
   succeeded(d, cudaStreamSynchronize(d->stream));
-  if (d->failure == cudaSuccess)
+  if (d->failure == cudaSuccess) {
+    deliver(&d->mailbox);
     return LINNET_OK;
+  }
   return linnet_fail(context, d->failure == cudaErrorMemoryAllocation ? LINNET_ERROR_MEMORY : LINNET_ERROR_DEVICE,
                      "%s: %s%s%s", d->name, d->failed ? d->failed : "", d->failed ? ": " : "",
                      cudaGetErrorString((cudaError_t)d->failure));
@@ -186,7 +212,8 @@ void linnet_cuda_upload(struct linnet_device *device, void *to, const void *host
 }
 
 void linnet_cuda_download(struct linnet_device *device, void *host, const void *from, size_t bytes) {
-  copy(device, host, from, bytes, cudaMemcpyDeviceToHost);
+  void *letter = post(&linnet_cuda_device(device)->mailbox, host, bytes);
+  copy(device, letter ? letter : host, from, bytes, cudaMemcpyDeviceToHost);
 }
 
 void linnet_cuda_copy(struct linnet_device *device, void *to, const void *from, size_t bytes) {
