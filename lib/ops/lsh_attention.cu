@@ -1,7 +1,7 @@
 /* LSH attention: formulas as in lsh_attention.c. Per round: the rotation, buckets, a stable counting sort of each
  * sequence by a block, and the pairs of each chunk in tiles. Rounds are launches, one behind the other, so that a row's
  * sums are its own block's in each; backward has a launch for what a row gets as a query, as a key, and as a value. */
-#include "backend/cuda/tile.h"
+#include "backend/cuda/running_softmax.h"
 
 extern "C" {
 #include "base/philox.h"
@@ -169,34 +169,6 @@ static __device__ __forceinline__ float score(const attention &t, float product,
   return product * t.scale + (self ? (float)LINNET_LSH_SELF : 0);
 }
 
-struct running {
-  float largest, sum;
-};
-
-/* As in softmax attention, but for rows that have not met a key. */
-static __device__ float exponentials(running *row, float *weights) {
-  float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
-  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
-    largest = fmaxf(largest, own[c]);
-  largest = quad_max(largest);
-  const float from = largest == -INFINITY ? 0 : largest;
-  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
-    sum += own[c] = expf(own[c] - from);
-  const float shrink = expf(row->largest - from);
-  row->sum = row->sum * shrink + quad_sum(sum);
-  row->largest = largest;
-  return shrink;
-}
-
-static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
-  if (threadIdx.x % 4 == 0)
-    shared[quad_row()] = by;
-  __syncthreads();
-  for (int r = 0; r < 4; r++)
-    for (int n = 0; n < 2; n++)
-      y->x[r][n] *= shared[tile_row(r)];
-}
-
 static __device__ void score_tile(const attention &t, const tile_rows &i, const tile_rows &j, float *weights,
                                   float *room) {
   tile<4, 4> w = {};
@@ -222,7 +194,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention 
   const size_t all = t.a.heads * t.pack.rows;
   const bool inside = quad_row() < i.rows, first = t.this_round == 0, last = t.this_round + 1 == t.a.lsh.rounds;
   const size_t place = run.head * t.pack.rows + (inside ? frame_of(i, quad_row()) : 0);
-  running row = {first || !inside ? -INFINITY : before[place], first || !inside ? 0 : before[all + place]};
+  running_softmax row = {first || !inside ? -INFINITY : before[place], first || !inside ? 0 : before[all + place]};
   const float largest_before = row.largest;
   tile<4, 2> y = {};
   for (size_t j = run.other_first; j < run.other_end; j += TILE_ROWS) {

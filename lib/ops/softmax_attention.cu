@@ -10,7 +10,7 @@
  *   dv      keys         queries      p_st             dout
  *
  * each computed by itself, so that no two blocks add to one place. */
-#include "backend/cuda/tile.h"
+#include "backend/cuda/running_softmax.h"
 
 extern "C" {
 #include "ops/softmax_attention.h"
@@ -53,36 +53,6 @@ static __device__ void score(const attention &a, const tile_rows &t, const tile_
   __syncthreads();
 }
 
-/* The running maximum and sum of a quad's row. */
-struct running {
-  float largest, sum;
-};
-
-/* Scores become exp(score - largest); returns what earlier sums are multiplied by. The first tile of every row has a
- * key that the row sees. */
-static __device__ float exponentials(running *row, float *weights) {
-  float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
-  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
-    largest = fmaxf(largest, own[c]);
-  largest = quad_max(largest);
-  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
-    sum += own[c] = expf(own[c] - largest);
-  const float shrink = expf(row->largest - largest);
-  row->sum = row->sum * shrink + quad_sum(sum);
-  row->largest = largest;
-  return shrink;
-}
-
-/* y times a number per row, which the first lane of each quad gives. */
-static __device__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
-  if (threadIdx.x % 4 == 0)
-    shared[quad_row()] = by;
-  __syncthreads();
-  for (int r = 0; r < 4; r++)
-    for (int n = 0; n < 2; n++)
-      y->x[r][n] *= shared[tile_row(r)];
-}
-
 static __device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to,
                                   size_t ld) {
   for (int r = 0; r < 4; r++)
@@ -99,7 +69,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention 
   if (t.rows <= 0)
     return;
   const size_t column = blockIdx.y * TILE_COLUMNS, end = a.causal ? t.first + t.rows : sequence_end(a);
-  running row = {-INFINITY, 0};
+  running_softmax row = {-INFINITY, 0};
   tile<4, 2> y = {};
   for (size_t j = sequence_begin(a); j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);

@@ -336,14 +336,7 @@ static void run_reference(enum linnet_attention_kind kind, const struct attentio
 }
 
 static double test_attention(struct mirrors *m, enum linnet_attention_kind kind, bool mapped, size_t longest) {
-  static const struct linnet_cuda_attention_ops *const kinds[] = {
-      [LINNET_ATTENTION_LINEAR] = &linnet_cuda_linear_attention,
-      [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_cuda_causal_linear_attention,
-      [LINNET_ATTENTION_SOFTMAX] = &linnet_cuda_softmax_attention,
-      [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_cuda_causal_softmax_attention,
-      [LINNET_ATTENTION_LSH] = &linnet_cuda_lsh_attention,
-      [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_cuda_causal_lsh_attention};
-  const struct linnet_cuda_attention_ops *ops = kinds[kind];
+  const struct linnet_cuda_attention_ops *ops = linnet_cuda_attention[kind];
   struct test_random *r = &m->random;
   struct attention_case c;
   attention_case(r, kind, mapped, longest, &c);

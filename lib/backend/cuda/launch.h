@@ -110,6 +110,8 @@ struct linnet_cuda_attention_ops {
 extern const struct linnet_cuda_attention_ops linnet_cuda_linear_attention, linnet_cuda_causal_linear_attention;
 extern const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention, linnet_cuda_causal_softmax_attention;
 extern const struct linnet_cuda_attention_ops linnet_cuda_lsh_attention, linnet_cuda_causal_lsh_attention;
+/* All of them, by kind (table.c). */
+extern const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNET_ATTENTION_KINDS];
 
 /* CTC of all sequences of a batch. */
 struct linnet_cuda_ctc {

@@ -77,7 +77,7 @@ static void conv_backward(struct linnet_device *d, const struct linnet_conv *c, 
   linnet_cuda_conv_backward(d, c, pack_of(d, p), x, w, dy, dx, dw_add, dbias_add);
 }
 
-static const struct linnet_cuda_attention_ops *const kinds[] = {
+const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNET_ATTENTION_KINDS] = {
     [LINNET_ATTENTION_LINEAR] = &linnet_cuda_linear_attention,
     [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_cuda_causal_linear_attention,
     [LINNET_ATTENTION_SOFTMAX] = &linnet_cuda_softmax_attention,
@@ -88,26 +88,26 @@ static const struct linnet_cuda_attention_ops *const kinds[] = {
 static size_t attention_saved_bytes(struct linnet_device *d, enum linnet_attention_kind kind,
                                     const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)d;
-  return kinds[kind]->saved_bytes(a, frames, sequences);
+  return linnet_cuda_attention[kind]->saved_bytes(a, frames, sequences);
 }
 
 static size_t attention_work_bytes(struct linnet_device *d, enum linnet_attention_kind kind,
                                    const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)d;
-  return kinds[kind]->work_bytes(a, frames, sequences);
+  return linnet_cuda_attention[kind]->work_bytes(a, frames, sequences);
 }
 
 static void attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
                               const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
                               const float *k, const float *v, void *saved, float *out, void *work) {
-  kinds[kind]->forward(d, a, pack_of(d, p), q, k, v, saved, out, work);
+  linnet_cuda_attention[kind]->forward(d, a, pack_of(d, p), q, k, v, saved, out, work);
 }
 
 static void attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
                                const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
                                const float *k, const float *v, const void *saved, const float *out, const float *dout,
                                float *dq, float *dk, float *dv, void *work) {
-  kinds[kind]->backward(d, a, pack_of(d, p), q, k, v, saved, out, dout, dq, dk, dv, work);
+  linnet_cuda_attention[kind]->backward(d, a, pack_of(d, p), q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
 /* --- LSTM: the work begins with the state ---------------------------------------------------------------------------

@@ -1,0 +1,36 @@
+/* Softmax over tiles of keys with a running maximum and sum (Milakov, Gimelshein 2018), a row per quad of lanes. */
+#ifndef LINNET_CUDA_RUNNING_SOFTMAX_H
+#define LINNET_CUDA_RUNNING_SOFTMAX_H
+
+#include "backend/cuda/tile.h"
+
+struct running_softmax {
+  float largest, sum;
+};
+
+/* Scores become exp(score - largest); returns what earlier sums are multiplied by. A row may have met no key yet. */
+static __device__ __forceinline__ float exponentials(running_softmax *row, float *weights) {
+  float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
+  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
+    largest = fmaxf(largest, own[c]);
+  largest = quad_max(largest);
+  const float from = largest == -INFINITY ? 0 : largest;
+  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
+    sum += own[c] = expf(own[c] - from);
+  const float shrink = expf(row->largest - from);
+  row->sum = row->sum * shrink + quad_sum(sum);
+  row->largest = largest;
+  return shrink;
+}
+
+/* y times a number per row, which the first lane of each quad gives. */
+static __device__ __forceinline__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
+  if (threadIdx.x % 4 == 0)
+    shared[quad_row()] = by;
+  __syncthreads();
+  for (int r = 0; r < 4; r++)
+    for (int n = 0; n < 2; n++)
+      y->x[r][n] *= shared[tile_row(r)];
+}
+
+#endif
