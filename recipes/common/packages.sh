@@ -13,7 +13,7 @@ where none is missing, or where there is no dpkg.
   build   compiler, CMake and the libraries that Linnet is built with
   tests   what tests/run.sh checks with beyond that
   recipe  speech synthesisers, audio tools and plots for the recipes
-  cluster GNU parallel and Slurm, for recipes whose parts run through them, and the test of that
+  cluster GNU parallel, Slurm and GridEngine, for recipes whose parts run through them, and the tests of that
 
   --list     print the packages instead
   --missing  print those that are not installed
@@ -28,7 +28,7 @@ packages_of() {
 		;;
 	tests) echo sctk clang-format shellcheck gnuplot-nox graphviz ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;
-	cluster) echo parallel slurm-wlm munge ;;
+	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client ;;
 	*)
 		echo "packages.sh: no group $1; see --help" >&2
 		return 2

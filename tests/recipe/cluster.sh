@@ -1,0 +1,82 @@
+# What the tests of recipes/common/cmd.sh on a cluster of one machine share: sourced with the script's arguments, as
+# command.sh is. Exit code 77 (skipped) where the cluster's programs are not installed or cannot be started.
+# shellcheck shell=bash
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+export LINNET=$linnet
+recipes=$(realpath "$here/../../recipes")
+daemons=()
+
+skip() {
+  echo "SKIPPED: $*"
+  exit 77
+}
+
+# need PROGRAM...
+need() {
+  local program
+  for program; do command -v "$program" > /dev/null || skip "$program is not installed"; done
+  [[ $(id -u) -eq 0 ]] || skip 'needs root, whose jobs the daemons run'
+}
+
+stop() {
+  [[ ${#daemons[@]} -eq 0 ]] || kill "${daemons[@]}" 2> /dev/null || true
+  wait
+  rm -rf "$work"
+}
+trap stop EXIT
+
+# daemon COMMAND...: runs until the script ends
+daemon() {
+  "$@" > "$(basename "$1").out" 2>&1 &
+  daemons+=($!)
+}
+
+# wait_for SECONDS COMMAND...
+wait_for() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" > /dev/null 2>&1; do
+    [[ $SECONDS -lt $end ]] || return 1
+    sleep 0.2
+  done
+}
+
+features() { # STATUS TEXT OUT ARGUMENTS...
+  check "$1" "$2" "$recipes/common/make_features.sh" --data data --out "$3" --parts 4 "${@:4}"
+}
+
+make_data() {
+  local speaker i
+  mkdir -p data/audio
+  for speaker in a b c d; do
+    for i in 1 2 3; do
+      sox -R -n -r 16000 -b 16 "data/audio/$speaker-$i.wav" synth "0.$((i + 3))" pinknoise vol 0.3
+      echo "$speaker-$i audio/$speaker-$i.wav" >> data/wav.scp
+      echo "$speaker-$i $speaker" >> data/utt2spk
+      echo "$speaker-$i WORDS" >> data/text
+    done
+    echo "$speaker $speaker-1 $speaker-2 $speaker-3" >> data/spk2utt
+  done
+}
+
+# check_features WAY OPTIONS REFUSED_OPTIONS: features of a data folder in four parts, as cmd.sh --via WAY computes them.
+# OPTIONS are the cluster's; it refuses REFUSED_OPTIONS.
+check_features() {
+  local part
+  make_data
+  features 0 'good: 12 utterances of 4 speakers' local
+  features 0 'good: 12 utterances of 4 speakers' cluster --via "$1" --options "$2"
+  cat out
+  for part in 1 2 3 4; do cmp "local/feats.$part.ark" "cluster/feats.$part.ark" || fail "part $part differs"; done
+
+  # What fails is told, the rest is not computed again.
+  rm cluster/log/*.2.done cluster/feats.2.ark
+  mv data/audio/b-2.wav hidden.wav
+  features 1 '1 of 4 parts failed' cluster --via "$1" --jobs 2
+  mv hidden.wav data/audio/b-2.wav
+  touch marker
+  features 0 'good: 12 utterances' cluster --via "$1" --jobs 2
+  [[ $(find cluster -name 'feats.*.ark' -newer marker) == cluster/feats.2.ark ]] || fail 'more than the failed part ran'
+  features 1 'of 4 parts failed' refused --via "$1" --options "$3"
+}
