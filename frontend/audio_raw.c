@@ -1,7 +1,8 @@
 /* Raw PCM: samples without a header, taken from pipes as they come. */
-#include "frontend/audio_decoder.h"
-
 #include <string.h>
+
+#include "frontend/audio_decoder.h"
+#include "frontend/g711.h"
 
 struct linnet_decoder {
   struct linnet_bytes *bytes;
@@ -45,12 +46,11 @@ static float from_u8(const unsigned char *b) {
   return (float)((b[0] - 128) * 256);
 }
 
-/* ITU-T G.711: sign, three bits of exponent, four of mantissa. */
 static float from_ulaw(const unsigned char *b) {
-  int code = ~b[0] & 0xff, magnitude = ((((code & 15) << 3) + 132) << (code >> 4 & 7)) - 132;
-  return (float)(code & 0x80 ? -magnitude : magnitude);
+  return (float)linnet_ulaw_decode(b[0]);
 }
 
+/* ITU-T G.711 */
 static float from_alaw(const unsigned char *b) {
   int code = b[0] ^ 0x55, exponent = code >> 4 & 7, magnitude = (code & 15) << 4 | 8;
   if (exponent > 0)

@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "frontend/audio_decoder.h"
+#include "frontend/shorten_ulaw.h"
 #include "frontend/sphere.h"
 
 enum command { DIFF0, DIFF1, DIFF2, DIFF3, QUIT, BLOCKSIZE, BITSHIFT, QLPC, ZERO, VERBATIM };
 
-enum sample_type { S8 = 1, U8, S16HL, U16HL, S16LH, U16LH, ULAW, TYPES };
+/* ULAW is linear samples of 13 bits, what is left of mu-law; the others of mu-law are its codes (shorten_ulaw.h). */
+enum sample_type { ULAW_CODES, S8, U8, S16HL, U16HL, S16LH, U16LH, ULAW, ULAW_CODES_ZEROS, TYPES };
 
 /* Widths of the codes. */
 enum { TYPE_BITS = 4, CHANNEL_BITS = 0, ORDER_BITS = 2, ENERGY_BITS = 3, SHIFT_BITS = 2, COMMAND_BITS = 2 };
@@ -43,6 +45,7 @@ struct linnet_decoder {
   size_t channels, block, order, means, shift;
   struct channel *state; /* (channels) */
   int64_t *samples;      /* (HISTORY + block): of the running channel */
+  float ulaw[256];       /* of shorten_ulaw.h, for the shift */
   float *frames;         /* (block, channels): decoded, on the int16 scale */
   size_t ready, taken;   /* of these */
   size_t running;        /* channel whose block comes next */
@@ -120,7 +123,7 @@ static void read_header(struct linnet_decoder *d) {
     if (read_bits(d, 8) != (unsigned char)magic[i])
       fail(d, "it does not begin with \"ajkg\"");
   d->version = (int)read_limited(d, read_bits(d, 8), 1, 2, "only versions 1 and 2 are read");
-  d->type = (enum sample_type)read_limited(d, read_long(d), S8, ULAW, "a sample type that is not read");
+  d->type = (enum sample_type)read_limited(d, read_long(d), 0, TYPES - 1, "a sample type that is not read");
   d->channels = read_limited(d, read_long(d), 1, MAX_CHANNELS, "more than 8 channels, or none");
   d->block = read_limited(d, read_long(d), 1, MAX_BLOCK, "the block size is not 1 to 65536");
   d->order = read_limited(d, read_long(d), 0, MAX_ORDER, "the order of the predictor is above 64");
@@ -140,6 +143,7 @@ static enum linnet_status allocate(struct linnet_decoder *d) {
   for (size_t c = 0; c < d->channels; c++)
     for (size_t i = 0; i < MAX_MEANS; i++)
       d->state[c].means[i] = middle;
+  linnet_shorten_ulaw(0, d->ulaw);
   return LINNET_OK;
 }
 
@@ -220,8 +224,24 @@ static void predict(struct linnet_decoder *d, const struct predictor *p, unsigne
     x[t] += offset;
 }
 
+static bool is_codes(enum sample_type type) {
+  return type == ULAW_CODES || type == ULAW_CODES_ZEROS;
+}
+
+/* With ULAW_CODES_ZEROS -1 is the negative zero, and what was below 0 has made room for it. */
+static float ulaw_value(struct linnet_decoder *d, int64_t x) {
+  if (d->type == ULAW_CODES_ZEROS && x < 0 && ++x == 0)
+    return 0;
+  if (x >= -128 && x < 128)
+    return d->ulaw[x + 128];
+  fail(d, "a mu-law sample is out of range");
+  return 0;
+}
+
 /* A sample of the stream's type on the int16 scale. */
-static float scaled(const struct linnet_decoder *d, int64_t x) {
+static float scaled(struct linnet_decoder *d, int64_t x) {
+  if (is_codes(d->type))
+    return ulaw_value(d, x);
   x *= (int64_t)1 << d->shift;
   switch (d->type) {
   case S8:
@@ -261,6 +281,14 @@ static void read_block(struct linnet_decoder *d, enum command command) {
   d->ready = d->running == 0 ? d->block : 0;
 }
 
+static void read_shift(struct linnet_decoder *d) {
+  const bool codes = is_codes(d->type);
+  d->shift = read_limited(d, read_unsigned(d, SHIFT_BITS), 0, codes ? LINNET_SHORTEN_ULAW_SHIFTS - 1 : MAX_SHIFT,
+                          codes ? "a shift above 12 bits" : "a shift above 16 bits");
+  if (codes)
+    linnet_shorten_ulaw((unsigned)d->shift, d->ulaw);
+}
+
 /* Commands up to the next block of all channels, or the end. */
 static void read_commands(struct linnet_decoder *d) {
   d->ready = d->taken = 0;
@@ -280,7 +308,7 @@ static void read_commands(struct linnet_decoder *d) {
       d->block = read_limited(d, read_long(d), 1, MAX_BLOCK, "the block size is not 1 to 65536");
       break;
     case BITSHIFT:
-      d->shift = read_limited(d, read_unsigned(d, SHIFT_BITS), 0, MAX_SHIFT, "a shift above 16 bits");
+      read_shift(d);
       break;
     case VERBATIM:
       for (uint32_t n = read_unsigned(d, VERBATIM_SIZE_BITS); n > 0 && d->status == LINNET_OK; n--)

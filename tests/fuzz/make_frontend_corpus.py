@@ -28,7 +28,7 @@ def make_audio():
         time = np.arange(200)[:, None] / 16000
         samples = np.repeat(0.3 * np.sin(2 * np.pi * 440 * time), channels, axis=1)
         soundfile.write(os.path.join(corpus("audio"), name), samples, 16000, subtype=subtype, format=form)
-    for name in ("shorten_v2_stereo.sph", "shorten_v1.sph"):
+    for name in ("shorten_v2_stereo.sph", "shorten_v1.sph", "shorten_v2_ulaw_zeros.sph"):
         shutil.copy(os.path.join(HERE, "..", "golden", name), corpus("audio"))
 
 

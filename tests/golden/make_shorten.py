@@ -1,9 +1,11 @@
 """Writes shorten_<case>.sph, SPHERE files with embedded Shorten, and shorten.safetensors, the samples they hold.
 
 The encoder is written from the description of the format (Robinson 1994, CUED/F-INFENG/TR.156) and shares nothing with
-the C decoder. Needs ffmpeg, which must decode every file (but those of unsigned samples, which it does not read) to the same samples.
+the C decoder. Needs ffmpeg, which must decode every file to the same samples, but those of unsigned
+samples and of mu-law codes, which it does not read.
 """
 
+import audioop  # of Python before 3.13
 import os
 import subprocess
 
@@ -13,7 +15,7 @@ import torch
 import golden_file
 
 DIFF, QUIT, BLOCKSIZE, BITSHIFT, QLPC, ZERO, VERBATIM = 0, 4, 5, 6, 7, 8, 9
-S8, U8, S16HL, U16HL, S16LH, U16LH = range(1, 7)
+AU1, S8, U8, S16HL, U16HL, S16LH, U16LH, ULAW, AU2 = range(9)
 SAMPLES = 1100
 
 
@@ -119,6 +121,40 @@ class Encoder:
         return self.out.data()
 
 
+# ---- mu-law ----------------------------------------------------------------------------------------------
+
+def ulaw_value(code):
+    """G.711: 16 bits of a code."""
+    code ^= 0xff
+    magnitude = ((2 * (code & 15) + 33) * 4 << (code >> 4 & 7)) - 132
+    return -magnitude if code & 0x80 else magnitude
+
+
+VALUES = np.array([ulaw_value(code) for code in range(256)])
+
+
+def ulaw_order(shift):
+    """The codes of samples -128 ... 127: those of multiples of 2^shift in 13 bits around 0, the others outside."""
+    multiples = np.arange(-4096, 4096, 1 << shift) * 8
+    positive, negative = range(255, 127, -1), range(126, -1, -1)
+    used = set(audioop.lin2ulaw(multiples.astype("<i2").tobytes(), 2))
+    up = [c for c in positive if c in used] + [c for c in positive if c not in used]
+    down = [c for c in negative if c in used] + [0x7f] + [c for c in negative if c not in used]
+    return down[::-1] + up
+
+
+def ulaw_samples(x, kind, shift):
+    """The nearest codes that can be said with this shift: what is coded, and the values."""
+    order = np.array(ulaw_order(shift))
+    sample = np.abs(VALUES[order] - x[..., None]).argmin(-1) - 128
+    values = VALUES[order[sample + 128]]
+    if kind == AU2:
+        sample = np.where(sample < 0, sample - 1, sample)
+        sample[x == 0] = -1  # the negative zero
+        values[x == 0] = 0
+    return sample, values
+
+
 def header(samples, channels, version, order):
     lines = ["NIST_1A", "   1024", f"sample_count -i {samples}", "sample_rate -i 16000",
              f"channel_count -i {channels}", "sample_n_bytes -i 2", f"sample_byte_format -s2 {order}",
@@ -144,6 +180,9 @@ CASES = {
     "v2_unsigned": (2, U16LH, 1, 200, 2),
     "v1": (1, S16HL, 1, 256, 0),
     "v1_means": (1, S16HL, 2, 128, 3),
+    "v2_ulaw": (2, AU1, 1, 256, 4),
+    "v2_ulaw_zeros": (2, AU2, 2, 200, 4),
+    "v1_ulaw": (1, AU1, 1, 256, 0),
 }
 
 
@@ -158,8 +197,12 @@ def encode(version, kind, channels, block, means, samples):
             encoder.set_block(count)
         part = stored[at:at + count].copy()
         shift = 2 if turn % 5 == 3 else 0
-        part >>= shift
-        stored[at:at + count] = part << shift
+        if kind in (AU1, AU2):
+            shift = turn * 5 % 13
+            part, stored[at:at + count] = ulaw_samples(part, kind, shift)
+        else:
+            part >>= shift
+            stored[at:at + count] = part << shift
         if shift != encoder.shift:
             encoder.set_shift(shift)
         for channel in range(channels):
@@ -186,9 +229,14 @@ def main():
         path = os.path.join(golden_file.FOLDER, f"shorten_{name}.sph")
         with open(path, "wb") as file:
             file.write(header(SAMPLES, channels, version, "10" if kind in (S16HL, U16HL) else "01") + data)
-        if kind not in (U16HL, U16LH):
+        if kind in (S16HL, S16LH):
             check(path, samples)
         tensors[name] = torch.from_numpy(samples)
+    orders = [ulaw_order(shift) for shift in range(13)]
+    assert orders[5][128:137] == [255, 231, 219, 211, 205, 201, 197, 193, 190]  # as in Robinson's tables
+    assert orders[2][139:142] == [225, 223, 222]
+    assert orders[11][124:131] == [126, 127, 0, 15, 255, 143, 254]
+    tensors["ulaw"] = torch.from_numpy(VALUES[np.array(orders)])
     golden_file.write("shorten.safetensors", tensors)
 
 

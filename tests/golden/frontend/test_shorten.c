@@ -2,6 +2,7 @@
  * their headers and first blocks flipped: a status and a message, or other samples, and never more of them. */
 #include <linnet/audio.h>
 
+#include "frontend/shorten_ulaw.h"
 #include "golden/golden.h"
 
 static struct linnet_context *context;
@@ -9,8 +10,8 @@ static struct linnet_context *context;
 static const struct {
   const char *name;
   int channels;
-} cases[] = {{"v2", 1},          {"v2_big", 1}, {"v2_stereo", 2}, {"v2_no_means", 1},
-             {"v2_unsigned", 1}, {"v1", 1},     {"v1_means", 2}};
+} cases[] = {{"v2", 1}, {"v2_big", 1},   {"v2_stereo", 2}, {"v2_no_means", 1},   {"v2_unsigned", 1},
+             {"v1", 1}, {"v1_means", 2}, {"v2_ulaw", 1},   {"v2_ulaw_zeros", 2}, {"v1_ulaw", 1}};
 
 enum { MOST = 1 << 20 };
 
@@ -103,10 +104,25 @@ static void check_header(const char *from, const char *to, const char *word) {
   linnet_free(context, data);
 }
 
+static void check_ulaw(const struct golden *g) {
+  size_t values;
+  int32_t *expected = golden_integers(g, "", "ulaw", &values);
+  REQUIRE(values == (size_t)LINNET_SHORTEN_ULAW_SHIFTS * 256, "%zu values", values);
+  for (unsigned shift = 0; shift < LINNET_SHORTEN_ULAW_SHIFTS; shift++) {
+    float got[256];
+    linnet_shorten_ulaw(shift, got);
+    for (int i = 0; i < 256; i++)
+      CHECK(got[i] == (float)expected[shift * 256 + (unsigned)i], "shift %u, sample %d: %g", shift, i - 128,
+            (double)got[i]);
+  }
+  free(expected);
+}
+
 int main(void) {
   context = test_context();
   struct golden g;
   golden_open(&g, context, "shorten.safetensors");
+  check_ulaw(&g);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_samples(&g, i);
     check_flips(i);
