@@ -1,5 +1,5 @@
-/* linnet calibrate: fits the map from posteriors to the probability of being right on recognised phones and their
- * references, prints the reliability curve before and after, and writes it into a copy of the model. */
+/* linnet calibrate: fits the map from posteriors to the probability of being right on recognised phones, or words, and
+ * their references, prints the reliability curve before and after, and writes it into a copy of the model. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,41 +18,51 @@ enum { BINS = 10, MAX_TOKENS = 1 << 20 };
 
 static struct {
   char *model, *output;
-  int half;
+  int half, words;
 } options;
 
-/* The phones of all utterances, and whether each is right. */
-struct phones {
+/* What is calibrated: where it stands in the JSON, and its entry in a model file. */
+static const struct unit {
+  const char *list, *name, *key;
+  int strip_stress;
+} units[] = {{"phones", "symbol", LINNET_CALIBRATION_KEY, 1}, {"words", "word", LINNET_WORD_CALIBRATION_KEY, 0}};
+
+static const struct unit *unit(void) {
+  return &units[!!options.words];
+}
+
+/* The phones, or words, of all utterances, and whether each is right. */
+struct tokens {
   float *confidence;
   unsigned char *correct;
   size_t count, capacity;
 };
 
-static bool add_phone(struct phones *phones, double confidence, bool correct) {
-  if (phones->count == phones->capacity) {
-    size_t capacity = 2 * phones->capacity + 1024;
-    float *confidences = realloc(phones->confidence, capacity * sizeof *confidences);
-    phones->confidence = confidences ? confidences : phones->confidence;
-    unsigned char *corrects = realloc(phones->correct, capacity);
-    phones->correct = corrects ? corrects : phones->correct;
+static bool add_token(struct tokens *tokens, double confidence, bool correct) {
+  if (tokens->count == tokens->capacity) {
+    size_t capacity = 2 * tokens->capacity + 1024;
+    float *confidences = realloc(tokens->confidence, capacity * sizeof *confidences);
+    tokens->confidence = confidences ? confidences : tokens->confidence;
+    unsigned char *corrects = realloc(tokens->correct, capacity);
+    tokens->correct = corrects ? corrects : tokens->correct;
     if (!confidences || !corrects)
       return false;
-    phones->capacity = capacity;
+    tokens->capacity = capacity;
   }
-  phones->confidence[phones->count] = (float)confidence;
-  phones->correct[phones->count++] = correct;
+  tokens->confidence[tokens->count] = (float)confidence;
+  tokens->correct[tokens->count++] = correct;
   return true;
 }
 
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
 
-/* Aligns hypothesis and reference, and notes which phones of the hypothesis are right. */
+/* Aligns hypothesis and reference, and notes which tokens of the hypothesis are right. */
 static bool judge(struct linnet_context *context, const char *id, const char *const *reference, size_t reference_count,
-                  const char *const *hypothesis, const double *confidence, size_t count, struct phones *phones) {
+                  const char *const *hypothesis, const double *confidence, size_t count, struct tokens *tokens) {
   struct linnet_scorer *scorer = NULL;
   struct linnet_scorer_settings settings;
   linnet_scorer_settings_default(&settings);
-  settings.strip_stress = 1;
+  settings.strip_stress = unit()->strip_stress;
   bool good = linnet_scorer_create(context, &settings, &scorer) == LINNET_OK &&
               linnet_scorer_add(scorer, id, NULL, reference, reference_count, hypothesis, count) == LINNET_OK;
   if (!good)
@@ -63,7 +73,7 @@ static bool judge(struct linnet_context *context, const char *id, const char *co
     linnet_scorer_alignment(scorer, 0, pairs);
   for (size_t i = 0; good && pairs && i < length; i++)
     if (pairs[i].hypothesis)
-      good = add_phone(phones, confidence[next++],
+      good = add_token(tokens, confidence[next++],
                        pairs[i].reference && strcmp(pairs[i].reference, pairs[i].hypothesis) == 0);
   free(pairs);
   linnet_scorer_destroy(scorer);
@@ -72,32 +82,32 @@ static bool judge(struct linnet_context *context, const char *id, const char *co
 
 /* A line of `linnet transcribe --format json`. */
 static bool read_line(struct linnet_context *context, const json_t *line, const struct linnet_transcripts *reference,
-                      struct phones *phones) {
+                      struct tokens *tokens) {
   const char *id = json_string_value(json_object_get(line, "utterance"));
-  const json_t *list = json_object_get(line, "phones");
-  size_t count = json_array_size(list), tokens, at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
+  const json_t *list = json_object_get(line, unit()->list);
+  size_t count = json_array_size(list), length, at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
   if (at == LINNET_NOT_FOUND || count > MAX_TOKENS) {
     tool_fail("utterance '%s' is not in the reference", id ? id : "?");
     return false;
   }
-  const char *const *expected = linnet_transcripts_tokens(reference, at, &tokens);
+  const char *const *expected = linnet_transcripts_tokens(reference, at, &length);
   const char **symbols = calloc(count + 1, sizeof *symbols);
   double *confidence = calloc(count + 1, sizeof *confidence);
   bool good = symbols && confidence;
   for (size_t i = 0; good && i < count; i++) {
-    const json_t *phone = json_array_get(list, i);
-    symbols[i] = json_string_value(json_object_get(phone, "symbol"));
-    confidence[i] = json_number_value(json_object_get(phone, "confidence"));
+    const json_t *token = json_array_get(list, i);
+    symbols[i] = json_string_value(json_object_get(token, unit()->name));
+    confidence[i] = json_number_value(json_object_get(token, "confidence"));
     good = symbols[i] != NULL;
   }
-  good = good && judge(context, id, expected, tokens, symbols, confidence, count, phones);
+  good = good && judge(context, id, expected, length, symbols, confidence, count, tokens);
   free(symbols);
   free(confidence);
   return good;
 }
 
 static bool read_hypotheses(struct linnet_context *context, const char *path,
-                            const struct linnet_transcripts *reference, struct phones *phones) {
+                            const struct linnet_transcripts *reference, struct tokens *tokens) {
   FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   bool good = file != NULL;
   if (!file)
@@ -108,7 +118,7 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
     ungetc(c, file);
     json_error_t error;
     json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &error);
-    good = line && read_line(context, line, reference, phones);
+    good = line && read_line(context, line, reference, tokens);
     if (!line)
       tool_fail("%s: not lines of 'linnet transcribe --data --format json': %s", path, error.text);
     json_decref(line);
@@ -120,20 +130,20 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
 
 /* --- the reliability curve ---------------------------------------------------------------------------------------- */
 
-/* Prints "mean confidence, share right, phones" per tenth of confidence, and the expected calibration error: the mean
+/* Prints "mean confidence, share right, number" per tenth of confidence, and the expected calibration error: the mean
  * distance of the two (Naeini et al. 2015). */
-static void print_curve(const char *title, const struct phones *phones, const struct linnet_calibration *calibration) {
+static void print_curve(const char *title, const struct tokens *tokens, const struct linnet_calibration *calibration) {
   double sum[BINS] = {0}, right[BINS] = {0}, count[BINS] = {0}, error = 0;
-  for (size_t i = 0; i < phones->count; i++) {
-    double p = (double)linnet_calibrate(calibration, phones->confidence[i]);
+  for (size_t i = 0; i < tokens->count; i++) {
+    double p = (double)linnet_calibrate(calibration, tokens->confidence[i]);
     int bin = p < 1 ? (int)(p * BINS) : BINS - 1;
     sum[bin] += p;
-    right[bin] += phones->correct[i];
+    right[bin] += tokens->correct[i];
     count[bin]++;
   }
-  printf("%s\nconfidence  right  phones\n", title);
+  printf("%s\nconfidence  right  %6s\n", title, unit()->list);
   for (int b = 0; b < BINS; b++) {
-    error += fabs(sum[b] - right[b]) / (double)phones->count;
+    error += fabs(sum[b] - right[b]) / (double)tokens->count;
     if (count[b] > 0)
       printf("%10.3f  %5.3f  %6.0f\n", sum[b] / count[b], right[b] / count[b], count[b]);
   }
@@ -145,27 +155,27 @@ static void print_curve(const char *title, const struct phones *phones, const st
 static bool refuse_calibrated(struct linnet_context *context, const char *model_path) {
   struct linnet_model *model = NULL;
   bool loaded = linnet_model_load(context, model_path, &model) == LINNET_OK;
-  bool good = loaded && !linnet_model_metadata(model, LINNET_CALIBRATION_KEY);
+  bool good = loaded && !linnet_model_metadata(model, unit()->key);
   if (!loaded)
     tool_fail_context(context);
   else if (!good)
-    tool_fail("%s: is calibrated already: start from the model without", model_path);
+    tool_fail("%s: has a calibration of %s already: start from the model without", model_path, unit()->list);
   linnet_model_destroy(model);
   return good;
 }
 
-static int fit(struct linnet_context *context, const char *model, const struct phones *phones) {
+static int fit(struct linnet_context *context, const char *model, const struct tokens *tokens) {
   static const struct linnet_calibration unchanged = {1, 0};
   struct linnet_calibration calibration;
   char text[128];
-  if (linnet_calibration_fit(context, phones->confidence, phones->correct, phones->count, &calibration) != LINNET_OK)
+  if (linnet_calibration_fit(context, tokens->confidence, tokens->correct, tokens->count, &calibration) != LINNET_OK)
     return tool_fail_context(context);
-  print_curve("posteriors", phones, &unchanged);
-  print_curve("calibrated", phones, &calibration);
+  print_curve("posteriors", tokens, &unchanged);
+  print_curve("calibrated", tokens, &calibration);
   snprintf(text, sizeof text, "{\"slope\": %.4f, \"offset\": %.4f}", calibration.slope, calibration.offset);
   printf("%s\n", text);
   if (options.output &&
-      linnet_model_annotate(context, model, LINNET_CALIBRATION_KEY, text, options.half, options.output) != LINNET_OK)
+      linnet_model_annotate(context, model, unit()->key, text, options.half, options.output) != LINNET_OK)
     return tool_fail_context(context);
   return TOOL_OK;
 }
@@ -173,26 +183,28 @@ static int fit(struct linnet_context *context, const char *model, const struct p
 static int run(struct linnet_context *context, const char *model, const char **paths, size_t count) {
   (void)count;
   struct linnet_transcripts *reference = NULL;
-  struct phones phones = {.count = 0};
+  struct tokens tokens = {.count = 0};
   int code = TOOL_FAILURE;
   if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
     tool_fail_context(context);
-  else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &phones))
-    code = fit(context, model, &phones);
-  free(phones.confidence);
-  free(phones.correct);
+  else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &tokens))
+    code = fit(context, model, &tokens);
+  free(tokens.confidence);
+  free(tokens.correct);
   linnet_transcripts_destroy(reference);
   return code;
 }
 
 int tool_calibrate(int argc, const char **argv) {
-  const struct poptOption table[] = {{"model", 'm', POPT_ARG_STRING, &options.model, 0,
-                                      "the model that recognised (default: the one that ships)", "FILE"},
-                                     {"output", 'o', POPT_ARG_STRING, &options.output, 0,
-                                      "the model with the calibration (default: only report)", "FILE"},
-                                     {"half", 0, POPT_ARG_NONE, &options.half, 0, "store the weights as float16", NULL},
-                                     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
-                                     POPT_TABLEEND};
+  const struct poptOption table[] = {
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "the model that recognised (default: the one that ships)",
+       "FILE"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "the model with the calibration (default: only report)",
+       "FILE"},
+      {"words", 0, POPT_ARG_NONE, &options.words, 0, "calibrate words, not phones; REF is a text", NULL},
+      {"half", 0, POPT_ARG_NONE, &options.half, 0, "store the weights as float16", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table,
                                   "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);
   size_t count = 0;

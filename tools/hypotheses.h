@@ -6,6 +6,7 @@
 
 #include <linnet/linnet.h>
 
+#include "confidence.h"
 #include "tool.h"
 
 /* How segments become spans. */
@@ -13,7 +14,7 @@ struct segment_rule {
   tool_symbol_fn name;
   const void *user;
   double frame_seconds;
-  const struct linnet_calibration *calibration; /* of confidences; NULL: they stay as they are */
+  const struct confidence *confidence; /* NULL: confidences stay as they are */
 };
 
 struct hypotheses {

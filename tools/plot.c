@@ -21,7 +21,7 @@ static struct {
 
 struct plotting {
   const struct linnet_model *model;
-  struct linnet_calibration calibration;
+  struct confidence confidence;
   struct inputs inputs;
   struct linnet_stream *stream;
   float *samples;
@@ -90,7 +90,7 @@ static bool align(struct plotting *p, struct linnet_context *context) {
     return false;
   }
   const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream),
-                                    &p->calibration, p->text.tokens};
+                                    &p->confidence, p->text.tokens};
   picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
   p->words = aligned_words(p->alignment, &rule, &picture->word_count);
   picture->words = options.text ? p->words : NULL;
@@ -111,7 +111,7 @@ static bool search(struct plotting *p, struct linnet_context *context) {
 
 static bool recognise(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
-  const struct segment_rule rule = {symbol_name, p->model, picture->posterior_seconds, &p->calibration};
+  const struct segment_rule rule = {symbol_name, p->model, picture->posterior_seconds, &p->confidence};
   size_t count;
   const struct linnet_segment *segments = linnet_stream_segments(p->stream, &count);
   if (beam_options_given() && !search(p, context))
@@ -222,13 +222,10 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   if (options.text && !lexicon)
     return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, or give "
                      "--phones");
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK ||
-      linnet_calibration_parse(context, linnet_model_metadata(model, LINNET_CALIBRATION_KEY), model_path,
-                               &p.calibration) != LINNET_OK) {
-    tool_fail_context(context);
-  } else if (vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
-                             options.text ? lexicon : NULL) &&
-             beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
+  if (confidence_load(context, model_path, &model, &p.confidence) &&
+      vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
+                      options.text ? lexicon : NULL) &&
+      beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
     p.model = model;
     code = plot_input(&p, context, paths, count);
   }

@@ -1,5 +1,6 @@
 /* Calibrated confidence: a monotone map from the posterior of a phone or word to the probability that it is right
- * (Platt 1999), fitted on a development set and stored in the model file's entry "confidence":
+ * (Platt 1999), fitted on a development set and stored in the model file's entries "confidence", of phones, and
+ * "word_confidence":
  *
  *   {"slope": 0.8, "offset": -0.3}          calibrated = sigmoid(slope * logit(posterior) + offset)
  *
@@ -18,8 +19,9 @@ struct linnet_calibration {
   double slope, offset;
 };
 
-/* The key of the entry in a model file's metadata. */
+/* The keys of the entries in a model file's metadata. */
 #define LINNET_CALIBRATION_KEY "confidence"
+#define LINNET_WORD_CALIBRATION_KEY "word_confidence"
 
 /* The calibrated value, 0 to 1, of a confidence. */
 LINNET_API float linnet_calibrate(const struct linnet_calibration *calibration, float confidence);

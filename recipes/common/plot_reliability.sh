@@ -7,15 +7,15 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-Usage: plot_reliability.sh --out PREFIX NAME=FILE...
+Usage: plot_reliability.sh --out PREFIX [--unit phone|word] NAME=FILE...
 
-Draws the share of phones that are right against their confidence, one curve for each FILE with lines "confidence share
-phones" (as `linnet calibrate` prints them), into PREFIX.svg and PREFIX.png. Needs gnuplot.
+Draws the share of phones, or words, that are right against their confidence, one curve for each FILE with lines
+"confidence share number" (as `linnet calibrate` prints them), into PREFIX.svg and PREFIX.png. Needs gnuplot.
 END
 }
 
-out=''
-take_options "out ..." "$@"
+out='' unit=phone
+take_options "out unit ..." "$@"
 [ -n "$out" ] && [ ${#rest[@]} -gt 0 ] || {
 	usage >&2
 	exit 2
@@ -39,7 +39,7 @@ set size square
 set grid
 set key left top
 set xlabel "confidence"
-set ylabel "share of phones that are right"
+set ylabel "share of ${unit}s that are right"
 plot x with lines dashtype 2 linecolor "gray" notitle$curves
 END
 }

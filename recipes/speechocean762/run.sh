@@ -22,7 +22,8 @@ builds linnet first, unless $LINNET names it.
   3  the mean of the best epochs' weights, if it is better on dev: EXP/NAME/final.safetensors
   4  phoneme error rates on dev, test (once) and the unseen sets, by age: EXP/NAME/*.score
   5  confidences calibrated on dev: EXP/NAME/calibration/, and in it model-half.safetensors, the float16 copy to ship
-  6  decoding greedy, by a prefix beam, and with a 4-gram of phones tuned on dev: EXP/NAME/decode/
+  6  decoding greedy, by a prefix beam, and with a 4-gram of phones tuned on dev: EXP/NAME/decode/; with --text to words,
+     too, whose confidences are calibrated: decode/calibration/model-half.safetensors is then the copy to ship
   7  EXP/NAME/RESULTS.md with plots
 
   --corpus DIR    the folder speechocean762 as OpenSLR publishes it, or with other audio formats
@@ -35,7 +36,7 @@ builds linnet first, unless $LINNET names it.
                     paper-conv  the same with convolution modules, pre-norm
                     stacked     9 layers, frames stacked by 3, pre-norm
                     conv        6 layers with convolution modules, frames stacked by 3 (default; the model that ships)
-                  or an encoder of the table of kinds (conf/table.json, 6 layers, frames stacked by 3, 30 epochs):
+                  or an encoder of the table of kinds (conf/table.json, 6 layers, frames stacked by 3, 20 epochs):
                     linear, softmax, lsh-1, lsh-4, mixed (every third layer softmax), each also as NAME-conv, with
                     convolution modules; blstm, 3 x 320 per direction
   --exp DIR       where everything goes (default exp/speechocean762)
@@ -170,6 +171,7 @@ $(cat "$out/decode/table.md")
 Calibrated confidences are the share of phones that are right:
 
 ![reliability](calibration/reliability.svg)
+$([ ! -e "$out/decode/calibration/reliability.svg" ] || printf '\n![reliability of words](decode/calibration/reliability.svg)')
 
 | epoch | train loss | dev loss | dev PER % | s |
 |---|---|---|---|---|

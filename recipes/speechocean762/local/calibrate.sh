@@ -8,38 +8,51 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: calibrate.sh --model FILE --data DIR --out DIR [--jobs J]
+Usage: calibrate.sh --model FILE --data DIR --out DIR [--unit UNIT] [--jobs J] [-- OPTION...]
 
 Fits the confidences of a model on DATA/dev, writes OUT/model-half.safetensors, the float16 copy that holds the fit, and
 the reliability of dev before and after and of test after it: OUT/reliability.{svg,png}, OUT/calibration (numbers).
 Needs $LINNET, the command.
+
+  --unit UNIT  phone (default) or word
+  OPTION...    of `linnet transcribe`: how it searches
 END
 }
 
-jobs=1
-take_options "model data out jobs" "$@"
+jobs=1 unit=phone
+take_options "model data out unit jobs ..." "$@"
 [ -n "${model:-}" ] && [ -n "${data:-}" ] && [ -n "${out:-}" ] && [ -n "${LINNET:-}" ] || {
 	usage >&2
 	exit 2
 }
+case "$unit" in
+phone) reference=phones options=() ;;
+word) reference=text options=(--words) ;;
+*) die "--unit $unit: must be phone or word" ;;
+esac
 
 # recognise MODEL SET: OUT/SET.json with confidences
 recognise() {
-	"$LINNET" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --format json --output "$out/$2.json"
+	"$LINNET" transcribe --threads "$jobs" --model "$1" --data "$data/$2" --format json --output "$out/$2.json" \
+		${rest[@]+"${rest[@]}"}
 }
 
-# curve TITLE FILE: the lines "confidence share phones" under a title
+# calibrate SET OPTION...
+calibrate() {
+	"$LINNET" calibrate --model "$model" ${options[@]+"${options[@]}"} "${@:2}" "$data/$1/$reference" "$out/$1.json"
+}
+
+# curve TITLE FILE: the lines "confidence share number" under a title
 curve() { awk -v title="$1" '$0 == title {on = 1; next} /^expected/ {on = 0} on && /^ *[0-9]/' "$2"; }
 
 mkdir -p "$out"
 recognise "$model" dev
-into "$out/calibration" "$LINNET" calibrate --model "$model" --half --output "$out/model-half.safetensors" \
-	"$data/dev/phones" "$out/dev.json"
+into "$out/calibration" calibrate dev --half --output "$out/model-half.safetensors"
 # What the calibrated model says on test is the first of the two curves: nothing is fitted there.
 recognise "$out/model-half.safetensors" test
-into "$out/calibration-test" "$LINNET" calibrate --model "$model" "$data/test/phones" "$out/test.json"
+into "$out/calibration-test" calibrate test
 into "$out/reliability-before" curve posteriors "$out/calibration"
 into "$out/reliability-dev" curve calibrated "$out/calibration"
 into "$out/reliability-test" curve posteriors "$out/calibration-test"
-"$here/../../common/plot_reliability.sh" --out "$out/reliability" "posteriors, dev=$out/reliability-before" \
+"$here/../../common/plot_reliability.sh" --out "$out/reliability" --unit "$unit" "posteriors, dev=$out/reliability-before" \
 	"calibrated, dev=$out/reliability-dev" "calibrated, test=$out/reliability-test"

@@ -19,7 +19,8 @@ seconds of the processor, which other work does not change, over those of audio.
   beam and 4-gram  with a language model of the phones of DATA/train; its weight and the insertion bonus are those of
                    least error on DATA/dev (OUT/tuning.phones)
   words            with --lexicon and --text: words of the lexicon, with a trigram of the text; its weight and the bonus of a
-                   word are those of least error on DATA/dev (OUT/tuning.words)
+                   word are those of least error on DATA/dev (OUT/tuning.words); their confidences are calibrated with
+                   these: OUT/calibration, and in it model-half.safetensors, a copy of the model that holds the fit
 
 Needs $LINNET, the command.
 END
@@ -141,4 +142,8 @@ for kind in "${kinds[@]}"; do
 	options_of "$kind" "$weight" "$bonus"
 	for set in $sets; do decode_set "$kind" "$set" "${options[@]}"; done
 done
+if [ -n "$lexicon" ]; then
+	"$here/calibrate.sh" --model "$model" --data "$data" --out "$out/calibration" --unit word -- "${options[@]}"
+	say "calibration of words: $(tail -n 1 "$out/calibration/calibration")"
+fi
 into "$out/table.md" table

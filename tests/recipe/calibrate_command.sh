@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# `linnet calibrate`: fits of phones and of words on results made here, their place in a model, and that `transcribe`
+# applies each to its own.
+#
+#   calibrate_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+
+# The model that ships without its fits: their keys are replaced by others of the same length.
+LC_ALL=C sed 's/"confidence"/"c0nfidence"/; s/"word_confidence"/"word_c0nfidence"/' \
+  "$here/../../models/english-phonemes.safetensors" > plain.safetensors
+check 0 parameters "$linnet" info plain.safetensors
+
+# --- fits: of a hundred, those with a confidence of .8 are right in half of all cases, of .6 in a tenth
+
+results() { # LIST NAME: results of 100 utterances of a token, and their reference
+  local i token
+  for i in {0..99}; do
+    token=B
+    [[ $((i % 2)) -eq 0 && $((i % 4)) -eq 0 || $((i % 20)) -eq 1 ]] && token=A
+    printf '{"utterance": "u%02d", "%s": [{"%s": "A", "start": 0, "end": 1, "confidence": 0.%d}]}\n' "$i" "$1" "$2" \
+      $((i % 2 == 0 ? 8 : 6)) >> "$1.json"
+    printf 'u%02d %s\n' "$i" "$token" >> "$1.ref"
+  done
+}
+results phones symbol
+results words word
+check 0 'confidence  right  phones' "$linnet" calibrate -m plain.safetensors -o phones.safetensors phones.ref phones.json
+grep -qE '^ +0\.500 +0\.500 +50$' out && grep -qE '^ +0\.100 +0\.100 +50$' out || fail "the fit: $(cat out)"
+check 0 'confidence  right   words' "$linnet" calibrate --words -m phones.safetensors -o both.safetensors words.ref words.json
+check 1 'both.safetensors: has a calibration of words already' "$linnet" calibrate --words -m both.safetensors words.ref words.json
+check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
+check 1 "utterance 'u00' is not in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
+check 1 'phones.ref: not lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
+check 2 'an argument is missing' "$linnet" calibrate phones.ref
+
+# --- what transcribe says: the sigmoid of the fit, phones by theirs and words by theirs
+
+{
+  printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
+  dd if="$linnet" bs=1 skip=1 count=40000 2> /dev/null
+} > a.wav
+printf 'A AH\nE EH\nSEA S IY\nTO T UW\n' > lexicon
+fit=$(sed -n 's/^{"slope": \(.*\), "offset": \(.*\)}$/\1 \2/p' <("$linnet" calibrate -m plain.safetensors phones.ref phones.json))
+# confidences MODEL LIST OPTION...: of a.wav
+confidences() {
+  "$linnet" transcribe -m "$1.safetensors" --format json "${@:3}" a.wav | sed "s/.*\"$2\":\[\([^]]*\)\].*/\1/" |
+    grep -o '"confidence":[0-9.e-]*' | cut -d : -f 2
+}
+words=(--words --lexicon lexicon --unknown-penalty 1)
+for model in plain phones both; do
+  confidences $model phones > $model.phones
+  confidences $model words "${words[@]}" > $model.words
+done
+[[ -s plain.phones && -s plain.words ]] || fail 'nothing was recognised'
+cmp phones.words plain.words || fail 'the fit of phones changes words'
+cmp phones.phones both.phones || fail 'the fit of words changes phones'
+for unit in phones words; do
+  paste -d ' ' plain.$unit both.$unit | awk -v fit="$fit" '
+    BEGIN {split(fit, f, " ")}
+    $1 > 0.001 && $1 < 0.999 {d = $2 - 1 / (1 + exp(-f[1] * log($1 / (1 - $1)) - f[2])); n++; if (d * d > 1e-6) bad++}
+    END {exit bad > 0 || n == 0}' || fail "confidences of $unit: $(paste -d ' ' plain.$unit both.$unit) by $fit"
+done
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
