@@ -1,19 +1,21 @@
-"""Search for words by flashlight-text (LexiconDecoder with KenLM), side by side with bench_words: the same posteriors,
-lexicon and language model; CPU time, and the word error rate of both.
+"""Search for words by flashlight-text (LexiconDecoder with KenLM) and ctcdecode, side by side with bench_words: the same
+posteriors, lexicon and language model; CPU time, and the word error rate of each.
 
 flashlight goes on from the root of its trie as soon as a word's last phone was heard for one frame; more frames of it are
 lost, unless the spelling has the phone twice. So it gets the lexicon as it is and, as a variant, each spelling a second
-time with its last phone doubled; the better one counts. pyctcdecode finds words between separators that the network
-writes, and has no pronunciations: it cannot take part.
+time with its last phone doubled; the better one counts. ctcdecode finds words between separators that the network
+writes, in letters: with --spelled the words of the language model are the lexicon, spelled in letters with a separator
+behind.
 
 usage: peer_words.py LINNET BENCH_WORDS --symbols FILE --lexicon FILE --arpa FILE
          --posteriors FILE.ark --text FILE | --sentences FILE
+       peer_words.py LINNET BENCH_WORDS --spelled --arpa FILE --sentences FILE [--ctcdecode PROGRAM]
          [--utterances 27] [--beams 50] [--lm-weight 1] [--word-bonus 0] [--rounds 5] [--limits 10:3:6]
 
 LINNET and BENCH_WORDS are tools/linnet and tests/bench_words of the build folder, --posteriors is written by `linnet
 posteriors`, --text has their words; --sentences are texts of which peaked posteriors are made instead (T = 800, V = 42).
 --arpa is written by `linnet ngram`. --limits are pairs of a score threshold and symbols a frame ("inf:all" is no
-limit), which ours and flashlight get alike. Needs numpy, flashlight-text and kenlm (requirements in ../golden).
+limit), which ours and flashlight get alike (ctcdecode the symbols). PROGRAM is peer_ctcdecode. Needs numpy, flashlight-text and kenlm (requirements in ../golden).
 """
 
 import argparse
@@ -93,10 +95,22 @@ def make_peaked(args, count, most=80):
         yield f"p{number}", " ".join(words), peaked_rows(random, phones, len(names))
 
 
-class Peer:
+def spell(args, folder):
+    """Symbols and a lexicon of the words of the language model in letters, instead of those of phones."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ'"
+    unigrams = open(args.arpa, encoding="utf8").read().split("\\1-grams:", 1)[1].split("\\2-grams:", 1)[0]
+    words = [line.split()[1] for line in unigrams.splitlines() if line.strip()]
+    args.symbols, args.lexicon = os.path.join(folder, "letters"), os.path.join(folder, "spelled")
+    with open(args.symbols, "w") as file:
+        file.writelines(name + "\n" for name in ["<blk>", *letters, "|"])
+    with open(args.lexicon, "w") as file:
+        file.writelines(f"{w} {' '.join(w)} |\n" for w in words if set(w) <= set(letters))
+
+
+class Flashlight:
     def __init__(self, args, doubled):
         self.names = args.names
-        self.doubled = doubled
+        self.title = "flashlight, doubled" if doubled else "flashlight"
         index = {name: i for i, name in enumerate(self.names)}
         lexicon = read_lexicon(args.lexicon)
         words = Dictionary()
@@ -132,6 +146,24 @@ class Peer:
             seconds += time.thread_time() - start
             found.append(" ".join(self.words.get_entry(w) for w in results[0].words if w >= 0) if results else "")
         return seconds, found
+
+
+class Ctcdecode:
+    title = "ctcdecode"
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+
+    def decoder(self, args, beam, threshold, top):
+        return beam, top
+
+    def run(self, decoder, utterances):
+        """Of all utterances of the folder."""
+        files = [os.path.join(self.folder, name) for name in ("raw", "lengths")]
+        lines = subprocess.run(
+            [self.args.ctcdecode, os.path.join(self.folder, "symbols"), self.args.arpa, *files, *map(str, decoder),
+             str(self.args.lm_weight), str(self.args.word_bonus)], capture_output=True, text=True, check=True).stdout.split("\n")
+        return float(lines[0]), lines[1:len(utterances) + 1]
 
 
 def write_table(folder, name, keys, texts):
@@ -171,7 +203,7 @@ def compare(args, peers, keys, utterances, folder, beam, threshold, top):
           f"{mine[0]['bytes']:.0f} bytes a state, WER {error:5.2f}", end="")
     for peer, times, wer in zip(peers, theirs, errors):
         ratio = statistics.median(t / m["ms"] for t, m in zip(times, mine))
-        print(f"  | {'doubled' if peer.doubled else 'plain'} {statistics.median(times):7.2f} ms, WER {wer:5.2f}, "
+        print(f"  | {peer.title} {statistics.median(times):7.2f} ms, WER {wer:5.2f}, "
               f"ratio {ratio:.1f}", end="")
     print(flush=True)
 
@@ -186,7 +218,9 @@ def main():
     parser.add_argument("linnet")
     parser.add_argument("bench")
     for name in ["symbols", "lexicon", "arpa", "posteriors", "text", "sentences"]:
-        parser.add_argument("--" + name, required=name in ["symbols", "lexicon", "arpa"])
+        parser.add_argument("--" + name, required=name == "arpa")
+    parser.add_argument("--spelled", action="store_true")
+    parser.add_argument("--ctcdecode")
     parser.add_argument("--utterances", type=int, default=27)
     parser.add_argument("--beams", nargs="+", type=int, default=[50])
     parser.add_argument("--lm-weight", type=float, default=1)
@@ -194,27 +228,33 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limits", nargs="+", type=limits, default=[limits("inf:all"), limits("14:12")])
     args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if args.spelled:
+            spell(args, folder)
+        run(args, folder)
+
+
+def run(args, folder):
     args.names = open(args.symbols).read().split()
     if args.sentences:
         items = list(make_peaked(args, args.utterances))
-        args.names += ["unused1", "unused2"]
+        args.names += [f"unused{i}" for i in range(42 - len(args.names))]
     else:
         wanted = dict(line.split(maxsplit=1) for line in open(args.text))
         items = [(key, wanted[key].strip(), values) for key, values in read_ark(args.posteriors)][:args.utterances]
     keys, texts, utterances = zip(*items)
     print(f"flashlight-text {version('flashlight-text')}, {len(items)} utterances, {sum(map(len, utterances))} frames, "
-          f"CPU milliseconds for 800 frames, medians of {args.rounds} rounds")
-    peers = [Peer(args, 0), Peer(args, 1)]
-    with tempfile.TemporaryDirectory() as folder:
-        np.concatenate(utterances).tofile(os.path.join(folder, "raw"))
-        with open(os.path.join(folder, "lengths"), "w") as file:
-            file.writelines(f"{len(u)}\n" for u in utterances)
-        write_table(folder, "ref", keys, texts)
-        with open(os.path.join(folder, "symbols"), "w") as file:
-            file.writelines(name + "\n" for name in args.names)
-        for beam in args.beams:
-            for threshold, top in args.limits:
-                compare(args, peers, keys, utterances, folder, beam, threshold, top)
+          f"{len(read_lexicon(args.lexicon))} words, CPU milliseconds for 800 frames, medians of {args.rounds} rounds")
+    peers = [Flashlight(args, 0), Flashlight(args, 1)] + ([Ctcdecode(args, folder)] if args.ctcdecode else [])
+    np.concatenate(utterances).tofile(os.path.join(folder, "raw"))
+    with open(os.path.join(folder, "lengths"), "w") as file:
+        file.writelines(f"{len(u)}\n" for u in utterances)
+    write_table(folder, "ref", keys, texts)
+    with open(os.path.join(folder, "symbols"), "w") as file:
+        file.writelines(name + "\n" for name in args.names)
+    for beam in args.beams:
+        for threshold, top in args.limits:
+            compare(args, peers, keys, utterances, folder, beam, threshold, top)
 
 
 if __name__ == "__main__":
