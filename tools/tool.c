@@ -20,6 +20,7 @@ static atomic_bool line_shown; /* a progress line is on the terminal; messages c
 
 struct poptOption tool_common_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "Worker threads (default: one per processor)", "N"},
+    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "The same: files are worked on one per thread", "N"},
     {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
      "NAME"},
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,

@@ -93,7 +93,7 @@ check 2 'name a folder for 2 of them with --output' "${align[@]}" --data data --
 "${align[@]}" --data data --format textgrid --output grids 2> /dev/null
 [[ $(echo grids/*) == 'grids/u1.TextGrid grids/u2.TextGrid' ]] || fail "other files: $(echo grids/*)"
 "${align[@]}" --data data --format ctm --threads 1 2> /dev/null > one.ctm
-"${align[@]}" --data data --format ctm --threads 4 2> /dev/null > four.ctm
+"${align[@]}" --data data --format ctm --jobs 4 2> /dev/null > four.ctm
 cmp one.ctm four.ctm || fail 'the result depends on the number of threads'
 sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gives another result'
 printf 'u1 %s\n' "$phones" > data/phones
