@@ -27,13 +27,19 @@ static inline void *failing_reallocate(void *user, void *pointer, size_t bytes) 
   return block;
 }
 
-static inline struct linnet_context *failing_context(struct failing_allocator *allocator) {
+static inline struct linnet_context_settings failing_settings(struct failing_allocator *allocator) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
   settings.threads = 1;
   settings.reallocate = failing_reallocate;
   settings.reallocate_user = allocator;
+  return settings;
+}
+
+/* All allocations succeed until `left` is changed. */
+static inline struct linnet_context *failing_context(struct failing_allocator *allocator) {
   *allocator = (struct failing_allocator){.left = SIZE_MAX};
+  const struct linnet_context_settings settings = failing_settings(allocator);
   struct linnet_context *context = NULL;
   REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "no context");
   return context;

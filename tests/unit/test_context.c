@@ -1,45 +1,8 @@
 /* Contexts: what settings are refused, every allocation of a creation failing in turn, error texts of handles that
  * share a core, memory and log. */
 #include "base/base.h"
+#include "failing_allocator.h"
 #include "tables.h"
-
-/* --- a hook that counts, and fails at one call ---------------------------------------------------------------------
- */
-
-struct heap {
-  size_t calls, fail_at; /* 0: never */
-  long live;
-};
-
-static void *heap_reallocate(void *user, void *pointer, size_t bytes) {
-  struct heap *heap = user;
-  if (bytes == 0) {
-    heap->live -= pointer != NULL;
-    free(pointer);
-    return NULL;
-  }
-  if (++heap->calls == heap->fail_at)
-    return NULL;
-  void *block = realloc(pointer, bytes);
-  heap->live += block && !pointer;
-  return block;
-}
-
-static struct linnet_context_settings settings_of(struct heap *heap) {
-  struct linnet_context_settings settings;
-  linnet_context_settings_default(&settings);
-  settings.threads = 2;
-  settings.reallocate = heap_reallocate;
-  settings.reallocate_user = heap;
-  return settings;
-}
-
-static struct linnet_context *create(struct heap *heap) {
-  struct linnet_context_settings settings = settings_of(heap);
-  struct linnet_context *context;
-  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "create");
-  return context;
-}
 
 /* --- settings
  * --------------------------------------------------------------------------------------------------------- */
@@ -134,19 +97,20 @@ static void check_failing_create(void) {
   struct linnet_context *context = NULL;
   size_t failures = 0;
   for (;;) {
-    struct heap heap = {.fail_at = failures + 1};
-    struct linnet_context_settings settings = settings_of(&heap);
+    struct failing_allocator heap = {.left = failures};
+    struct linnet_context_settings settings = failing_settings(&heap);
+    settings.threads = 2;
     enum linnet_status status = linnet_context_create(&settings, &context);
     if (status == LINNET_OK) {
       CHECK(heap.calls == failures, "%zu allocations, %zu of them failed in turn", heap.calls, failures);
       linnet_context_destroy(context);
-      CHECK(heap.live == 0, "%ld blocks left after destroying", heap.live);
+      CHECK(heap.live == 0, "%zu blocks left after destroying", heap.live);
       break;
     }
     failures++;
     CHECK(status == LINNET_ERROR_MEMORY && !context, "allocation %zu: %s, context %p", failures,
           linnet_status_string(status), (void *)context);
-    CHECK(heap.live == 0, "allocation %zu failed: %ld blocks left", failures, heap.live);
+    CHECK(heap.live == 0, "allocation %zu failed: %zu blocks left", failures, heap.live);
     REQUIRE(failures < 100, "creation never succeeds");
   }
   printf("create: %zu allocations\n", failures);
@@ -154,23 +118,24 @@ static void check_failing_create(void) {
 }
 
 static void check_failing_share(void) {
-  struct heap heap = {0};
-  struct linnet_context *context = create(&heap), *shared = context;
-  heap.fail_at = heap.calls + 1;
+  struct failing_allocator heap;
+  struct linnet_context *context = failing_context(&heap), *shared = context;
+  heap.left = 0;
   CHECK(linnet_context_share(context, &shared) == LINNET_ERROR_MEMORY && !shared, "share without memory");
   CHECK(strstr(linnet_context_error(context), "memory"), "\"%s\"", linnet_context_error(context));
+  heap.left = SIZE_MAX;
   CHECK(linnet_context_share(context, &shared) == LINNET_OK, "share with memory again");
   linnet_context_destroy(shared);
   linnet_context_destroy(context);
-  CHECK(heap.live == 0, "%ld blocks left", heap.live);
+  CHECK(heap.live == 0, "%zu blocks left", heap.live);
 }
 
 /* --- handles
  * ------------------------------------------------------------------------------------------------------------ */
 
 static void check_handles(void) {
-  struct heap heap = {0};
-  struct linnet_context *first = create(&heap), *second, *third;
+  struct failing_allocator heap;
+  struct linnet_context *first = failing_context(&heap), *second, *third;
   REQUIRE(linnet_context_share(first, &second) == LINNET_OK && linnet_context_share(second, &third) == LINNET_OK,
           "share");
   CHECK(linnet_context_ops(first) == linnet_context_ops(third) &&
@@ -190,13 +155,13 @@ static void check_handles(void) {
   linnet_free(third, block);
   linnet_context_destroy(third);
   linnet_context_destroy(second);
-  CHECK(heap.live == 0, "%ld blocks left", heap.live);
+  CHECK(heap.live == 0, "%zu blocks left", heap.live);
 }
 
 /* A sentence of any length is kept up to the room there is. */
 static void check_error_text(void) {
-  struct heap heap = {0};
-  struct linnet_context *context = create(&heap);
+  struct failing_allocator heap;
+  struct linnet_context *context = failing_context(&heap);
   char longest[2000];
   memset(longest, 'x', sizeof longest - 1);
   longest[sizeof longest - 1] = 0;
@@ -227,9 +192,9 @@ static void check_status_strings(void) {
 
 static void check_blocks(void) {
   static const size_t sizes[] = {0, 1, 63, 64, 65, 4095, 1000000};
-  struct heap heap = {0};
-  struct linnet_context *context = create(&heap);
-  long before = heap.live;
+  struct failing_allocator heap;
+  struct linnet_context *context = failing_context(&heap);
+  size_t before = heap.live;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     unsigned char *block = linnet_alloc(context, sizes[i], 1), *clear = linnet_calloc(context, 1, sizes[i]);
     REQUIRE(block && clear, "%zu bytes", sizes[i]);
@@ -241,7 +206,7 @@ static void check_blocks(void) {
     linnet_free(context, clear);
   }
   linnet_free(context, NULL);
-  CHECK(heap.live == before, "%ld blocks left", heap.live - before);
+  CHECK(heap.live == before, "%zu blocks left", heap.live - before);
   linnet_context_destroy(context);
 }
 
@@ -249,8 +214,8 @@ static void check_blocks(void) {
 static void check_overflow(void) {
   static const size_t pairs[][2] = {{SIZE_MAX, 2},      {SIZE_MAX / 2 + 1, 2}, {SIZE_MAX, 1},
                                     {SIZE_MAX - 64, 1}, {SIZE_MAX / 8, 9},     {3, SIZE_MAX / 2}};
-  struct heap heap = {0};
-  struct linnet_context *context = create(&heap);
+  struct failing_allocator heap;
+  struct linnet_context *context = failing_context(&heap);
   size_t calls = heap.calls, capacity = 0, sum;
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     CHECK(!linnet_alloc(context, pairs[i][0], pairs[i][1]), "%zu * %zu", pairs[i][0], pairs[i][1]);
@@ -267,8 +232,8 @@ static void check_overflow(void) {
 }
 
 static void check_grow(void) {
-  struct heap heap = {0};
-  struct linnet_context *context = create(&heap);
+  struct failing_allocator heap;
+  struct linnet_context *context = failing_context(&heap);
   size_t capacity = 0, calls = heap.calls, wrong = 0;
   int *numbers = NULL;
   for (int i = 0; i < 10000; i++) {
@@ -281,22 +246,22 @@ static void check_grow(void) {
   CHECK(wrong == 0, "%zu of 10000 numbers were lost", wrong);
   CHECK(heap.calls - calls < 40, "%zu allocations for 10000 numbers", heap.calls - calls);
   size_t before = capacity;
-  heap.fail_at = heap.calls + 1;
+  heap.left = 0;
   CHECK(!linnet_grow(context, numbers, &capacity, capacity + 1, sizeof *numbers) && capacity == before &&
             numbers[9999] == 9999,
         "the old block does not survive a failure");
   linnet_free(context, numbers);
   linnet_context_destroy(context);
-  CHECK(heap.live == 0, "%ld blocks left", heap.live);
+  CHECK(heap.live == 0, "%zu blocks left", heap.live);
 }
 
 static void check_strdup(void) {
-  struct heap heap = {0};
-  struct linnet_context *context = create(&heap);
+  struct failing_allocator heap;
+  struct linnet_context *context = failing_context(&heap);
   char *copy = linnet_strdup(context, "text"), *empty = linnet_strdup(context, "");
   REQUIRE(copy && empty, "strdup");
   CHECK(strcmp(copy, "text") == 0 && strcmp(empty, "") == 0, "\"%s\", \"%s\"", copy, empty);
-  heap.fail_at = heap.calls + 1;
+  heap.left = 0;
   CHECK(!linnet_strdup(context, "text"), "strdup without memory");
   linnet_free(context, copy);
   linnet_free(context, empty);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "failing_allocator.h"
 #include "test.h"
 
 static struct linnet_context *context;
@@ -230,46 +231,21 @@ static void check_pipe(void) {
 /* --- without memory ------------------------------------------------------------------------------------------------
  */
 
-struct heap {
-  size_t calls, fail_at;
-  long live;
-};
-
-static void *heap_reallocate(void *user, void *pointer, size_t bytes) {
-  struct heap *heap = user;
-  if (bytes == 0) {
-    heap->live -= pointer != NULL;
-    free(pointer);
-    return NULL;
-  }
-  if (++heap->calls == heap->fail_at)
-    return NULL;
-  heap->live += !pointer;
-  return realloc(pointer, bytes);
-}
-
 static void check_failing_read(void) {
-  struct linnet_context_settings settings;
-  struct linnet_context *poor;
-  struct heap heap = {0};
+  struct failing_allocator heap;
+  struct linnet_context *poor = failing_context(&heap);
   const char *path = in_folder("large");
   FILE *file = fopen(path, "wb");
   REQUIRE(file && fseek(file, 300000, SEEK_SET) == 0 && fputc(1, file) == 1 && fclose(file) == 0, "%s", path);
-  linnet_context_settings_default(&settings);
-  settings.threads = 1;
-  settings.reallocate = heap_reallocate;
-  settings.reallocate_user = &heap;
-  REQUIRE(linnet_context_create(&settings, &poor) == LINNET_OK, "create");
-  long before = heap.live;
+  size_t before = heap.live;
   size_t failures = 0, bytes;
   for (;; failures++) {
     void *data;
-    heap.calls = 0;
-    heap.fail_at = failures + 1;
+    heap.left = failures;
     enum linnet_status status = linnet_file_read(poor, path, 1 << 20, &data, &bytes);
     if (status == LINNET_OK)
       linnet_free(poor, data);
-    CHECK(heap.live == before, "allocation %zu: %ld blocks left", failures + 1, heap.live - before);
+    CHECK(heap.live == before, "allocation %zu: %zu blocks left", failures + 1, heap.live - before);
     if (status == LINNET_OK)
       break;
     REQUIRE(status == LINNET_ERROR_MEMORY && !data && failures < 100, "allocation %zu: %s", failures + 1,
