@@ -5,7 +5,8 @@
 #include "backend/backend.h"
 #include "test.h"
 
-static const char *const test_table_names[] = {"reference", "generic", "cblas", "avx2", "avx512", "avx512-bf16"};
+static const char *const test_table_names[] = {"reference", "generic",     "cblas",      "avx2",
+                                               "avx512",    "avx512-bf16", "avx512-vnni"};
 enum { TEST_TABLES = sizeof test_table_names / sizeof *test_table_names };
 
 /* Table `i` of the names above, NULL (after saying so) if it is not compiled in or does not run here. */

@@ -24,8 +24,8 @@ struct poptOption tool_common_options[] = {
     {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
      "NAME"},
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
-     "Of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16, or on GPUs "
-     "tf32",
+     "Of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16, on GPUs "
+     "tf32, for recognition on processors int8",
      "NAME"},
     {"device", 0, POPT_ARG_STRING, &option_device, 0,
      "Where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
@@ -143,13 +143,13 @@ static void print_log(void *user, enum linnet_log_level level, const char *messa
 /* --precision, float32 if it was not given; false after printing what is wrong. */
 static bool find_precision(enum linnet_precision *precision) {
   static const char *const names[] = {
-      [LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16", [LINNET_TF32] = "tf32"};
+      [LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16", [LINNET_TF32] = "tf32", [LINNET_INT8] = "int8"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(option_precision ? option_precision : names[0], names[i]) == 0) {
       *precision = (enum linnet_precision)i;
       return true;
     }
-  tool_fail("--precision %s: must be float32, bfloat16 or tf32", option_precision);
+  tool_fail("--precision %s: must be float32, bfloat16, tf32 or int8", option_precision);
   return false;
 }
 

@@ -30,14 +30,16 @@ typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 /* What the operands of matrix products may be rounded to where the processor then multiplies them faster. Weights,
  * activations, sums and everything but products are float32 in any case. BFLOAT16 keeps 8 bits of each operand (a
  * relative error of at most 2^-9) and takes effect on CUDA devices and on processors with AVX512-BF16; TF32 keeps 11
- * bits and takes effect on CUDA devices. Elsewhere they are FLOAT32. */
-enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2 };
+ * bits and takes effect on CUDA devices. INT8 is for recognition on processors with AVX512-VNNI: 8-bit integers, scaled
+ * row by row of activations and column by column of weights as they are multiplied; a model needs no preparation.
+ * Elsewhere a precision is the next better one that there is. */
+enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2, LINNET_INT8 = 3 };
 
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
   unsigned threads;    /* worker threads, the caller's included; 0: one per online processor (default) */
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
-                          "avx512-bf16"; "auto" is the fastest that runs here with the precision below */
+                          "avx512-bf16", "avx512-vnni"; "auto" is the fastest that runs here with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */
   const char *device; /* where networks run: "cpu" (default, NULL), "cuda" (the first), "cuda:1", or "auto": the first
                          CUDA device if there is one. Why one cannot be had is logged as an error */

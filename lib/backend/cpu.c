@@ -83,11 +83,21 @@ static bool has_avx512_bf16(void) {
 }
 #endif
 
+#ifdef LINNET_HAVE_KERNELS_AVX512_VNNI
+extern const struct linnet_ops linnet_ops_avx512_vnni;
+static bool has_avx512_vnni(void) {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+#endif
+
 /* Best first. __builtin_cpu_supports asks CPUID and, for the vector registers, XGETBV. */
 static const struct {
   const struct linnet_ops *ops;
   bool (*runnable)(void);
 } sets[] = {
+#ifdef LINNET_HAVE_KERNELS_AVX512_VNNI
+    {&linnet_ops_avx512_vnni, has_avx512_vnni},
+#endif
 #ifdef LINNET_HAVE_KERNELS_AVX512_BF16
     {&linnet_ops_avx512_bf16, has_avx512_bf16},
 #endif
@@ -126,7 +136,7 @@ const struct linnet_ops *linnet_cpu_ops(const char *name) {
 }
 
 const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision) {
-  const enum linnet_precision least = precision == LINNET_BFLOAT16 ? LINNET_BFLOAT16 : LINNET_FLOAT32;
+  const enum linnet_precision least = precision == LINNET_TF32 ? LINNET_FLOAT32 : precision;
   size_t i = 0;
   while (sets[i].ops->precision > least || !runs(i))
     i++;

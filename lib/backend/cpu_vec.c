@@ -26,6 +26,9 @@
 #ifdef VEC_BF16
 #include "ops/gemm_bf16_vec.h"
 #endif
+#ifdef VEC_INT8
+#include "ops/gemm_int8_vec.h"
+#endif
 
 #include "ops/ctc_vec.h"
 #include "ops/dropout_vec.h"
@@ -83,6 +86,14 @@ extern const struct linnet_ops linnet_ops_avx512_bf16;
 /* These kernels with products of bfloat16 operands. */
 const struct linnet_ops linnet_ops_avx512_bf16 = {
     .name = "avx512-bf16", .precision = LINNET_BFLOAT16, .gemm = gemm_bf16, PRODUCT_SLOTS_OF(bf16), COMMON_SLOTS};
+#endif
+
+#ifdef VEC_INT8
+extern const struct linnet_ops linnet_ops_avx512_vnni;
+
+/* These kernels with products of 8-bit operands. */
+const struct linnet_ops linnet_ops_avx512_vnni = {
+    .name = "avx512-vnni", .precision = LINNET_INT8, .gemm = gemm_int8, PRODUCT_SLOTS_OF(int8), COMMON_SLOTS};
 #endif
 
 #ifdef LINNET_KERNEL_CBLAS

@@ -165,6 +165,9 @@ VEC_INLINE vf vf_sqrt(vf x) {
 VEC_INLINE vi vi_from(vf x) {
   return __builtin_convertvector(x, vi);
 }
+VEC_INLINE vf vf_from(vi x) {
+  return __builtin_convertvector(x, vf);
+}
 
 VEC_INLINE vi vi_max(vi a, vi b) {
 #if defined(__AVX512F__)
@@ -201,6 +204,24 @@ VEC_INLINE vf vf_pairs_across(vf first, vf second) {
 /* sum + x.first * y.first + x.second * y.second */
 VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
   return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)y);
+}
+#endif
+
+/* --- Four 8-bit integers in each 32-bit lane, the first in the lowest byte. */
+
+#if defined(__AVX512VNNI__)
+#define VEC_INT8
+
+/* sum + the products of x, without sign, and y, with sign; all are integers, in registers of floats as other words are:
+ * GCC 12 keeps changing sides, and runs out of registers, where it knows. */
+VEC_INLINE vf vf_dot_quads(vf x, vf y, vf sum) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
+  return sum;
+}
+
+/* The lowest bytes of the lanes. */
+VEC_INLINE void vi_store_bytes(unsigned char *x, vi v) {
+  _mm_storeu_si128((__m128i *)(void *)x, _mm512_cvtepi32_epi8((__m512i)v));
 }
 #endif
 

@@ -111,7 +111,7 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   linnet_context_settings_default(&defaults);
   if (!settings)
     settings = &defaults;
-  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_TF32)
+  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_INT8)
     return LINNET_ERROR_ARGUMENT;
   struct core *core = NULL;
   LINNET_TRY(core_create(settings, &core));

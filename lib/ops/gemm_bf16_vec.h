@@ -61,10 +61,10 @@ static struct gemm_left gemm_left_pairs(const struct linnet_gemm *g, size_t i, s
   } else {
     gemm_pair_rows(m, k, g->a + i * g->lda + from, g->lda, strips, depth);
   }
-  left.pairs = true;
+  left.kind = GEMM_PAIRS;
   return left;
 }
 
-static const struct gemm_operands gemm_pairs = {2, gemm_left_pairs, gemm_pack_pairs};
+static const struct gemm_operands gemm_pairs = {GEMM_PAIRS, 2, gemm_left_pairs, gemm_pack_pairs};
 
 GEMM_SLOTS(bf16, &gemm_pairs)

@@ -1,10 +1,12 @@
 /* The matrix product, packed and blocked (Goto and van de Geijn 2008; BLIS).
  *
- * What the kernels multiply are words of 32 bits: a float, or a pair of bfloat16 numbers that follow each other along k
- * (gemm_bf16_vec.h). op(B) is copied into panels of GEMM_COLUMNS columns, in blocks of at most GEMM_DEPTH words along
- * k:
+ * What the kernels multiply are words of 32 bits: a float, or a pair of bfloat16 numbers (gemm_bf16_vec.h) or four
+ * 8-bit integers (gemm_int8_vec.h) that follow each other along k. op(B) is copied into panels of GEMM_COLUMNS columns,
+ * in blocks of at most GEMM_DEPTH words along k:
  *
  *   packed = for each block of depth d: for each panel: (d, GEMM_COLUMNS) words, columns beyond n zero
+ *
+ * A panel of integers has GEMM_TERMS more rows before the words: what their sums begin with, and the columns' scales.
  *
  * A tile of GEMM_ROWS x GEMM_COLUMNS of C lives in registers while it runs down a block; op(A) is read where it lies
  * (strides: a_row from row to row, a_depth along k), or from strips of rows where it is transposed or in pairs.
@@ -27,8 +29,17 @@ enum {
   GEMM_HEIGHT = 96,  /* multiple of GEMM_ROWS */
   GEMM_WIDTH = 768,  /* columns of B packed at a time, multiple of GEMM_COLUMNS */
   GEMM_STRIPS = 192, /* rows of A packed at a time, multiple of GEMM_HEIGHT */
-  GEMM_WORK = GEMM_DEPTH * (GEMM_WIDTH + GEMM_STRIPS) + 16
+  GEMM_TERMS = 2,
+  GEMM_WORK = (GEMM_DEPTH + GEMM_TERMS) * GEMM_WIDTH + (GEMM_DEPTH + 1) * GEMM_STRIPS + 16
 };
+
+/* What words are. */
+enum gemm_kind { GEMM_FLOATS, GEMM_PAIRS, GEMM_QUADS };
+
+/* Rows of a panel. */
+VEC_INLINE size_t gemm_panel_rows(const enum gemm_kind kind, size_t depth) {
+  return depth + (kind == GEMM_QUADS ? GEMM_TERMS : 0);
+}
 
 /* k cut into equal blocks of at most `largest`, multiples of `step` but the last. */
 static inline size_t gemm_block_size(size_t k, size_t largest, size_t step) {
@@ -108,7 +119,8 @@ static inline size_t gemm_padded(size_t n) {
 struct gemm_left {
   const float *a;
   size_t row, depth, strip;
-  bool pairs; /* words are pairs of bfloat16 numbers, and those of the panels */
+  enum gemm_kind kind; /* of the words, and of those of the panels */
+  const float *scales; /* of rows of integers, the first one's first */
 };
 
 /* A matrix with `row` elements from row to row and `depth` along k. */
@@ -145,6 +157,7 @@ struct gemm_store {
   bool add;
   const float *bias;
   float floor;
+  const float *scales; /* of the tile's rows, if they are integers */
 };
 
 /* A row of `vectors` vectors of C, `last` lanes of the last one. */
@@ -164,22 +177,32 @@ VEC_INLINE void gemm_store_row(const vf *sum, const vf *bias, vf floor, const si
   }
 }
 
-/* sum + x * y; of pairs, both products. */
-VEC_INLINE vf gemm_multiply_add(const bool pairs, vf x, vf y, vf sum) {
+/* sum + x * y; of pairs and quads, all products. Sums of quads are integers. */
+VEC_INLINE vf gemm_multiply_add(const enum gemm_kind kind, vf x, vf y, vf sum) {
 #ifdef VEC_BF16
-  if (pairs)
+  if (kind == GEMM_PAIRS)
     return vf_dot_pairs(x, y, sum);
 #endif
-  (void)pairs;
+#ifdef VEC_INT8
+  if (kind == GEMM_QUADS)
+    return vf_dot_quads(x, y, sum);
+#endif
+  (void)kind;
   return sum + x * y;
+}
+
+/* The sum that it stands for, given the scales of its row and its column. */
+VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf column) {
+  return kind == GEMM_QUADS ? vf_from((vi)sum) * (column * row) : sum;
 }
 
 /* C (rows, columns) at `c` from `depth` steps along a and the panel b. The first four are constants where this is
  * inlined, so that `sum` is registers. */
-VEC_INLINE void gemm_tile(const bool pairs, const size_t rows, const size_t vectors, const bool partial, size_t depth,
-                          const struct gemm_left *left, const float *a, const float *b, size_t columns, float *c,
-                          size_t ldc, const struct gemm_store *store) {
-  vf sum[GEMM_ROWS][2], bias[2];
+VEC_INLINE void gemm_tile(const enum gemm_kind kind, const size_t rows, const size_t vectors, const bool partial,
+                          size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
+                          float *c, size_t ldc, const struct gemm_store *store) {
+  vf sum[GEMM_ROWS][2], bias[2], column_scale[2];
+  const float *scales = b + GEMM_COLUMNS; /* of columns */
   const size_t a_row = left->row, a_depth = left->depth;
   const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* of every third row */
   VEC_UNROLL
@@ -189,8 +212,9 @@ VEC_INLINE void gemm_tile(const bool pairs, const size_t rows, const size_t vect
     GEMM_FORGET(row);
     VEC_UNROLL
     for (size_t j = 0; j < vectors; j++)
-      sum[i][j] = (vf){0};
+      sum[i][j] = kind == GEMM_QUADS ? vf_load(b + j * VW) : (vf){0};
   }
+  b += gemm_panel_rows(kind, 0) * GEMM_COLUMNS;
   VEC_UNROLL
   for (size_t i = 0; i < rows; i += 3) {
     base[i / 3] = a + i * a_row;
@@ -206,7 +230,7 @@ VEC_INLINE void gemm_tile(const bool pairs, const size_t rows, const size_t vect
       vf x = vf_set(base[i / 3][i % 3 * a_row]);
       VEC_UNROLL
       for (size_t j = 0; j < vectors; j++)
-        sum[i][j] = gemm_multiply_add(pairs, x, column[j], sum[i][j]);
+        sum[i][j] = gemm_multiply_add(kind, x, column[j], sum[i][j]);
     }
     VEC_UNROLL
     for (size_t i = 0; i < rows; i += 3)
@@ -214,45 +238,56 @@ VEC_INLINE void gemm_tile(const bool pairs, const size_t rows, const size_t vect
   }
   size_t last = columns - (vectors - 1) * VW;
   VEC_UNROLL
-  for (size_t j = 0; j < vectors; j++)
+  for (size_t j = 0; j < vectors; j++) {
     bias[j] = store->bias ? vf_load_part(store->bias + j * VW, columns - j * VW) : vf_set(0);
+    column_scale[j] = kind == GEMM_QUADS ? vf_load(scales + j * VW) : vf_set(0);
+  }
   const vf floor = vf_set(store->floor);
   VEC_UNROLL
   for (size_t i = 0; i < rows; i++, c += ldc) {
     GEMM_FORGET(c);
+    VEC_UNROLL
+    for (size_t j = 0; j < vectors; j++)
+      sum[i][j] = gemm_sum_of(kind, sum[i][j], kind == GEMM_QUADS ? store->scales[i] : 1, column_scale[j]);
     gemm_store_row(sum[i], bias, floor, vectors, partial, last, c, store->add);
   }
 }
 
-#define GEMM_TILE_OF(name, pairs, height)                                                                              \
+#define GEMM_TILE_OF(name, kind, height)                                                                               \
   static void name(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,         \
                    float *c, size_t ldc, const struct gemm_store *store) {                                             \
     if (columns == GEMM_COLUMNS)                                                                                       \
-      gemm_tile(pairs, height, 2, false, depth, left, a, b, columns, c, ldc, store);                                   \
+      gemm_tile(kind, height, 2, false, depth, left, a, b, columns, c, ldc, store);                                    \
     else if (columns > VW)                                                                                             \
-      gemm_tile(pairs, height, 2, true, depth, left, a, b, columns, c, ldc, store);                                    \
+      gemm_tile(kind, height, 2, true, depth, left, a, b, columns, c, ldc, store);                                     \
     else                                                                                                               \
-      gemm_tile(pairs, height, 1, true, depth, left, a, b, columns, c, ldc, store);                                    \
+      gemm_tile(kind, height, 1, true, depth, left, a, b, columns, c, ldc, store);                                     \
   }
 #ifdef VEC_BF16
-#define GEMM_TILE(height)                                                                                              \
-  GEMM_TILE_OF(gemm_tile_##height, false, height)                                                                      \
-  GEMM_TILE_OF(gemm_tile_pairs_##height, true, height)
-#define GEMM_TILE_ROW(height)                                                                                          \
-  {                                                                                                                    \
-    height, {                                                                                                          \
-      gemm_tile_##height, gemm_tile_pairs_##height                                                                     \
-    }                                                                                                                  \
-  }
+#define GEMM_TILE_PAIRS(height) GEMM_TILE_OF(gemm_tile_pairs_##height, GEMM_PAIRS, height)
+#define GEMM_PAIRS_SLOT(height) gemm_tile_pairs_##height
 #else
-#define GEMM_TILE(height) GEMM_TILE_OF(gemm_tile_##height, false, height)
+#define GEMM_TILE_PAIRS(height)
+#define GEMM_PAIRS_SLOT(height) NULL
+#endif
+#ifdef VEC_INT8
+#define GEMM_TILE_QUADS(height) GEMM_TILE_OF(gemm_tile_quads_##height, GEMM_QUADS, height)
+#define GEMM_QUADS_SLOT(height) gemm_tile_quads_##height
+#else
+#define GEMM_TILE_QUADS(height)
+#define GEMM_QUADS_SLOT(height) NULL
+#endif
+#define GEMM_TILE(height)                                                                                              \
+  GEMM_TILE_OF(gemm_tile_##height, GEMM_FLOATS, height)                                                                \
+  GEMM_TILE_PAIRS(height)                                                                                              \
+  GEMM_TILE_QUADS(height)
 #define GEMM_TILE_ROW(height)                                                                                          \
   {                                                                                                                    \
     height, {                                                                                                          \
-      gemm_tile_##height                                                                                               \
+      [GEMM_FLOATS] = gemm_tile_##height, [GEMM_PAIRS] = GEMM_PAIRS_SLOT(height),                                      \
+      [GEMM_QUADS] = GEMM_QUADS_SLOT(height)                                                                           \
     }                                                                                                                  \
   }
-#endif
 
 typedef void gemm_tile_fn(size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
                           float *c, size_t ldc, const struct gemm_store *store);
@@ -270,7 +305,7 @@ GEMM_TILE(1)
 /* Tallest first. */
 static const struct gemm_tile_row {
   size_t rows;
-  gemm_tile_fn *tile[2]; /* of floats, of pairs */
+  gemm_tile_fn *tile[3]; /* by the kind of words */
 } gemm_tiles[] = {
 #if VW == 16 || defined(__aarch64__)
     GEMM_TILE_ROW(12), GEMM_TILE_ROW(8),
@@ -295,12 +330,14 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
   enum linnet_activation f = to->activation;
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
     size_t columns = gemm_min(GEMM_COLUMNS, n - j);
-    struct gemm_store store = {to->add, to->bias ? to->bias + j : NULL, f == LINNET_RELU ? 0 : -INFINITY};
+    const float *panel = panels + j * gemm_panel_rows(left->kind, depth);
+    struct gemm_store store = {to->add, to->bias ? to->bias + j : NULL, f == LINNET_RELU ? 0 : -INFINITY, left->scales};
     const struct gemm_tile_row *tile;
     for (size_t i = 0; i < m; i += tile->rows) {
       tile = gemm_tile_for(m - i);
       float *c = to->c + i * to->ldc + j;
-      tile->tile[left->pairs](depth, left, gemm_row(left, i), panels + j * depth, columns, c, to->ldc, &store);
+      tile->tile[left->kind](depth, left, gemm_row(left, i), panel, columns, c, to->ldc, &store);
+      store.scales += left->scales ? tile->rows : 0;
       if (f != LINNET_IDENTITY && f != LINNET_RELU)
         gemm_activate(f, tile->rows, columns, c, to->ldc);
     }
@@ -314,6 +351,7 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
     struct gemm_left part_left = *left;
     struct gemm_right part_to = *to;
     part_left.a = gemm_row(left, i);
+    part_left.scales += left->scales ? i : 0;
     part_to.c += i * to->ldc;
     gemm_block(gemm_min(GEMM_HEIGHT, m - i), n, depth, &part_left, panels, &part_to);
   }
@@ -323,8 +361,9 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
 
 /* How the operands of a product become words. `from` and `to` are numbers along k. */
 struct gemm_operands {
+  enum gemm_kind kind;
   size_t numbers; /* in a word */
-  /* Rows i to i + m of op(A), m <= GEMM_STRIPS; `strips` is room for GEMM_STRIPS * GEMM_DEPTH words. */
+  /* Rows i to i + m of op(A), m <= GEMM_STRIPS; `strips` is room for GEMM_STRIPS * (GEMM_DEPTH + 1) words. */
   struct gemm_left (*left)(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to, float *strips);
   /* Panels of the (k, n) part of op(B) that starts at `b`. */
   void (*panels)(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed);
@@ -335,16 +374,22 @@ static size_t gemm_depth(const struct gemm_operands *operands, size_t k) {
   return gemm_block_size((k + operands->numbers - 1) / operands->numbers, GEMM_DEPTH, 4);
 }
 
+/* Where the block lies that begins at number p, of blocks of `block`; that at the end of k is the size of all. */
+static size_t gemm_block_at(const struct gemm_operands *operands, size_t p, size_t block, size_t n) {
+  size_t words = (p + operands->numbers - 1) / operands->numbers, blocks = block ? (p + block - 1) / block : 0;
+  return (words + blocks * gemm_panel_rows(operands->kind, 0)) * gemm_padded(n);
+}
+
 static size_t gemm_pack_size(const struct gemm_operands *operands, size_t k, size_t n) {
-  return (k + operands->numbers - 1) / operands->numbers * gemm_padded(n);
+  return gemm_block_at(operands, k, gemm_depth(operands, k) * operands->numbers, n);
 }
 
 static void gemm_pack(const struct gemm_operands *operands, bool transpose_b, size_t k, size_t n, const float *b,
                       size_t ldb, float *packed) {
-  size_t block = gemm_depth(operands, k) * operands->numbers, padded = gemm_padded(n);
+  size_t block = gemm_depth(operands, k) * operands->numbers;
   for (size_t p = 0; p < k; p += block)
     operands->panels(transpose_b, gemm_min(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb,
-                     packed + p / operands->numbers * padded);
+                     packed + gemm_block_at(operands, p, block, n));
 }
 
 static float *gemm_align(float *work) {
@@ -352,14 +397,16 @@ static float *gemm_align(float *work) {
 }
 
 static void gemm_multiply(const struct gemm_operands *operands, const struct linnet_gemm *g, float *work) {
-  float *room = gemm_align(work), *strips = room + GEMM_DEPTH * GEMM_WIDTH;
+  float *room = gemm_align(work), *strips = room + (GEMM_DEPTH + GEMM_TERMS) * GEMM_WIDTH;
   size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n, numbers = operands->numbers;
-  size_t block = gemm_depth(operands, g->k) * numbers, padded = gemm_padded(g->n);
+  size_t block = gemm_depth(operands, g->k) * numbers;
   for (size_t j = 0; j < g->n; j += width) {
     size_t n = gemm_min(width, g->n - j), p = 0;
     do {
       size_t end = gemm_min(p + block, g->k), depth = (end - p + numbers - 1) / numbers;
-      const float *panels = g->b ? room : g->packed + p / numbers * padded + j * depth;
+      const float *panels =
+          g->b ? room
+               : g->packed + gemm_block_at(operands, p, block, g->n) + j * gemm_panel_rows(operands->kind, depth);
       if (g->b)
         operands->panels(g->transpose_b, end - p, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
                          room);
@@ -390,7 +437,7 @@ static struct gemm_left gemm_left_floats(const struct linnet_gemm *g, size_t i, 
   return (struct gemm_left){.a = strips, .row = 1, .depth = GEMM_ROWS, .strip = GEMM_ROWS * depth};
 }
 
-static const struct gemm_operands gemm_floats = {1, gemm_left_floats, gemm_pack_panels};
+static const struct gemm_operands gemm_floats = {GEMM_FLOATS, 1, gemm_left_floats, gemm_pack_panels};
 
 /* The slots of products, for one kind of words. */
 #define GEMM_SLOTS(suffix, operands)                                                                                   \

@@ -5,7 +5,7 @@
  * For one sequence that product reads every weight for a single multiply-add. It is bound by the memory that the
  * weights lie in: they are laid out as panels of products (gemm_vec.h), read in order, forth in one step and back in
  * the next, so that the cache still holds those that a step begins with. As pairs of bfloat16 numbers they are half as
- * many bytes.
+ * many bytes, as 8-bit integers a quarter.
  *
  * Rows are the same bits however many run beside them. */
 
@@ -13,29 +13,38 @@ enum { LSTM_PANELS = 4 }; /* that a row passes at once: enough chains of multipl
 
 /* --- Products: c (m, n) = a (m, k) op(B) in words (gemm_vec.h), B as gemm_pack lays it out. */
 
-/* `columns` of a row, in `count` panels, the first one's block at b. */
-VEC_INLINE void lstm_row_panels(const bool pairs, const size_t count, size_t k, size_t block, size_t padded, size_t j,
-                                size_t columns, const float *a, const float *packed, float *c) {
+/* Where the block begins that begins at word p. */
+VEC_INLINE const float *lstm_block(const enum gemm_kind kind, size_t p, size_t block, size_t padded,
+                                   const float *packed) {
+  return packed + (p + p / block * gemm_panel_rows(kind, 0)) * padded;
+}
+
+/* `columns` of a row, of this scale, in `count` panels from column j on. */
+VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, size_t k, size_t block, size_t padded,
+                                size_t j, size_t columns, const float *a, float scale, const float *packed, float *c) {
   vf total[2 * LSTM_PANELS];
   VEC_UNROLL
   for (size_t i = 0; i < 2 * count; i++)
     total[i] = vf_set(0);
   for (size_t p = 0; p < k; p += block) {
-    size_t depth = gemm_min(block, k - p);
-    const float *b = packed + p * padded + j * depth;
+    size_t depth = gemm_min(block, k - p), rows = gemm_panel_rows(kind, depth);
+    const float *b = lstm_block(kind, p, block, padded, packed) + j * rows, *terms = b;
     vf sum[2 * LSTM_PANELS];
     VEC_UNROLL
     for (size_t i = 0; i < 2 * count; i++)
-      sum[i] = vf_set(0);
+      sum[i] = kind == GEMM_QUADS ? vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW) : vf_set(0);
+    b += gemm_panel_rows(kind, 0) * GEMM_COLUMNS;
     for (size_t d = 0; d < depth; d++, b += GEMM_COLUMNS) {
       vf x = vf_set(a[p + d]);
       VEC_UNROLL
       for (size_t i = 0; i < 2 * count; i++)
-        sum[i] = gemm_multiply_add(pairs, x, vf_load(b + i / 2 * GEMM_COLUMNS * depth + i % 2 * VW), sum[i]);
+        sum[i] = gemm_multiply_add(kind, x, vf_load(b + i / 2 * GEMM_COLUMNS * rows + i % 2 * VW), sum[i]);
     }
     VEC_UNROLL
-    for (size_t i = 0; i < 2 * count; i++)
-      total[i] += sum[i];
+    for (size_t i = 0; i < 2 * count; i++) {
+      const float *columns_at = terms + (i / 2 * rows + 1) * GEMM_COLUMNS + i % 2 * VW;
+      total[i] += gemm_sum_of(kind, sum[i], scale, kind == GEMM_QUADS ? vf_load(columns_at) : vf_set(0));
+    }
   }
   VEC_UNROLL
   for (size_t i = 0; i < 2 * count; i++)
@@ -44,47 +53,57 @@ VEC_INLINE void lstm_row_panels(const bool pairs, const size_t count, size_t k, 
 }
 
 /* A single row; `back`: from the last panels to the first. */
-VEC_INLINE void lstm_row_product(const bool pairs, size_t n, size_t k, const float *a, const float *packed, bool back,
-                                 float *c) {
+VEC_INLINE void lstm_row_product(const enum gemm_kind kind, size_t n, size_t k, const float *a, float scale,
+                                 const float *packed, bool back, float *c) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
   size_t panels = padded / GEMM_COLUMNS, groups = panels / LSTM_PANELS, rest = panels % LSTM_PANELS;
   for (size_t i = 0; i < groups; i++) {
     size_t j = (back ? groups - 1 - i : i) * LSTM_PANELS * GEMM_COLUMNS;
-    lstm_row_panels(pairs, LSTM_PANELS, k, block, padded, j, n - j, a, packed, c + j);
+    lstm_row_panels(kind, LSTM_PANELS, k, block, padded, j, n - j, a, scale, packed, c + j);
   }
   for (size_t i = 0; i < rest; i++) {
     size_t j = (groups * LSTM_PANELS + i) * GEMM_COLUMNS;
-    lstm_row_panels(pairs, 1, k, block, padded, j, n - j, a, packed, c + j);
+    lstm_row_panels(kind, 1, k, block, padded, j, n - j, a, scale, packed, c + j);
   }
 }
 
 /* m rows at once. */
-static void lstm_rows_product(bool pairs, size_t m, size_t n, size_t k, const float *a, const float *packed, float *c) {
+static void lstm_rows_product(enum gemm_kind kind, size_t m, size_t n, size_t k, const float *a, const float *scales,
+                              const float *packed, float *c) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
   for (size_t p = 0; p < k; p += block) {
     size_t depth = gemm_min(block, k - p);
     struct gemm_left left = gemm_left(a + p, k, 1);
     struct gemm_right to = {.c = c, .ldc = n, .add = p > 0};
-    left.pairs = pairs;
-    gemm_blocks(m, n, depth, &left, packed + p * padded, &to);
+    left.kind = kind;
+    left.scales = scales;
+    gemm_blocks(m, n, depth, &left, lstm_block(kind, p, block, padded, packed), &to);
   }
 }
 
-/* a, as k numbers a row; `words` is room for its pairs. */
-VEC_INLINE void lstm_product(const bool pairs, size_t m, size_t n, size_t k, const float *a, const float *packed,
-                             bool back, float *c, float *words) {
+/* a, as k numbers a row; `words` is room for its words, and their scales. */
+VEC_INLINE void lstm_product(const enum gemm_kind kind, size_t m, size_t n, size_t k, const float *a,
+                             const float *packed, bool back, float *c, float *words) {
+  const float *scales = NULL;
 #ifdef VEC_BF16
-  if (pairs) {
+  if (kind == GEMM_PAIRS) {
     size_t depth = gemm_pairs_of(k);
     gemm_pair_rows(m, k, a, k, words, depth);
     a = words, k = depth;
   }
 #endif
+#ifdef VEC_INT8
+  if (kind == GEMM_QUADS) {
+    size_t depth = gemm_quads_of(k);
+    gemm_quad_rows(m, k, a, words, words + m * depth);
+    a = words, scales = words + m * depth, k = depth;
+  }
+#endif
   (void)words;
   if (m == 1)
-    lstm_row_product(pairs, n, k, a, packed, back, c);
+    lstm_row_product(kind, n, k, a, scales ? scales[0] : 1, packed, back, c);
   else
-    lstm_rows_product(pairs, m, n, k, a, packed, c);
+    lstm_rows_product(kind, m, n, k, a, scales, packed, c);
 }
 
 /* --- Steps */
@@ -122,13 +141,13 @@ static void lstm_step(size_t width, const float *recurrent, const float *bias, f
 }
 
 /* work: the recurrent product (sequences, 4H), room for pairs. */
-VEC_INLINE void lstm_forward(const bool pairs, const struct linnet_lstm *l, float *gates, float *cells, float *state,
-                             float *h, float *work) {
+VEC_INLINE void lstm_forward(const enum gemm_kind kind, const struct linnet_lstm *l, float *gates, float *cells,
+                             float *state, float *h, float *work) {
   size_t width = l->width, steps = l->sequences ? l->spans[0].frames : 0, running = l->sequences;
   float *h_state = state, *c_state = state + l->sequences * width, *words = work + l->sequences * 4 * width;
   for (size_t step = 0; step < steps; step++) {
     running = lstm_running(l, step, running);
-    lstm_product(pairs, running, 4 * width, width, h_state, l->weights, step % 2, work, words);
+    lstm_product(kind, running, 4 * width, width, h_state, l->weights, step % 2, work, words);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step);
       lstm_step(width, work + s * 4 * width, l->bias, gates + t * 4 * width, c_state + s * width, h_state + s * width);
@@ -162,14 +181,14 @@ static void lstm_step_back(size_t width, const float *c, const float *c_before, 
 
 /* work: da (sequences, 4H), zero where a sequence has not begun yet; W^T da and dc (sequences, H); H zeros; room for
  * pairs. */
-VEC_INLINE void lstm_backward(const bool pairs, const struct linnet_lstm *l, const float *cells, const float *dh,
-                              float *gates, float *work) {
+VEC_INLINE void lstm_backward(const enum gemm_kind kind, const struct linnet_lstm *l, const float *cells,
+                              const float *dh, float *gates, float *work) {
   size_t width = l->width, n = l->sequences * width, running = 0;
   float *da = work, *later = da + 4 * n, *dc = later + n, *zero = dc + n, *words = zero + width;
   memset(work, 0, linnet_lstm_work(width, l->sequences) * sizeof(float));
   for (size_t step = l->sequences ? l->spans[0].frames : 0; step-- > 0;) {
     running = lstm_running(l, step, running);
-    lstm_product(pairs, running, width, 4 * width, da, l->weights, step % 2, later, words);
+    lstm_product(kind, running, width, 4 * width, da, l->weights, step % 2, later, words);
     for (size_t s = 0; s < running; s++) {
       size_t t = linnet_lstm_row(l, &l->spans[s], step), own = s * width;
       const float *before = step > 0 ? cells + linnet_lstm_row(l, &l->spans[s], step - 1) * width : zero;
@@ -194,7 +213,7 @@ static void lstm_pack(const struct gemm_operands *operands, size_t width, enum l
     gemm_pack(operands, true, width, 4 * width, weights, width, packed);
 }
 
-#define LSTM_SLOTS(suffix, operands, pairs)                                                                            \
+#define LSTM_SLOTS(suffix, operands)                                                                                   \
   static size_t lstm_pack_size_##suffix(size_t width, enum linnet_lstm_use use) {                                      \
     return lstm_pack_size(operands, width, use);                                                                       \
   }                                                                                                                    \
@@ -203,14 +222,17 @@ static void lstm_pack(const struct gemm_operands *operands, size_t width, enum l
   }                                                                                                                    \
   static void lstm_forward_##suffix(const struct linnet_lstm *l, float *gates, float *cells, float *state, float *h,   \
                                     float *work) {                                                                     \
-    lstm_forward(pairs, l, gates, cells, state, h, work);                                                              \
+    lstm_forward((operands)->kind, l, gates, cells, state, h, work);                                                   \
   }                                                                                                                    \
   static void lstm_backward_##suffix(const struct linnet_lstm *l, const float *cells, const float *dh, float *gates,   \
                                      float *work) {                                                                    \
-    lstm_backward(pairs, l, cells, dh, gates, work);                                                                   \
+    lstm_backward((operands)->kind, l, cells, dh, gates, work);                                                        \
   }
 
-LSTM_SLOTS(vec, &gemm_floats, false)
+LSTM_SLOTS(vec, &gemm_floats)
 #ifdef VEC_BF16
-LSTM_SLOTS(bf16, &gemm_pairs, true)
+LSTM_SLOTS(bf16, &gemm_pairs)
+#endif
+#ifdef VEC_INT8
+LSTM_SLOTS(int8, &gemm_quads)
 #endif

@@ -249,6 +249,9 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
       !complete(dev) || !trainer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL argument or callback");
   *trainer = NULL;
+  if (linnet_context_precision(context) == LINNET_INT8)
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                       "products of 8-bit integers are for recognition: train in float32 or bfloat16");
   struct linnet_trainer *t = linnet_calloc(context, 1, sizeof *t);
   if (!t)
     return out_of_memory(context);

@@ -62,7 +62,8 @@ static inline double bench_time(bench_fn *body, void *user, double seconds) {
 
 #define BENCH_UNROLL _Pragma("GCC unroll 16")
 
-/* --- The core's multiply-add peak, with the widest registers that the table uses: of float32, or of bfloat16 pairs. */
+/* --- The core's multiply-add peak, with the widest registers that the table uses: of float32, of bfloat16 pairs or
+ * of 8-bit integers. */
 
 enum { BENCH_PEAK_STEPS = 20000, BENCH_PEAK_CHAINS = 12 };
 static volatile float bench_sink;
@@ -71,7 +72,7 @@ static volatile float bench_sink;
 /* A loop of a register type: `multiply_add` of `sum` and x, of so many numbers. */
 #define BENCH_PEAK(name, isa, vector, set, add, first, numbers, multiply_add)                                          \
   __attribute__((target(isa))) static void name(void *flops) {                                                         \
-    vector x = set(bench_sink), sum[BENCH_PEAK_CHAINS];                                                                \
+    vector x = set((int)bench_sink), sum[BENCH_PEAK_CHAINS];                                                           \
     BENCH_UNROLL                                                                                                       \
     for (int i = 0; i < BENCH_PEAK_CHAINS; i++)                                                                        \
       sum[i] = x;                                                                                                      \
@@ -92,6 +93,8 @@ BENCH_PEAK(bench_peak_avx512, "avx512f", __m512, _mm512_set1_ps, _mm512_add_ps, 
            _mm512_fmadd_ps(sum[i], x, x))
 BENCH_PEAK(bench_peak_bf16, "avx512f,avx512bf16", __m512, _mm512_set1_ps, _mm512_add_ps, _mm512_cvtss_f32, 32,
            _mm512_dpbf16_ps(sum[i], (__m512bh)x, (__m512bh)x))
+BENCH_PEAK(bench_peak_vnni, "avx512f,avx512vnni", __m512i, _mm512_set1_epi32, _mm512_add_epi32, _mm512_cvtsi512_si32,
+           64, _mm512_dpbusd_epi32(sum[i], x, x))
 BENCH_PEAK(bench_peak_avx2, "avx2,fma", __m256, _mm256_set1_ps, _mm256_add_ps, _mm256_cvtss_f32, 8,
            _mm256_fmadd_ps(sum[i], x, x))
 #endif
@@ -120,6 +123,8 @@ static void bench_peak_generic(void *flops) {
 
 static inline bench_fn *bench_peak_loop(const char *table) {
 #if defined(__x86_64__)
+  if (strcmp(table, "avx512-vnni") == 0)
+    return bench_peak_vnni;
   if (strcmp(table, "avx512-bf16") == 0)
     return bench_peak_bf16;
   if (strcmp(table, "avx512") == 0)
@@ -193,7 +198,7 @@ static inline double bench_bandwidth(size_t bytes, double seconds) {
 
 /* The table named by --kernels, or each that runs here: for (i = 0; (ops = bench_table(argc, argv, i)); i++). */
 static inline const struct linnet_ops *bench_table(int argc, char **argv, size_t i) {
-  static const char *const names[] = {"avx512-bf16", "avx512", "avx2", "cblas", "generic", "reference"};
+  static const char *const names[] = {"avx512-vnni", "avx512-bf16", "avx512", "avx2", "cblas", "generic", "reference"};
   if (argc == 3 && strcmp(argv[1], "--kernels") == 0) {
     const struct linnet_ops *ops = i == 0 ? linnet_cpu_ops(argv[2]) : NULL;
     if (i == 0 && !ops)

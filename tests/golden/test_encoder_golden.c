@@ -13,7 +13,8 @@ struct bounds {
   double log_probs, nll, loss, gradient, radam, adam;
 };
 static const struct bounds bounds_of[] = {[LINNET_FLOAT32] = {1.5e-6, 3e-6, 1e-6, 5e-6, 4e-7, 1e-4},
-                                          [LINNET_BFLOAT16] = {1.5e-2, 6e-2, 1e-2, 6e-2, 1e-4, 0.1}};
+                                          [LINNET_BFLOAT16] = {1.5e-2, 6e-2, 1e-2, 6e-2, 1e-4, 0.1},
+                                          [LINNET_INT8] = {4e-2, 0.15, 2e-2, 0, 0, 0}}; /* recognition alone */
 
 struct encoder_case {
   struct golden golden;
@@ -214,7 +215,8 @@ static void check_first_step(struct run *r) {
   check_bound(r, "log_probs", golden_error(r->logits, c->log_probs, c->frames * outputs), bounds.log_probs);
   check_bound(r, "nll", golden_error(r->nll, c->nll, c->sequences), bounds.nll);
   check_bound(r, "loss", fabs(loss - c->loss[0]), bounds.loss);
-  check_parameters(r, "grad.", r->gradients, bounds.gradient);
+  if (r->ops->precision != LINNET_INT8)
+    check_parameters(r, "grad.", r->gradients, bounds.gradient);
 }
 
 static void check_training(struct run *r, enum linnet_optimizer kind, const char *prefix, double bound) {
@@ -237,8 +239,10 @@ static void check_table(const struct linnet_ops *ops) {
   struct run r;
   run_create(&r, current, ops);
   check_first_step(&r);
-  check_training(&r, LINNET_RADAM, "radam.", bounds.radam);
-  check_training(&r, LINNET_ADAM, "adam.", bounds.adam);
+  if (ops->precision != LINNET_INT8) {
+    check_training(&r, LINNET_RADAM, "radam.", bounds.radam);
+    check_training(&r, LINNET_ADAM, "adam.", bounds.adam);
+  }
   run_destroy(&r);
 }
 

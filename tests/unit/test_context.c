@@ -26,11 +26,14 @@ static const struct settings_case {
     {"another case", 0, 1, "Reference", LINNET_ERROR_UNSUPPORTED},
 };
 
-/* bfloat16 gives the table of it where it runs, and none less precise than float32 is chosen unasked. */
+/* A precision gives the table of it where that runs, else the next better one; none less precise than float32 is chosen
+ * unasked. */
 static void check_precision(void) {
-  const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16");
+  const struct linnet_ops *reduced = linnet_cpu_ops("avx512-bf16"), *integers = linnet_cpu_ops("avx512-vnni");
   CHECK(linnet_cpu_best_ops(LINNET_FLOAT32)->precision == LINNET_FLOAT32, "float32");
   CHECK(linnet_cpu_best_ops(LINNET_BFLOAT16) == (reduced ? reduced : linnet_cpu_best_ops(LINNET_FLOAT32)), "bfloat16");
+  CHECK(linnet_cpu_best_ops(LINNET_INT8) == (integers ? integers : linnet_cpu_best_ops(LINNET_BFLOAT16)), "int8");
+  CHECK(linnet_cpu_best_ops(LINNET_TF32) == linnet_cpu_best_ops(LINNET_FLOAT32), "tf32");
   struct linnet_context_settings settings;
   struct linnet_context *context = NULL;
   linnet_context_settings_default(&settings);
@@ -39,8 +42,8 @@ static void check_precision(void) {
   CHECK(linnet_context_precision(context) == (reduced ? LINNET_BFLOAT16 : LINNET_FLOAT32), "%s",
         linnet_context_kernels(context));
   linnet_context_destroy(context);
-  settings.precision = (enum linnet_precision)3;
-  CHECK(linnet_context_create(&settings, &context) == LINNET_ERROR_ARGUMENT, "precision 3");
+  settings.precision = (enum linnet_precision)4;
+  CHECK(linnet_context_create(&settings, &context) == LINNET_ERROR_ARGUMENT, "precision 4");
 }
 
 static void check_settings_case(const struct settings_case *c) {

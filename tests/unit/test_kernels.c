@@ -39,10 +39,24 @@ struct gemm_case {
   struct buffer a, b, c, bias;
 };
 
-/* To what a table makes of the operands of its products, so that only its sums are compared. */
-static void as_operands(const struct linnet_ops *ops, struct buffer *b) {
+/* To integers of 8 bits times a scale, the numbers of a row or column along k; to signs where they may be more than a
+ * block of the kernels, which has a scale of its own. */
+static void as_integers(size_t k, size_t stride, float *x) {
+  float largest = 0;
+  for (size_t p = 0; p < k; p++)
+    largest = fmaxf(largest, fabsf(x[p * stride]));
+  for (size_t p = 0; p < k && largest > 0; p++)
+    x[p * stride] = k > 1024 ? copysignf(1, x[p * stride]) : rintf(x[p * stride] * 127 / largest) * (largest / 127);
+}
+
+/* To what a table makes of the operands of its products, so that only its sums are compared: `rows` of k numbers, `row`
+ * and `depth` from one to the next. */
+static void as_operands(const struct linnet_ops *ops, size_t rows, size_t k, size_t row, size_t depth,
+                        struct buffer *b) {
   for (size_t i = 0; i < b->n && ops->precision == LINNET_BFLOAT16; i++)
     b->x[i] = nearest_bfloat16(b->x[i]);
+  for (size_t i = 0; i < rows && ops->precision == LINNET_INT8; i++)
+    as_integers(k, depth, b->x + i * row);
 }
 
 static struct gemm_case gemm_case(const struct linnet_ops *ops, struct test_random *r) {
@@ -55,8 +69,8 @@ static struct gemm_case gemm_case(const struct linnet_ops *ops, struct test_rand
   g->accumulate = test_below(r, 3) == 0;
   p.a = buffer_random(r, g->lda * (g->transpose_a ? g->k : g->m));
   p.b = buffer_random(r, g->ldb * (g->transpose_b ? g->n : g->k));
-  as_operands(ops, &p.a);
-  as_operands(ops, &p.b);
+  as_operands(ops, g->m, g->k, g->transpose_a ? 1 : g->lda, g->transpose_a ? g->lda : 1, &p.a);
+  as_operands(ops, g->n, g->k, g->transpose_b ? g->ldb : 1, g->transpose_b ? 1 : g->ldb, &p.b);
   p.c = buffer_poisoned(r, g->ldc * g->m);
   p.bias = buffer_random(r, g->n);
   for (size_t i = 0; i < g->m && g->accumulate; i++)
@@ -658,10 +672,11 @@ static const struct {
     {"feature_map", test_feature_map, 1e-4, 200}, /* errors of u = W y stand in exponents and angles */
 };
 
-/* What passes from step to step of an LSTM is rounded by products of bfloat16. */
+/* What passes from step to step of an LSTM is rounded by products of less than float32. */
 static double bound_of(const struct linnet_ops *ops, size_t slot) {
+  static const double bounds[] = {[LINNET_BFLOAT16] = 3e-2, [LINNET_INT8] = 4e-2};
   bool recurrent = slots[slot].test == test_lstm_forward || slots[slot].test == test_lstm_backward;
-  return recurrent && ops->precision == LINNET_BFLOAT16 ? 3e-2 : slots[slot].bound;
+  return recurrent && ops->precision != LINNET_FLOAT32 ? bounds[ops->precision] : slots[slot].bound;
 }
 
 static void test_slots(const struct linnet_ops *ops, uint64_t seed) {
@@ -679,7 +694,7 @@ static void test_slots(const struct linnet_ops *ops, uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const tables[] = {"generic", "cblas", "avx2", "avx512", "avx512-bf16"};
+  static const char *const tables[] = {"generic", "cblas", "avx2", "avx512", "avx512-bf16", "avx512-vnni"};
   uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   printf("seed %llu\n", (unsigned long long)seed);
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {

@@ -149,7 +149,21 @@ static void test_measure_chunk(void) {
   linnet_context_destroy(context);
 }
 
+/* Products of 8-bit integers are refused before anything is written. */
+static void test_integers(void) {
+  char folder[64];
+  struct run run = make_run(networks[0].config, 1, 1);
+  if (!linnet_cpu_ops("avx512-vnni"))
+    return;
+  run.kernels = "avx512-vnni";
+  train(&run, make_folder(folder));
+  CHECK(run.status == LINNET_ERROR_UNSUPPORTED && strstr(run.error, "for recognition"), "status %d: %s",
+        (int)run.status, run.error);
+  CHECK(rmdir(folder) == 0, "%s is not empty", folder);
+}
+
 int main(void) {
+  test_integers();
   for (size_t i = 0; i < NETWORKS; i++) {
     test_learning_and_threads(&networks[i]);
     test_resume(networks[i].config);

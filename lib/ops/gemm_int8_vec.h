@@ -1,0 +1,128 @@
+/* The matrix product with operands of 8 bits and sums of 32, for recognition: rows of A and columns of B are integers
+ * of at most GEMM_LARGEST in size times a scale of their own, that of the row, or column, and block along k (dynamic
+ * quantisation; Jacob et al. 2018, equation 2, with zero points of 0).
+ *
+ * A word is four numbers that follow each other along k, zeros behind the last. The instruction takes those of A
+ * without sign: they have GEMM_OFFSET added, and sums begin with what that adds, as a negative number. */
+
+enum { GEMM_LARGEST = 127, GEMM_OFFSET = 128, GEMM_BAND = 64 /* numbers along k that are rounded at a time */ };
+
+static inline size_t gemm_quads_of(size_t numbers) {
+  return (numbers + 3) / 4;
+}
+
+/* The scale of numbers of which the largest has this size, and what they are multiplied by: nothing is left of zeros.
+ */
+VEC_INLINE vf gemm_quad_scale(vf largest, vf *inverse) {
+  *inverse = vf_select(largest > 0, (float)GEMM_LARGEST / largest, vf_set(0));
+  return largest * (1.0f / GEMM_LARGEST);
+}
+
+/* NaN if a number of the row is no number, or infinite: then all products of the row are. */
+static float gemm_quad_largest(size_t k, const float *x) {
+  vf largest = vf_set(0), odd = vf_set(0);
+  for (size_t p = 0; p < k; p += VW) {
+    vf v = vf_load_part(x + p, k - p);
+    largest = vf_max(vf_abs(v), largest);
+    odd += v * 0.0f;
+  }
+  return vf_largest(largest) + vf_sum(odd);
+}
+
+/* words (ceil(k / 4)) from x (k); returns their scale. */
+static float gemm_quad_row(size_t k, const float *x, float *words) {
+  vf inverse, scale = gemm_quad_scale(vf_set(gemm_quad_largest(k, x)), &inverse);
+  unsigned char *bytes = (unsigned char *)words;
+  for (size_t p = 0; p < k; p += VW) {
+    unsigned char last[VW];
+    size_t count = gemm_min(VW, 4 * gemm_quads_of(k) - p);
+    vi rounded = vi_from(vf_round(vf_load_part(x + p, k - p) * inverse)) + GEMM_OFFSET;
+    vi_store_bytes(count == VW ? bytes + p : last, rounded);
+    if (count < VW)
+      memcpy(bytes + p, last, count);
+  }
+  return scale[0];
+}
+
+/* words (rows, ceil(k / 4)) from x (rows, k), and their scales. */
+static void gemm_quad_rows(size_t rows, size_t k, const float *x, float *words, float *scales) {
+  for (size_t i = 0; i < rows; i++)
+    scales[i] = gemm_quad_row(k, x + i * k, words + i * gemm_quads_of(k));
+}
+
+/* `numbers` rows of a panel's columns as floats, those beyond `columns` zero. */
+static void gemm_quad_band(bool transposed, size_t numbers, size_t columns, const float *b, size_t ldb, float *band) {
+  if (transposed)
+    gemm_pack_transposed(numbers, columns, b, ldb, band);
+  else
+    gemm_pack_straight(numbers, columns, GEMM_COLUMNS, b, ldb, band);
+}
+
+/* Words of VW columns from four rows of a band, `ld` apart; adds their numbers to `sum`. */
+VEC_INLINE vi gemm_quads_across(const float *rows, size_t ld, size_t count, vf inverse, vi *sum) {
+  vi word = vi_set(0);
+  for (size_t i = 0; i < count; i++) {
+    vi rounded = vi_from(vf_round(vf_load(rows + i * ld) * inverse));
+    *sum += rounded;
+    word |= (rounded & 0xff) << (int)(8 * i);
+  }
+  return word;
+}
+
+static void gemm_pack_quad_panel(bool transposed, size_t k, size_t columns, const float *b, size_t ldb, float *packed) {
+  float band[GEMM_BAND * GEMM_COLUMNS];
+  vf largest[2] = {vf_set(0), vf_set(0)}, odd[2] = {vf_set(0), vf_set(0)}, inverse[2];
+  vi sum[2] = {vi_set(0), vi_set(0)};
+  for (size_t p = 0; p < k; p += GEMM_BAND) {
+    size_t numbers = gemm_min(GEMM_BAND, k - p);
+    gemm_quad_band(transposed, numbers, columns, b + (transposed ? p : p * ldb), ldb, band);
+    for (size_t i = 0; i < numbers * 2; i++) {
+      vf v = vf_load(band + i * VW);
+      largest[i % 2] = vf_max(vf_abs(v), largest[i % 2]);
+      odd[i % 2] += v * 0.0f;
+    }
+  }
+  for (size_t v = 0; v < 2; v++)
+    vf_store(packed + GEMM_COLUMNS + v * VW, gemm_quad_scale(largest[v] + odd[v], &inverse[v]));
+  float *words = packed + GEMM_TERMS * GEMM_COLUMNS;
+  for (size_t p = 0; p < k; p += GEMM_BAND) {
+    size_t numbers = gemm_min(GEMM_BAND, k - p);
+    gemm_quad_band(transposed, numbers, columns, b + (transposed ? p : p * ldb), ldb, band);
+    for (size_t i = 0; i < numbers; i += 4, words += GEMM_COLUMNS)
+      for (size_t v = 0; v < 2; v++)
+        vf_store(words + v * VW, (vf)gemm_quads_across(band + i * GEMM_COLUMNS + v * VW, GEMM_COLUMNS,
+                                                       gemm_min(4, numbers - i), inverse[v], &sum[v]));
+  }
+  for (size_t v = 0; v < 2; v++)
+    vf_store(packed + v * VW, (vf)(sum[v] * -GEMM_OFFSET));
+}
+
+static void gemm_pack_quads(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
+  for (size_t j = 0; j < n; j += GEMM_COLUMNS, packed += gemm_panel_rows(GEMM_QUADS, gemm_quads_of(k)) * GEMM_COLUMNS)
+    gemm_pack_quad_panel(transposed, k, gemm_min(GEMM_COLUMNS, n - j), b + (transposed ? j * ldb : j), ldb, packed);
+}
+
+/* Row i of op(A), where it lies or in `room`. */
+static const float *gemm_left_row(const struct linnet_gemm *g, size_t i, size_t from, size_t to, float *room) {
+  if (!g->transpose_a)
+    return g->a + i * g->lda + from;
+  for (size_t p = from; p < to; p++)
+    room[p - from] = g->a[p * g->lda + i];
+  return room;
+}
+
+static struct gemm_left gemm_left_quads(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to,
+                                        float *strips) {
+  size_t depth = gemm_quads_of(to - from);
+  float room[4 * GEMM_DEPTH], *scales = strips + GEMM_STRIPS * depth;
+  for (size_t r = 0; r < m; r++)
+    scales[r] = gemm_quad_row(to - from, gemm_left_row(g, i + r, from, to, room), strips + r * depth);
+  struct gemm_left left = gemm_left(strips, depth, 1);
+  left.kind = depth > 0 ? GEMM_QUADS : GEMM_FLOATS; /* nothing was packed of nothing, no terms either */
+  left.scales = scales;
+  return left;
+}
+
+static const struct gemm_operands gemm_quads = {GEMM_QUADS, 4, gemm_left_quads, gemm_pack_quads};
+
+GEMM_SLOTS(int8, &gemm_quads)
