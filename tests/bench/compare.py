@@ -2,11 +2,11 @@
 median of the rounds' ratios; the smallest and largest are shown beside it.
 
     compare.py BUILD_FOLDER [--python PYTHON] [--quick] [--plain] [--only encoder training ctc attention] [--threads 1 2]
-               [--precision float32|bfloat16] [--markdown]
+               [--precision float32|bfloat16|int8] [--markdown]
 
 BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
-pytorch-fast-transformers (see README.md here). With bfloat16 our products take bfloat16 operands, and each way of the
-peers is tried under torch.autocast as well as in float32. The peers:
+pytorch-fast-transformers (see README.md here). With bfloat16 or int8 our products take such operands, and each way of
+the peers is tried in bfloat16 (torch.autocast) as well as in float32. The peers:
 
     stock     the authors' algorithm on PyTorch as installed
     tuned     the fastest of peer_torch.py's ways to write the network in plain PyTorch, with MKL as installed or told to
@@ -44,7 +44,8 @@ WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
                       for part in ("forward", "both") for shape in ("6x32", "8x64") for frames in (512, 2048, 8192)]}
 QUICK = {"encoder": WORK["encoder"][:1], "training": WORK["training"][:1], "ctc": WORK["ctc"][:1],
          "attention": WORK["attention"][:1]}
-REDUCED = ("encoder", "training")  # what bfloat16 products change
+REDUCED = ("encoder", "training")  # what products of less than float32 change
+KERNELS = {"bfloat16": "avx512-bf16", "int8": "avx512-vnni"}  # the latter for recognition alone
 SECONDS = {"encoder": 0.5, "training": 1.0, "ctc": 0.3, "attention": 0.3}  # of each side in each round
 
 
@@ -89,8 +90,8 @@ def ours(build, work, case, threads, precision, seconds):
     if work == "ctc":
         return ours_ctc(build, case)
     options = [word for key, value in case.items() for word in (f"--{key}", value)]
-    if precision == "bfloat16" and work in REDUCED:
-        options += ["--kernels", "avx512-bf16"]
+    if precision in KERNELS and work in REDUCED:
+        options += ["--kernels", KERNELS[precision]]
     line = run(build / f"tests/bench_{work}", "--json", "--seconds", str(seconds), "--threads", str(threads), *options)
     return json.loads(line)
 
@@ -125,7 +126,7 @@ def look(peers, work, case, clock, variants):
 
 def choose(args, peers, work, case):
     """{side: (peer, variant)}; "compiled" only where it is faster than "tuned"."""
-    endings = ["", "-bfloat16"] if args.precision == "bfloat16" and work in REDUCED else [""]
+    endings = ["", "-bfloat16"] if args.precision in KERNELS and work in REDUCED else [""]
     plain = look(peers, work, case, args.clock, [v + ending for v in TUNED[work] for ending in endings])
     sides = {"stock": ("stock", STOCK[work]), "tuned": plain[0][1:]}
     if not args.quick and not args.plain:
@@ -208,7 +209,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--clock", choices=["cpu", "wall"], default="wall",
                         help="wall (default); cpu on a machine that others use, for one thread")
-    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--precision", choices=["float32", *KERNELS], default="float32")
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
     rows = []
