@@ -52,6 +52,13 @@ static inline size_t gemm_min(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
+/* Where the block of packed panels lies that begins at word p of k, of blocks of `block` words and `padded` columns;
+ * that at the end of k is the size of all. */
+VEC_INLINE size_t gemm_block_at(const enum gemm_kind kind, size_t p, size_t block, size_t padded) {
+  size_t blocks = block ? (p + block - 1) / block : 0;
+  return (p + blocks * gemm_panel_rows(kind, 0)) * padded;
+}
+
 /* --- Packing */
 
 /* A (4, 4) block transposed. */
@@ -369,27 +376,26 @@ struct gemm_operands {
   void (*panels)(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed);
 };
 
-/* Words along k in a block. */
-static size_t gemm_depth(const struct gemm_operands *operands, size_t k) {
-  return gemm_block_size((k + operands->numbers - 1) / operands->numbers, GEMM_DEPTH, 4);
+/* The words that k numbers take. */
+static size_t gemm_words(const struct gemm_operands *operands, size_t k) {
+  return (k + operands->numbers - 1) / operands->numbers;
 }
 
-/* Where the block lies that begins at number p, of blocks of `block`; that at the end of k is the size of all. */
-static size_t gemm_block_at(const struct gemm_operands *operands, size_t p, size_t block, size_t n) {
-  size_t words = (p + operands->numbers - 1) / operands->numbers, blocks = block ? (p + block - 1) / block : 0;
-  return (words + blocks * gemm_panel_rows(operands->kind, 0)) * gemm_padded(n);
+/* Those along k in a block. */
+static size_t gemm_depth(const struct gemm_operands *operands, size_t k) {
+  return gemm_block_size(gemm_words(operands, k), GEMM_DEPTH, 4);
 }
 
 static size_t gemm_pack_size(const struct gemm_operands *operands, size_t k, size_t n) {
-  return gemm_block_at(operands, k, gemm_depth(operands, k) * operands->numbers, n);
+  return gemm_block_at(operands->kind, gemm_words(operands, k), gemm_depth(operands, k), gemm_padded(n));
 }
 
 static void gemm_pack(const struct gemm_operands *operands, bool transpose_b, size_t k, size_t n, const float *b,
                       size_t ldb, float *packed) {
-  size_t block = gemm_depth(operands, k) * operands->numbers;
+  size_t depth = gemm_depth(operands, k), block = depth * operands->numbers;
   for (size_t p = 0; p < k; p += block)
     operands->panels(transpose_b, gemm_min(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb,
-                     packed + gemm_block_at(operands, p, block, n));
+                     packed + gemm_block_at(operands->kind, p / operands->numbers, depth, gemm_padded(n)));
 }
 
 static float *gemm_align(float *work) {
@@ -399,17 +405,18 @@ static float *gemm_align(float *work) {
 static void gemm_multiply(const struct gemm_operands *operands, const struct linnet_gemm *g, float *work) {
   float *room = gemm_align(work), *strips = room + (GEMM_DEPTH + GEMM_TERMS) * GEMM_WIDTH;
   size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n, numbers = operands->numbers;
-  size_t block = gemm_depth(operands, g->k) * numbers;
+  size_t block = gemm_depth(operands, g->k), padded = gemm_padded(g->n);
   for (size_t j = 0; j < g->n; j += width) {
     size_t n = gemm_min(width, g->n - j), p = 0;
     do {
-      size_t end = gemm_min(p + block, g->k), depth = (end - p + numbers - 1) / numbers;
-      const float *panels =
-          g->b ? room
-               : g->packed + gemm_block_at(operands, p, block, g->n) + j * gemm_panel_rows(operands->kind, depth);
+      size_t end = gemm_min(p + block * numbers, g->k), depth = gemm_words(operands, end - p);
+      const float *panels = room;
       if (g->b)
         operands->panels(g->transpose_b, end - p, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
                          room);
+      else
+        panels = g->packed + gemm_block_at(operands->kind, p / numbers, block, padded) +
+                 j * gemm_panel_rows(operands->kind, depth);
       struct gemm_right to = {.ldc = g->ldc, .add = g->accumulate || p > 0};
       if (end == g->k) {
         to.bias = g->bias ? g->bias + j : NULL;

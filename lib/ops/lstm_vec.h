@@ -13,12 +13,6 @@ enum { LSTM_PANELS = 4 }; /* that a row passes at once: enough chains of multipl
 
 /* --- Products: c (m, n) = a (m, k) op(B) in words (gemm_vec.h), B as gemm_pack lays it out. */
 
-/* Where the block begins that begins at word p. */
-VEC_INLINE const float *lstm_block(const enum gemm_kind kind, size_t p, size_t block, size_t padded,
-                                   const float *packed) {
-  return packed + (p + p / block * gemm_panel_rows(kind, 0)) * padded;
-}
-
 /* `columns` of a row, of this scale, in `count` panels from column j on. */
 VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, size_t k, size_t block, size_t padded,
                                 size_t j, size_t columns, const float *a, float scale, const float *packed, float *c) {
@@ -28,7 +22,7 @@ VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, s
     total[i] = vf_set(0);
   for (size_t p = 0; p < k; p += block) {
     size_t depth = gemm_min(block, k - p), rows = gemm_panel_rows(kind, depth);
-    const float *b = lstm_block(kind, p, block, padded, packed) + j * rows, *terms = b;
+    const float *b = packed + gemm_block_at(kind, p, block, padded) + j * rows, *terms = b;
     vf sum[2 * LSTM_PANELS];
     VEC_UNROLL
     for (size_t i = 0; i < 2 * count; i++)
@@ -77,7 +71,7 @@ static void lstm_rows_product(enum gemm_kind kind, size_t m, size_t n, size_t k,
     struct gemm_right to = {.c = c, .ldc = n, .add = p > 0};
     left.kind = kind;
     left.scales = scales;
-    gemm_blocks(m, n, depth, &left, lstm_block(kind, p, block, padded, packed), &to);
+    gemm_blocks(m, n, depth, &left, packed + gemm_block_at(kind, p, block, padded), &to);
   }
 }
 

@@ -96,13 +96,26 @@ static void check_kernels(const struct linnet_ops *ops) {
 /* --- failing allocations
  * ---------------------------------------------------------------------------------------------- */
 
+static struct linnet_context_settings two_threads(struct failing_allocator *heap) {
+  struct linnet_context_settings settings = failing_settings(heap);
+  settings.threads = 2;
+  return settings;
+}
+
+static struct linnet_context *create(struct failing_allocator *heap) {
+  *heap = (struct failing_allocator){.left = SIZE_MAX};
+  struct linnet_context_settings settings = two_threads(heap);
+  struct linnet_context *context = NULL;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "create");
+  return context;
+}
+
 static void check_failing_create(void) {
   struct linnet_context *context = NULL;
   size_t failures = 0;
   for (;;) {
     struct failing_allocator heap = {.left = failures};
-    struct linnet_context_settings settings = failing_settings(&heap);
-    settings.threads = 2;
+    struct linnet_context_settings settings = two_threads(&heap);
     enum linnet_status status = linnet_context_create(&settings, &context);
     if (status == LINNET_OK) {
       CHECK(heap.calls == failures, "%zu allocations, %zu of them failed in turn", heap.calls, failures);
@@ -122,7 +135,7 @@ static void check_failing_create(void) {
 
 static void check_failing_share(void) {
   struct failing_allocator heap;
-  struct linnet_context *context = failing_context(&heap), *shared = context;
+  struct linnet_context *context = create(&heap), *shared = context;
   heap.left = 0;
   CHECK(linnet_context_share(context, &shared) == LINNET_ERROR_MEMORY && !shared, "share without memory");
   CHECK(strstr(linnet_context_error(context), "memory"), "\"%s\"", linnet_context_error(context));
@@ -138,7 +151,7 @@ static void check_failing_share(void) {
 
 static void check_handles(void) {
   struct failing_allocator heap;
-  struct linnet_context *first = failing_context(&heap), *second, *third;
+  struct linnet_context *first = create(&heap), *second, *third;
   REQUIRE(linnet_context_share(first, &second) == LINNET_OK && linnet_context_share(second, &third) == LINNET_OK,
           "share");
   CHECK(linnet_context_ops(first) == linnet_context_ops(third) &&
@@ -164,7 +177,7 @@ static void check_handles(void) {
 /* A sentence of any length is kept up to the room there is. */
 static void check_error_text(void) {
   struct failing_allocator heap;
-  struct linnet_context *context = failing_context(&heap);
+  struct linnet_context *context = create(&heap);
   char longest[2000];
   memset(longest, 'x', sizeof longest - 1);
   longest[sizeof longest - 1] = 0;
@@ -196,7 +209,7 @@ static void check_status_strings(void) {
 static void check_blocks(void) {
   static const size_t sizes[] = {0, 1, 63, 64, 65, 4095, 1000000};
   struct failing_allocator heap;
-  struct linnet_context *context = failing_context(&heap);
+  struct linnet_context *context = create(&heap);
   size_t before = heap.live;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     unsigned char *block = linnet_alloc(context, sizes[i], 1), *clear = linnet_calloc(context, 1, sizes[i]);
@@ -218,7 +231,7 @@ static void check_overflow(void) {
   static const size_t pairs[][2] = {{SIZE_MAX, 2},      {SIZE_MAX / 2 + 1, 2}, {SIZE_MAX, 1},
                                     {SIZE_MAX - 64, 1}, {SIZE_MAX / 8, 9},     {3, SIZE_MAX / 2}};
   struct failing_allocator heap;
-  struct linnet_context *context = failing_context(&heap);
+  struct linnet_context *context = create(&heap);
   size_t calls = heap.calls, capacity = 0, sum;
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     CHECK(!linnet_alloc(context, pairs[i][0], pairs[i][1]), "%zu * %zu", pairs[i][0], pairs[i][1]);
@@ -236,7 +249,7 @@ static void check_overflow(void) {
 
 static void check_grow(void) {
   struct failing_allocator heap;
-  struct linnet_context *context = failing_context(&heap);
+  struct linnet_context *context = create(&heap);
   size_t capacity = 0, calls = heap.calls, wrong = 0;
   int *numbers = NULL;
   for (int i = 0; i < 10000; i++) {
@@ -260,7 +273,7 @@ static void check_grow(void) {
 
 static void check_strdup(void) {
   struct failing_allocator heap;
-  struct linnet_context *context = failing_context(&heap);
+  struct linnet_context *context = create(&heap);
   char *copy = linnet_strdup(context, "text"), *empty = linnet_strdup(context, "");
   REQUIRE(copy && empty, "strdup");
   CHECK(strcmp(copy, "text") == 0 && strcmp(empty, "") == 0, "\"%s\", \"%s\"", copy, empty);

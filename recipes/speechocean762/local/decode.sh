@@ -143,6 +143,8 @@ for kind in "${kinds[@]}"; do
 	for set in $sets; do decode_set "$kind" "$set" "${options[@]}"; done
 done
 if [ -n "$lexicon" ]; then
+	read -r _ weight bonus <"$out/tuning.words"
+	options_of words "$weight" "$bonus"
 	"$here/calibrate.sh" --model "$model" --data "$data" --out "$out/calibration" --unit word -- "${options[@]}"
 	say "calibration of words: $(tail -n 1 "$out/calibration/calibration")"
 fi
