@@ -24,7 +24,7 @@
 #include "decoder/ngram_arpa.h"
 #include "decoder/ngram_model.h"
 
-enum { HEADER_BYTES = 128, VERSION = 1 };
+enum { HEADER_BYTES = 128, VERSION = 2 };
 
 static const char MAGIC[8] = {'L', 'i', 'n', 'G', 'r', 'a', 'm', '\n'};
 static const uint32_t BYTE_ORDER_MARK = 0x01020304, OTHER_ORDER = 0x04030201;

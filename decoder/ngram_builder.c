@@ -140,6 +140,7 @@ uint32_t linnet_ngram_builder_node(const struct ngram_builder *b, const uint32_t
 /* The body's sections while they are filled. */
 struct body {
   uint32_t *first, *words, *links, *offsets;
+  uint64_t *filter;
   float *backoffs, *probabilities;
   char *text;
 };
@@ -151,6 +152,7 @@ static struct body open_body(const struct ngram_shape *shape, char *bytes) {
       .first = (void *)(bytes + layout.start[NGRAM_FIRST]),
       .words = (void *)(bytes + layout.start[NGRAM_WORDS]),
       .links = (void *)(bytes + layout.start[NGRAM_LINKS]),
+      .filter = (void *)(bytes + layout.start[NGRAM_FILTER]),
       .offsets = (void *)(bytes + layout.start[NGRAM_OFFSETS]),
       .backoffs = (void *)(bytes + layout.start[NGRAM_BACKOFFS]),
       .probabilities = (void *)(bytes + layout.start[NGRAM_PROBABILITIES]),
@@ -184,6 +186,14 @@ static void fill_nodes(const struct ngram_builder *b, const struct body *body) {
     parents_of(b, k, &base, &parents);
     memcpy(body->first + base, level->first, (parents + 1) * sizeof *level->first);
   }
+}
+
+static void fill_filter(const struct linnet_ngram *m, uint64_t *filter) {
+  for (uint32_t parent = 1; parent < m->inner; parent++)
+    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++) {
+      struct ngram_bits b = linnet_ngram_bits(m->blocks, parent, m->words[node]);
+      filter[b.block] |= b.bits;
+    }
 }
 
 /* The longest proper end of a node that matters, given that of its parent: links of shorter nodes are done. */
@@ -224,6 +234,7 @@ enum linnet_status linnet_ngram_builder_finish(struct ngram_builder *b, struct l
   struct body body = open_body(&shape, bytes);
   fill_text(b, &body);
   fill_nodes(b, &body);
+  fill_filter(*ngram, body.filter);
   fill_links(*ngram, body.links);
   linnet_ngram_resolve(*ngram);
   return LINNET_OK;

@@ -20,6 +20,10 @@ static bool count_nodes(const struct ngram_shape *shape, uint64_t *inner, uint64
   return true;
 }
 
+static uint32_t filter_blocks(uint64_t total) {
+  return (uint32_t)((total + NGRAM_BLOCK_NODES - 1) / NGRAM_BLOCK_NODES);
+}
+
 bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *layout) {
   uint64_t inner, total;
   if (!count_nodes(shape, &inner, &total))
@@ -32,6 +36,7 @@ bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *l
       [NGRAM_WORDS] = total * sizeof(uint32_t),
       [NGRAM_PROBABILITIES] = total * value,
       [NGRAM_LINKS] = total * sizeof(uint32_t),
+      [NGRAM_FILTER] = filter_blocks(total) * sizeof(uint64_t),
       [NGRAM_OFFSETS] = (shape->counts[0] + 1) * sizeof(uint32_t),
       [NGRAM_TEXT] = shape->text_bytes,
   };
@@ -60,6 +65,8 @@ void linnet_ngram_attach(struct linnet_ngram *m, const void *body) {
   m->words = (const void *)(at + layout.start[NGRAM_WORDS]);
   m->probabilities = at + layout.start[NGRAM_PROBABILITIES];
   m->links = (const void *)(at + layout.start[NGRAM_LINKS]);
+  m->filter = (const void *)(at + layout.start[NGRAM_FILTER]);
+  m->blocks = filter_blocks(m->total);
   m->offsets = (const void *)(at + layout.start[NGRAM_OFFSETS]);
   m->text = at + layout.start[NGRAM_TEXT];
 }

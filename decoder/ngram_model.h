@@ -19,14 +19,15 @@
 
 #include "base/base.h"
 
-enum { NGRAM_MAX_ORDER = LINNET_NGRAM_MAX_ORDER, NGRAM_CODES = 256 };
+enum { NGRAM_MAX_ORDER = LINNET_NGRAM_MAX_ORDER, NGRAM_CODES = 256, NGRAM_BLOCK_NODES = 8 };
 
 #define NGRAM_MATTERS 0x80000000u
 
 /* Values: (2 order, 256) floats, those of the probabilities of orders 1 ... order, then those of the back-off weights
  * of orders 0 ... order - 1; only if quantized. First, (inner + 1): the first child of a node. Backoffs (inner) and
- * probabilities (total): floats, or codes of a byte. Words, links (total). Offsets (counts[0] + 1) of the words'
- * strings in text, which end in NUL, sorted by bytes. */
+ * probabilities (total): floats, or codes of a byte. Words, links (total). The filter, of blocks of 64 bits, one for
+ * every NGRAM_BLOCK_NODES nodes. Offsets (counts[0] + 1) of the words' strings in text, which end in NUL, sorted by
+ * bytes. */
 enum ngram_section {
   NGRAM_VALUES,
   NGRAM_FIRST,
@@ -34,6 +35,7 @@ enum ngram_section {
   NGRAM_WORDS,
   NGRAM_PROBABILITIES,
   NGRAM_LINKS,
+  NGRAM_FILTER,
   NGRAM_OFFSETS,
   NGRAM_TEXT,
   NGRAM_SECTIONS
@@ -65,6 +67,8 @@ struct linnet_ngram {
   const uint32_t *first;
   const void *backoffs, *probabilities;
   const uint32_t *words, *links, *offsets;
+  const uint64_t *filter;
+  uint32_t blocks; /* of it */
   const char *text;
 
   void *block;   /* body in memory of the context, or NULL */
@@ -121,8 +125,29 @@ static inline float linnet_ngram_backoff(const struct linnet_ngram *m, uint32_t 
   return m->values[(m->shape.order + level) * NGRAM_CODES + ((const uint8_t *)m->backoffs)[node]];
 }
 
+/* Two bits in a block of the filter stand for an n-gram of two words or more, given by its context and its last word
+ * (Bloom 1970, in blocks: Putze, Sanders and Singler 2007). Where one of them is not set there is no such n-gram: most
+ * look-ups of what is not there end after this one read, without a search among the context's children. */
+struct ngram_bits {
+  uint32_t block;
+  uint64_t bits;
+};
+
+static inline struct ngram_bits linnet_ngram_bits(uint32_t blocks, uint32_t node, uint32_t word) {
+  uint64_t hash = (node * UINT64_C(0x9E3779B97F4A7C15) + word) * UINT64_C(0xD6E8FEB86659FD93);
+  return (struct ngram_bits){.block = (uint32_t)((hash >> 32) * blocks >> 32),
+                             .bits = UINT64_C(1) << (hash >> 20 & 63) | UINT64_C(1) << (hash >> 26 & 63)};
+}
+
+static inline bool linnet_ngram_passes(const struct linnet_ngram *m, uint32_t node, uint32_t word) {
+  struct ngram_bits b = linnet_ngram_bits(m->blocks, node, word);
+  return (m->filter[b.block] & b.bits) == b.bits;
+}
+
 /* The child of an inner node by its word, 0 if there is none. */
 static inline uint32_t linnet_ngram_child(const struct linnet_ngram *m, uint32_t node, uint32_t word) {
+  if (!linnet_ngram_passes(m, node, word))
+    return 0;
   uint32_t at = m->first[node], count = m->first[node + 1] - at;
   while (count > 1) { /* the word, if there, is in [at, at + count) */
     uint32_t half = count / 2;

@@ -44,6 +44,15 @@ static bool check_words(const struct linnet_ngram *m) {
   return true;
 }
 
+/* The filter lets all n-grams pass. */
+static bool check_filter(const struct linnet_ngram *m) {
+  for (uint32_t parent = 1; parent < m->inner; parent++)
+    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
+      if (!linnet_ngram_passes(m, parent, m->words[node]))
+        return false;
+  return true;
+}
+
 /* Links lead to shorter contexts, so that every walk ends; only inner nodes are contexts. */
 static bool check_links(const struct linnet_ngram *m) {
   if (m->links[0] != 0)
@@ -73,6 +82,7 @@ enum linnet_status linnet_ngram_validate(const struct linnet_ngram *m, const cha
   } checks[] = {{check_text, "the words"},
                 {check_ranges, "the ranges of n-grams"},
                 {check_words, "the order of n-grams"},
+                {check_filter, "the bits of the filter"},
                 {check_links, "the links of n-grams"},
                 {check_values, "the probabilities"}};
   for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)

@@ -13,8 +13,8 @@ Usage: run.sh [--quick] [--kinds "NAME..."] [--updates N] [--exp DIR] [--seed S]
 
 Trains causal transformers of 4 layers and 8 heads on the sequence duplication task of Katharopoulos et al. 2020,
 section 4.1.1 (Fig. 2): random sequences of 10 symbols are repeated after a separator, 128 symbols at most with both
-separators; batches of 64, RAdam 1e-3, after 3000 updates 1e-4. The paper does not tell the width: it is 128 here. A
-thousand updates took six to seven minutes on two busy cores. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
+separators; batches of 64, RAdam 1e-3, after 3000 updates 1e-4. The width is 256: 32 for each head, as in the authors'
+code. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
   1  training: EXP/KIND.log, EXP/KIND.result; kinds that are done are not done again
   2  EXP/copy.svg, EXP/copy.png, EXP/RESULTS.md

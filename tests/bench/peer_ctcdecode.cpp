@@ -1,11 +1,10 @@
 // ctcdecode (github.com/parlance/ctcdecode) without its Python: decodes raw posteriors as bench_words does. peer_words.py
-// runs it. Built by hand, C its checkout with submodules and third_party/ filled as its setup.py does, then
+// runs it. Built by hand: C the sources of PyPI's ctcdecode 1.0.2, which lack their headers, H those headers written from
+// the definitions (ThreadPool.h among them), K the sources of PyPI's kenlm 0.3.0, OpenFst as Debian's libfst-dev has it:
 //
-//   g++ -O3 -DNDEBUG -std=c++17 -DKENLM_MAX_ORDER=6 -I C/ctcdecode/src -I C/third_party/kenlm -I C/third_party/ThreadPool
-//     -I C/third_party/openfst-1.6.7/src/include -o peer_ctcdecode peer_ctcdecode.cpp C/ctcdecode/src/[cdps]*.cpp
-//     C/third_party/kenlm/{lm,util,util/double-conversion}/*.cc C/third_party/openfst-1.6.7/src/lib/*.cc
-//
-// without the files *_main.cc, *_test.cc and ctcdecode/src/binding.cpp.
+//   g++ -O3 -DNDEBUG -std=c++17 -DKENLM_MAX_ORDER=6 -I H -I K -o peer_ctcdecode peer_ctcdecode.cpp
+//     C/ctcdecode/src/[cdps]*.cpp $(ls K/{lm,util,util/double-conversion}/*.cc | grep -v 'main.cc\|test.cc')
+//     -lfst -lpthread -ldl -lrt
 //
 // usage: peer_ctcdecode LABELS ARPA RAW LENGTHS BEAM TOP WEIGHT BONUS
 //

@@ -2,7 +2,7 @@
 // its folder or that of its Python package's sources:
 //
 //   g++ -O3 -DNDEBUG -std=c++17 -DKENLM_MAX_ORDER=6 -I K -o peer_kenlm peer_kenlm.cpp
-//     $(ls K/{lm,util,util/double-conversion}/*.cc | grep -v '_main.cc\|test.cc\|main.cc')
+//     $(ls K/{lm,util,util/double-conversion}/*.cc | grep -v 'main.cc\|test.cc')
 //
 // usage: peer_kenlm ARPA TEXT
 #include <algorithm>

@@ -197,7 +197,7 @@ static void corrupt(const struct file *good, const struct corruption *c, bool qu
 /* Nodes: 0; words </s> 1, <s> 2, a 3, b 4; bigrams "<s> a" 5, "a b" 6, "b a" 7; trigrams 8, 9. */
 static void test_corruptions(struct linnet_context *context, const struct file *good) {
   static const struct corruption table[] = {
-      {"version 2", -1, 8, 2},
+      {"version 3", -1, 8, 3},
       {"another byte order", -1, 12, 0x04030201},
       {"no byte order", -1, 12, 0},
       {"order 0", -1, 16, 0},
@@ -222,6 +222,7 @@ static void test_corruptions(struct linnet_context *context, const struct file *
       {"a word beyond the vocabulary", NGRAM_WORDS, 5, 4},
       {"a word far beyond", NGRAM_WORDS, 9, 0xFFFFFFFFu},
       {"words not in order", NGRAM_WORDS, 1, 2},
+      {"a filter that refuses an n-gram", NGRAM_FILTER, 0, 0},
       {"a link to itself", NGRAM_LINKS, 6, 6 | NGRAM_MATTERS},
       {"a link to its own level", NGRAM_LINKS, 6, 5},
       {"a link of a word to a word", NGRAM_LINKS, 3, 1},

@@ -17,7 +17,7 @@ static struct options {
              .length = 128,
              .layers = 4,
              .heads = 8,
-             .width = 128,
+             .width = 256,
              .batch = 64,
              .rounds = 4,
              .decay = 3000,
