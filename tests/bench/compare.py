@@ -6,7 +6,8 @@ median of the rounds' ratios; the smallest and largest are shown beside it.
 
 BUILD_FOLDER is where CMake built the benchmarks. PYTHON has PyTorch (tests/golden/requirements.txt), and better also
 pytorch-fast-transformers (see README.md here). With bfloat16 or int8 our products take such operands, and each way of
-the peers is tried in bfloat16 (torch.autocast) as well as in float32. The peers:
+the peers is tried in bfloat16 (torch.autocast) as well as in float32, and with int8 also as quantize_dynamic makes it.
+The peers:
 
     stock     the authors' algorithm on PyTorch as installed
     tuned     the fastest of peer_torch.py's ways to write the network in plain PyTorch, with MKL as installed or told to
@@ -38,7 +39,7 @@ COMPILED = {"encoder": ["jit", "compiled"], "training": ["compiled"], "ctc": [],
 WORK = {"encoder": [{"network": n} for n in ("paper", "stack3-conv", "blstm")],
         "training": [{"network": "paper", "set": "4000x3.5s"}, {"network": "paper", "set": "12000x8s"},
                      {"network": "stack3-conv", "set": "12000x3.5s"},
-                     {"network": "blstm", "set": "12000x3.5s"}, {"network": "blstm", "set": "12000x8s"}],
+                     {"network": "blstm", "set": "4000x3.5s"}, {"network": "blstm", "set": "12000x8s"}],
         "ctc": [{"set": s} for s in ("B1V42", "B16V42", "B1V5000", "B16V5000")],
         "attention": [{"set": f"{kind}-{part}-{frames}x{shape}"} for kind in ("softmax", "causal-softmax")
                       for part in ("forward", "both") for shape in ("6x32", "8x64") for frames in (512, 2048, 8192)]}
@@ -127,7 +128,10 @@ def look(peers, work, case, clock, variants):
 def choose(args, peers, work, case):
     """{side: (peer, variant)}; "compiled" only where it is faster than "tuned"."""
     endings = ["", "-bfloat16"] if args.precision in KERNELS and work in REDUCED else [""]
-    plain = look(peers, work, case, args.clock, [v + ending for v in TUNED[work] for ending in endings])
+    variants = [v + ending for v in TUNED[work] for ending in endings]
+    if args.precision == "int8" and work == "encoder":
+        variants.append("int8")
+    plain = look(peers, work, case, args.clock, variants)
     sides = {"stock": ("stock", STOCK[work]), "tuned": plain[0][1:]}
     if not args.quick and not args.plain:
         best = sorted(plain + look(peers, work, case, args.clock, [v + ending for v in COMPILED[work] for ending in endings]))[0]
