@@ -13,7 +13,8 @@ Usage: run.sh [--quick] [--exp DIR] [--stage N] [--stop-stage N]
 Measures attention by itself, 6 heads of 32 on one thread, with the batch inversely proportional to the length
 (Katharopoulos et al. 2020, Fig. 1): time and memory of forward and backward per sequence of 2^9 to 2^16 frames for every
 kind; the four forms of causal linear attention; and one step of the recurrences after up to 2^20 frames. Slopes are
-fitted to log-log points. About a quarter of an hour. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
+fitted to log-log points. Where one kind overtakes another is looked for from 2^3 frames on. About a quarter of an hour.
+Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
   1  measurements: EXP/*.cost; those that are there are not made again
   2  EXP/kinds.svg, EXP/memory.svg, EXP/forms.svg, EXP/steps.svg (and .png), EXP/RESULTS.md
@@ -31,9 +32,12 @@ take_options "exp stage stop-stage" "$@"
 kinds=(linear causal-linear softmax causal-softmax lsh-1 lsh-4)
 forms=(state parallel-state attention chunked)
 steps=(causal-linear causal-softmax)
-limits=() step_limits=(--longest 1048576)
-[ -z "$quick" ] || limits=(--shortest 32 --longest 256 --seconds 0.001)
-[ -z "$quick" ] || step_limits=("${limits[@]}")
+limits=() short_limits=(--shortest 8 --longest 256) step_limits=(--shortest 32 --longest 1048576)
+if [ -n "$quick" ]; then
+	limits=(--shortest 32 --longest 256 --seconds 0.001)
+	short_limits=(--shortest 8 --longest 16 --seconds 0.001)
+	step_limits=("${limits[@]}")
+fi
 
 # measure NAME OPTION...
 measure() {
@@ -43,10 +47,16 @@ measure() {
 	}
 }
 
+# measure_lengths NAME OPTION...
+measure_lengths() {
+	measure "$1" "${limits[@]}" "${@:2}"
+	measure "short-$1" "${short_limits[@]}" "${@:2}"
+}
+
 measure_kind() {
 	case "$1" in
-	lsh-*) measure "$1" "${limits[@]}" --kind lsh --rounds "${1#lsh-}" ;;
-	*) measure "$1" "${limits[@]}" --kind "$1" ;;
+	lsh-*) measure_lengths "$1" --kind lsh --rounds "${1#lsh-}" ;;
+	*) measure_lengths "$1" --kind "$1" ;;
 	esac
 }
 
@@ -82,7 +92,7 @@ table() {
 
 # The first measured length where the first name is cheaper than the second and stays so.
 crossover() {
-	paste "$exp/$1.cost" "$exp/$2.cost" |
+	paste <(cat "$exp/short-$1.cost" "$exp/$1.cost") <(cat "$exp/short-$2.cost" "$exp/$2.cost") |
 		awk '!/^#/ {if ($2 < $5) {if (!at) at = $1} else at = 0} END {print at ? at : "none measured"}'
 }
 
@@ -115,7 +125,11 @@ $(table frames "${steps[@]/#/step-}")
 
 ![steps](steps.svg)
 
-Crossover, the first length measured from which on the first is faster:
+Sequences of fewer frames:
+
+$(table frames "${kinds[@]/#/short-}" "${forms[@]/#/short-}")
+
+Crossover, the first of all these lengths from which on the first is faster:
 
 - linear against softmax: $(crossover linear softmax)
 - causal-linear against causal-softmax: $(crossover causal-linear causal-softmax)
@@ -128,10 +142,8 @@ mkdir -p "$exp"
 if runs 1; then
 	build_experiment attention-cost
 	for name in "${kinds[@]}"; do measure_kind "$name"; done
-	for name in "${forms[@]}"; do measure "$name" "${limits[@]}" --kind causal-linear --form "$name"; done
-	for name in "${steps[@]}"; do
-		measure "step-$name" "${step_limits[@]}" --shortest 32 --kind "$name" --steps
-	done
+	for name in "${forms[@]}"; do measure_lengths "$name" --kind causal-linear --form "$name"; done
+	for name in "${steps[@]}"; do measure "step-$name" "${step_limits[@]}" --kind "$name" --steps; done
 fi
 if runs 2; then
 	for name in "${kinds[@]}" "${forms[@]}" "${steps[@]/#/step-}"; do need_file "$exp/$name.cost" "run stage 1 first"; done
