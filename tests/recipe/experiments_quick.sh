@@ -57,7 +57,7 @@ awk '{sum = 0; for (i = 1; i <= NF; i++) sum += $i; if (sum < 0.98 || sum > 1.02
   fail 'shapes: the rows of the attention matrix do not sum to 1'
 
 "$recipes/attention-cost/run.sh" --quick --exp cost > cost.out
-rows cost 12
+rows cost 22
 plots cost kinds memory forms steps
 
 # What is done is not done again; a program that does not exist is an error.
