@@ -193,19 +193,22 @@ struct linnet_ops {
   void (*pack_b)(bool transpose_b, size_t k, size_t n, const real *b, size_t ldb, real *packed);
 
   /* --- ops/layernorm.h: y = (x - mean) * rstd * gain + bias, per row; x, y (rows, width); mean, rstd (rows) or NULL
-   * in forward. forward: y may be x. backward: dx may be dy. */
+   * in forward. forward: y may be x. backward: residual (rows, width), NULL for 0, is added to dx; dx may be dy or
+   * residual. */
   void (*layernorm_forward)(size_t rows, size_t width, const real *x, const real *gain, const real *bias, real *y,
                             real *mean, real *rstd);
   void (*layernorm_backward)(size_t rows, size_t width, const real *x, const real *gain, const real *mean,
-                             const real *rstd, const real *dy, real *dx, real *dgain_add, real *dbias_add);
+                             const real *rstd, const real *dy, const real *residual, real *dx, real *dgain_add,
+                             real *dbias_add);
 
   /* --- ops/dropout.h: y = residual + mask * x / (1 - rate); residual NULL: 0; y may be x or residual. */
   void (*dropout)(const struct linnet_dropout *d, size_t rows, size_t width, const real *x, const real *residual,
                   real *y);
 
-  /* --- ops/activation.h: n elements; backward: dx = dy * f'(x), dx may be dy. LINNET_RELU takes y for x too. */
+  /* --- ops/activation.h: n elements; backward: dx = scale * dy * f'(x), dx may be dy. LINNET_RELU takes y for x too.
+   */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
-  void (*activation_backward)(enum linnet_activation f, size_t n, const real *x, const real *dy, real *dx);
+  void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   /* Gated linear unit: x (rows, 2 * width), y = x[:, :width] * sigmoid(x[:, width:]) (rows, width). */
   void (*glu_forward)(size_t rows, size_t width, const real *x, real *y);
   void (*glu_backward)(size_t rows, size_t width, const real *x, const real *dy, real *dx);

@@ -68,9 +68,9 @@ static void cpu_layernorm_forward(struct linnet_device *d, size_t rows, size_t w
 }
 
 static void cpu_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                                   const real *mean, const real *rstd, const real *dy, real *dx, real *dgain_add,
-                                   real *dbias_add) {
-  kernels(d)->layernorm_backward(rows, width, x, gain, mean, rstd, dy, dx, dgain_add, dbias_add);
+                                   const real *mean, const real *rstd, const real *dy, const real *residual, real *dx,
+                                   real *dgain_add, real *dbias_add) {
+  kernels(d)->layernorm_backward(rows, width, x, gain, mean, rstd, dy, residual, dx, dgain_add, dbias_add);
 }
 
 static void cpu_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
@@ -85,14 +85,22 @@ static void cpu_residual_norm(struct linnet_device *d, const struct linnet_dropo
   kernels(d)->layernorm_forward(rows, width, sum, gain, bias, y, mean, rstd);
 }
 
+static void cpu_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
+                                       size_t width, const real *sum, const real *gain, const real *mean,
+                                       const real *rstd, const real *dy, real *dsum, real *dx, real *dgain_add,
+                                       real *dbias_add) {
+  kernels(d)->layernorm_backward(rows, width, sum, gain, mean, rstd, dy, NULL, dsum, dgain_add, dbias_add);
+  kernels(d)->dropout(mask, rows, width, dsum, NULL, dx);
+}
+
 static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
                                    real *y) {
   kernels(d)->activation_forward(f, n, x, y);
 }
 
-static void cpu_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
-                                    const real *dy, real *dx) {
-  kernels(d)->activation_backward(f, n, x, dy, dx);
+static void cpu_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, real scale,
+                                    const real *x, const real *dy, real *dx) {
+  kernels(d)->activation_backward(f, n, scale, x, dy, dx);
 }
 
 static void cpu_glu_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y) {
@@ -301,6 +309,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .layernorm_backward = cpu_layernorm_backward,
     .dropout = cpu_dropout,
     .residual_norm = cpu_residual_norm,
+    .residual_norm_backward = cpu_residual_norm_backward,
     .activation_forward = cpu_activation_forward,
     .activation_backward = cpu_activation_backward,
     .glu_forward = cpu_glu_forward,

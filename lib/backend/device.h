@@ -68,16 +68,20 @@ struct linnet_device_ops {
   void (*layernorm_forward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
                             const real *bias, real *y, real *mean, real *rstd);
   void (*layernorm_backward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                             const real *mean, const real *rstd, const real *dy, real *dx, real *dgain_add,
-                             real *dbias_add);
+                             const real *mean, const real *rstd, const real *dy, const real *residual, real *dx,
+                             real *dgain_add, real *dbias_add);
   void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const real *x,
                   const real *residual, real *y);
   /* sum = residual + dropout(x), y = layernorm(sum): the end of a post-norm sublayer; y may be x. */
   void (*residual_norm)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
                         const real *x, const real *residual, const real *gain, const real *bias, real *sum, real *y,
                         real *mean, real *rstd);
+  /* Back from dy: dsum, which may be dy, and dx = dropout(dsum). */
+  void (*residual_norm_backward)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
+                                 const real *sum, const real *gain, const real *mean, const real *rstd, const real *dy,
+                                 real *dsum, real *dx, real *dgain_add, real *dbias_add);
   void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x, real *y);
-  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
+  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, real scale, const real *x,
                               const real *dy, real *dx);
   void (*glu_forward)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);
   void (*glu_backward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *dy, real *dx);

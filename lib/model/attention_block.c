@@ -104,13 +104,13 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct columns at = columns_of(pass, s);
   real *dheads = pass->narrow2, *dqkv = pass->wide, *dphi = saved->phi ? dqkv + pass->frames * at.total : NULL;
   struct keys keys = keys_of(pass, s, saved->qkv, saved->phi), dkeys = keys_of(pass, s, dqkv, dphi);
-  linnet_linear_backward(pass, &out, saved->heads, dy, dheads);
+  linnet_linear_backward(pass, &out, saved->heads, dy, dheads, false);
   device->ops->attention_backward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
                                   saved->qkv + at.value, saved->kept, saved->heads, dheads, dkeys.q, dkeys.k,
                                   dqkv + at.value, pass->work);
   if (dphi)
     map_backward(pass, s, dphi, dqkv);
-  linnet_linear_backward(pass, &in, x, dqkv, dx);
+  linnet_linear_backward(pass, &in, x, dqkv, dx, !s->pre);
 }
 
 const struct linnet_block linnet_attention_block = {plan, forward, backward};

@@ -35,7 +35,8 @@ struct linnet_block {
   void (*plan)(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena);
   /* y (T, D) from x (T, D). */
   void (*forward)(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y);
-  /* dx (T, D) from dy (T, D); adds parameter gradients. dy may be overwritten. */
+  /* dx (T, D) from dy (T, D), added to what dx holds if the sublayer is not `pre`; adds parameter gradients. dy may be
+   * overwritten. */
   void (*backward)(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx);
 };
 

@@ -99,7 +99,7 @@ static void forward_direction(struct linnet_pass *pass, size_t l, size_t d, cons
                             layer->out + d * lstm.width, pass->work);
 }
 
-/* dx (T, inputs), or NULL, from dy (T, 2H). */
+/* dx (T, inputs), or NULL, from dy (T, 2H); the reverse direction adds to it. */
 static void backward_direction(struct linnet_pass *pass, size_t l, size_t d, const real *x, const real *dy, real *dx) {
   const struct blstm *b = pass->layers;
   const struct layer *layer = &b->layers[l];
@@ -111,8 +111,8 @@ static void backward_direction(struct linnet_pass *pass, size_t l, size_t d, con
   struct linnet_lstm lstm = lstm_of(pass, l, d);
   device->ops->lstm_backward(device, &lstm, pack, direction->cells, dy + column, direction->gates, pass->work);
   device->ops->steps_before(device, pack, d == 1, units(pass), layer->out + column, pass->width, pass->wide);
-  linnet_linear_backward(pass, &recurrent, pass->wide, direction->gates, NULL);
-  linnet_linear_backward(pass, &in, x, direction->gates, dx);
+  linnet_linear_backward(pass, &recurrent, pass->wide, direction->gates, NULL, false);
+  linnet_linear_backward(pass, &in, x, direction->gates, dx, d == 1);
 }
 
 /* --- forward and backward --------------------------------------------------------------------------------------- */
@@ -143,16 +143,14 @@ static void forward(struct linnet_pass *pass, real *logits) {
 static void backward(struct linnet_pass *pass, const real *dlogits) {
   const struct blstm *b = pass->layers;
   size_t layers = pass->network->config->layers;
-  real *dy = pass->running, *dx[2] = {pass->narrow, pass->narrow2};
+  real *dy = pass->running, *dx = pass->narrow;
   struct linnet_linear out = output_map(pass->network);
-  linnet_linear_backward(pass, &out, b->layers[layers - 1].out, dlogits, dy);
+  linnet_linear_backward(pass, &out, b->layers[layers - 1].out, dlogits, dy, false);
   for (size_t l = layers; l-- > 0;) {
     for (size_t d = 0; d < 2; d++)
-      backward_direction(pass, l, d, layer_input(pass, l), dy, l > 0 ? dx[d] : NULL);
-    if (l > 0) {
-      pass->network->device->ops->add(pass->network->device, pass->frames * pass->width, dx[1], dx[0]);
-      linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, dx[0], NULL, dy);
-    }
+      backward_direction(pass, l, d, layer_input(pass, l), dy, l > 0 ? dx : NULL);
+    if (l > 0)
+      linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, dx, NULL, dy);
   }
 }
 

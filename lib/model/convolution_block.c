@@ -54,14 +54,14 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct linnet_conv conv = conv_of(pass);
   struct linnet_conv_saved *saved = &s->saved.conv;
   struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
-  linnet_linear_backward(pass, &second, saved->silu, dy, a);
-  device->ops->activation_backward(device, LINNET_SILU, rows * width, saved->normed, a, a);
+  linnet_linear_backward(pass, &second, saved->silu, dy, a, false);
+  device->ops->activation_backward(device, LINNET_SILU, rows * width, 1, saved->normed, a, a);
   device->ops->layernorm_backward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean,
-                                  saved->rstd, a, a, g + o->conv_norm2_gain, g + o->conv_norm2_bias);
+                                  saved->rstd, a, NULL, a, g + o->conv_norm2_gain, g + o->conv_norm2_bias);
   device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,
                              g + o->conv_depthwise, g + o->conv_depthwise_bias);
   device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);
-  linnet_linear_backward(pass, &first, x, pass->wide, dx);
+  linnet_linear_backward(pass, &first, x, pass->wide, dx, !s->pre);
 }
 
 const struct linnet_block linnet_convolution_block = {plan, forward, backward};

@@ -1,5 +1,6 @@
 /* Feed-forward: y = W2 dropout(act(W1 x)). */
 #include "model/block.h"
+#include "ops/dropout.h"
 
 static struct linnet_linear first_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
   return (struct linnet_linear){pass->width, pass->network->config->feed_forward, o->linear1, o->linear1_bias};
@@ -32,18 +33,21 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
   linnet_linear_forward(pass, &second, saved->active, LINNET_IDENTITY, y);
 }
 
-/* Where dropout zeroed a ReLU's output its slope reads as 0, and so is the gradient that comes in. */
+/* A ReLU's output that dropout zeroed has a slope of 0: for it dropout is no more than its scale. */
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
   real *d = pass->wide;
-  const real *at = config->activation == LINNET_RELU ? saved->active : saved->hidden;
-  linnet_linear_backward(pass, &second, saved->active, dy, d);
-  linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);
-  device->ops->activation_backward(device, config->activation, pass->frames * first.out, at, d, d);
-  linnet_linear_backward(pass, &first, x, d, dx);
+  const bool relu = config->activation == LINNET_RELU;
+  const real *at = relu ? saved->active : saved->hidden;
+  linnet_linear_backward(pass, &second, saved->active, dy, d, false);
+  if (!relu)
+    linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);
+  device->ops->activation_backward(device, config->activation, pass->frames * first.out,
+                                   relu ? (real)linnet_dropout_scale(pass->shard->dropout) : 1, at, d, d);
+  linnet_linear_backward(pass, &first, x, d, dx, !s->pre);
 }
 
 const struct linnet_block linnet_feed_forward_block = {plan, forward, backward};

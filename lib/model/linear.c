@@ -41,7 +41,7 @@ static void weight_gradient(const struct linnet_pass *pass, const struct linnet_
 }
 
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                            const real *dy, real *dx) {
+                            const real *dy, real *dx, bool add) {
   weight_gradient(pass, l, x, dy);
   struct linnet_device *device = pass->network->device;
   device->ops->column_sum(device, pass->frames, l->out, dy, pass->gradients + l->bias);
@@ -55,7 +55,8 @@ void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_
                           .b = pass->weights + l->weight,
                           .ldb = l->in,
                           .c = dx,
-                          .ldc = l->in};
+                          .ldc = l->in,
+                          .accumulate = add};
   multiply(pass, &g);
 }
 

@@ -26,9 +26,9 @@ struct linnet_linear {
 };
 void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
                            enum linnet_activation activation, real *y);
-/* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b. */
+/* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b; `add`: to what dx holds. */
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                            const real *dy, real *dx);
+                            const real *dy, real *dx, bool add);
 
 /* What a dropout of the shard draws its mask by. */
 struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site);

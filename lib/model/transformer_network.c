@@ -189,16 +189,19 @@ static void forward(struct linnet_pass *pass, real *logits) {
 static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *d) {
   struct linnet_device *device = pass->network->device;
   const real *gain = pass->weights + s->gain;
-  real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias, *dx = s->out;
-  if (!s->pre)
-    device->ops->layernorm_backward(device, pass->frames, pass->width, s->normed, gain, s->mean, s->rstd, d, d, dgain,
+  real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias, *dy = pass->narrow;
+  if (s->pre) {
+    real *dnormed = s->out;
+    linnet_pass_dropout(pass, s->site, pass->width, d, NULL, dy);
+    s->block->backward(pass, s, s->normed, dy, dnormed);
+    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, s->mean, s->rstd, dnormed, d, d, dgain,
                                     dbias);
-  real *dy = pass->narrow;
-  linnet_pass_dropout(pass, s->site, pass->width, d, NULL, dy);
-  s->block->backward(pass, s, s->pre ? s->normed : x, dy, dx);
-  if (s->pre)
-    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, s->mean, s->rstd, dx, dx, dgain, dbias);
-  device->ops->add(device, pass->frames * pass->width, dx, d);
+  } else {
+    struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, s->normed, gain, s->mean, s->rstd, d,
+                                        d, dy, dgain, dbias);
+    s->block->backward(pass, s, x, dy, d);
+  }
 }
 
 static void backward(struct linnet_pass *pass, const real *dlogits) {
@@ -211,14 +214,15 @@ static void backward(struct linnet_pass *pass, const real *dlogits) {
   bool pre = network->config->norm == LINNET_NORM_PRE;
   struct linnet_linear in = input_map(network), out = output_map(network);
   real *d = pass->running;
-  linnet_linear_backward(pass, &out, pre ? t->final : last, dlogits, d);
+  linnet_linear_backward(pass, &out, pre ? t->final : last, dlogits, d, false);
   if (pre)
     device->ops->layernorm_backward(device, pass->frames, pass->width, last, pass->weights + p->norm_gain, t->mean,
-                                    t->rstd, d, d, pass->gradients + p->norm_gain, pass->gradients + p->norm_bias);
+                                    t->rstd, d, NULL, d, pass->gradients + p->norm_gain,
+                                    pass->gradients + p->norm_bias);
   for (size_t i = n; i-- > 0;)
     backward_sublayer(pass, &t->sublayers[i], i > 0 ? t->sublayers[i - 1].out : t->input, d);
   linnet_pass_dropout(pass, 0, pass->width, d, NULL, d);
-  linnet_linear_backward(pass, &in, pass->shard->features, d, NULL);
+  linnet_linear_backward(pass, &in, pass->shard->features, d, NULL, false);
 }
 
 const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, sizeof(struct transformer), plan, forward,

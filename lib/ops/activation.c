@@ -41,9 +41,10 @@ void linnet_activation_forward_reference(enum linnet_activation f, size_t n, con
     y[i] = value(f, x[i]);
 }
 
-void linnet_activation_backward_reference(enum linnet_activation f, size_t n, const real *x, const real *dy, real *dx) {
+void linnet_activation_backward_reference(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy,
+                                          real *dx) {
   for (size_t i = 0; i < n; i++)
-    dx[i] = dy[i] * slope(f, x[i]);
+    dx[i] = scale * dy[i] * slope(f, x[i]);
 }
 
 void linnet_glu_forward_reference(size_t rows, size_t width, const real *x, real *y) {

@@ -21,7 +21,8 @@ template <enum linnet_activation F> struct forward_of {
 };
 
 template <enum linnet_activation F> struct backward_of {
-  __device__ float operator()(float x, float dy) const { return dy * slope<F>(x); }
+  float scale;
+  __device__ float operator()(float x, float dy) const { return scale * dy * slope<F>(x); }
 };
 
 struct sum_of {
@@ -92,16 +93,16 @@ void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_ac
     map(device, n, x, x, y, forward_of<LINNET_IDENTITY>());
 }
 
-void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
-                                     const float *dy, float *dx) {
+void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, float scale,
+                                     const float *x, const float *dy, float *dx) {
   if (f == LINNET_RELU)
-    map(device, n, x, dy, dx, backward_of<LINNET_RELU>());
+    map(device, n, x, dy, dx, backward_of<LINNET_RELU>{scale});
   else if (f == LINNET_GELU)
-    map(device, n, x, dy, dx, backward_of<LINNET_GELU>());
+    map(device, n, x, dy, dx, backward_of<LINNET_GELU>{scale});
   else if (f == LINNET_SILU)
-    map(device, n, x, dy, dx, backward_of<LINNET_SILU>());
+    map(device, n, x, dy, dx, backward_of<LINNET_SILU>{scale});
   else
-    map(device, n, x, dy, dx, backward_of<LINNET_IDENTITY>());
+    map(device, n, x, dy, dx, backward_of<LINNET_IDENTITY>{scale});
 }
 
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add) {

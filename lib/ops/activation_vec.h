@@ -70,13 +70,13 @@ VEC_INLINE void activation_forward_all(const enum linnet_activation f, size_t n,
     vf_store_n(y + i, activation_value(f, vf_load_n(x + i, n - i)), n - i);
 }
 
-VEC_INLINE void activation_backward_all(const enum linnet_activation f, size_t n, const float *x, const float *dy,
-                                        float *dx) {
+VEC_INLINE void activation_backward_all(const enum linnet_activation f, size_t n, float scale, const float *x,
+                                        const float *dy, float *dx) {
   size_t i = 0;
   for (; i + VW <= n; i += VW)
-    vf_store(dx + i, vf_load(dy + i) * activation_slope(f, vf_load(x + i)));
+    vf_store(dx + i, scale * vf_load(dy + i) * activation_slope(f, vf_load(x + i)));
   if (i < n)
-    vf_store_n(dx + i, vf_load_n(dy + i, n - i) * activation_slope(f, vf_load_n(x + i, n - i)), n - i);
+    vf_store_n(dx + i, scale * vf_load_n(dy + i, n - i) * activation_slope(f, vf_load_n(x + i, n - i)), n - i);
 }
 
 static void activation_forward_vec(enum linnet_activation f, size_t n, const float *x, float *y) {
@@ -96,19 +96,20 @@ static void activation_forward_vec(enum linnet_activation f, size_t n, const flo
   }
 }
 
-static void activation_backward_vec(enum linnet_activation f, size_t n, const float *x, const float *dy, float *dx) {
+static void activation_backward_vec(enum linnet_activation f, size_t n, float scale, const float *x, const float *dy,
+                                    float *dx) {
   switch (f) {
   case LINNET_RELU:
-    activation_backward_all(LINNET_RELU, n, x, dy, dx);
+    activation_backward_all(LINNET_RELU, n, scale, x, dy, dx);
     break;
   case LINNET_GELU:
-    activation_backward_all(LINNET_GELU, n, x, dy, dx);
+    activation_backward_all(LINNET_GELU, n, scale, x, dy, dx);
     break;
   case LINNET_SILU:
-    activation_backward_all(LINNET_SILU, n, x, dy, dx);
+    activation_backward_all(LINNET_SILU, n, scale, x, dy, dx);
     break;
   case LINNET_IDENTITY:
-    activation_backward_all(LINNET_IDENTITY, n, x, dy, dx);
+    activation_backward_all(LINNET_IDENTITY, n, scale, x, dy, dx);
     break;
   }
 }

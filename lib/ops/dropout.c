@@ -14,7 +14,7 @@ static bool kept(const struct linnet_dropout *d, uint64_t element, uint32_t thre
 void linnet_dropout_reference(const struct linnet_dropout *d, size_t rows, size_t width, const real *x,
                               const real *residual, real *y) {
   uint32_t threshold = linnet_dropout_threshold(d->rate);
-  real scale = threshold ? (real)(1 / (1 - threshold * 0x1p-16)) : 1;
+  real scale = (real)linnet_dropout_scale(d->rate);
   uint64_t first = d->row * width;
   for (size_t i = 0; i < rows * width; i++) {
     real value = threshold == 0 || kept(d, first + i, threshold) ? x[i] * scale : 0;

@@ -12,4 +12,9 @@ static inline uint32_t linnet_dropout_threshold(double rate) {
   return (uint32_t)(rate * 65536 + 0.5);
 }
 
+/* What elements that are kept are multiplied by. */
+static inline double linnet_dropout_scale(double rate) {
+  return 1 / (1 - linnet_dropout_threshold(rate) * 0x1p-16);
+}
+
 #endif

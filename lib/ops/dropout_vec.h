@@ -63,7 +63,7 @@ VEC_INLINE void dropout_lanes(const uint16_t *draws, int32_t threshold, float sc
 static void dropout_vec(const struct linnet_dropout *d, size_t rows, size_t width, const float *x,
                         const float *residual, float *y) {
   uint32_t threshold = linnet_dropout_threshold(d->rate);
-  float scale = threshold ? (float)(1 / (1 - threshold * 0x1p-16)) : 1;
+  float scale = (float)linnet_dropout_scale(d->rate);
   uint64_t first = d->row * width, high = (uint64_t)d->step << 32 | d->site;
   size_t n = rows * width, skipped = first % DROPOUT_BLOCK; /* elements of the first block that are not ours */
   uint16_t draws[DROPOUT_BLOCK + VW] = {0};

@@ -27,9 +27,10 @@ void linnet_layernorm_forward_reference(size_t rows, size_t width, const real *x
   }
 }
 
-/* With n = (x - mean) * rstd and g = dy * gain: dx = rstd * (g - mean(g) - n * mean(g * n)). */
+/* With n = (x - mean) * rstd and g = dy * gain: dx = residual + rstd * (g - mean(g) - n * mean(g * n)). */
 void linnet_layernorm_backward_reference(size_t rows, size_t width, const real *x, const real *gain, const real *mean,
-                                         const real *rstd, const real *dy, real *dx, real *dgain_add, real *dbias_add) {
+                                         const real *rstd, const real *dy, const real *residual, real *dx,
+                                         real *dgain_add, real *dbias_add) {
   for (size_t t = 0; t < rows; t++, x += width, dy += width, dx += width) {
     real sum = 0, projected = 0;
     for (size_t c = 0; c < width; c++) {
@@ -41,7 +42,8 @@ void linnet_layernorm_backward_reference(size_t rows, size_t width, const real *
     }
     for (size_t c = 0; c < width; c++) {
       real n = (x[c] - mean[t]) * rstd[t];
-      dx[c] = rstd[t] * (dy[c] * gain[c] - (sum + n * projected) / (real)width);
+      real d = rstd[t] * (dy[c] * gain[c] - (sum + n * projected) / (real)width);
+      dx[c] = residual ? residual[t * width + c] + d : d;
     }
   }
 }

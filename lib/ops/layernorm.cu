@@ -77,9 +77,11 @@ static __global__ void __launch_bounds__(THREADS)
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 struct norm_backward {
-  size_t rows, width, stretch; /* rows of a block */
-  const float *x, *gain, *mean, *rstd, *dy;
+  size_t rows, width, stretch;                         /* rows of a block */
+  const float *x, *gain, *mean, *rstd, *dy, *residual; /* residual may be NULL */
   float *dx;
+  float *dropped; /* dropout(dx), or NULL */
+  dropout_mask mask;
   float *partial; /* (blocks, 2, width): sums for gain, then bias */
 };
 
@@ -100,12 +102,19 @@ template <int V> static __device__ void backward_row(const norm_backward &n, siz
   }
   sum = warp_sum(sum), projected = warp_sum(projected);
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
-    floats<V> v = load<V>(x + c), d = load<V>(dy + c), gain = load<V>(n.gain + c);
+    const size_t e = t * width + c;
+    floats<V> v = load<V>(x + c), d = load<V>(dy + c), gain = load<V>(n.gain + c), r = {};
+    if (n.residual)
+      r = load<V>(n.residual + e);
     for (int i = 0; i < V; i++) {
       float normal = (v.x[i] - mean) * rstd;
-      d.x[i] = rstd * (d.x[i] * gain.x[i] - (sum + normal * projected) / (float)width);
+      d.x[i] = r.x[i] + rstd * (d.x[i] * gain.x[i] - (sum + normal * projected) / (float)width);
     }
-    store(n.dx + t * width + c, d);
+    store(n.dx + e, d);
+    if (n.dropped) {
+      masked(n.mask, e, &d);
+      store(n.dropped + e, d);
+    }
   }
 }
 
@@ -132,12 +141,27 @@ template <int V, bool WIDE> static __global__ void __launch_bounds__(THREADS) ba
 }
 
 /* As many warps as have room for their sums in 48 KiB, or one that has not. */
-template <int V> void run_backward(struct linnet_device *device, size_t blocks, const norm_backward &n) {
+template <int V> void launch_backward(struct linnet_device *device, size_t blocks, const norm_backward &n) {
   const size_t row = 2 * n.width * sizeof(float), warps = smaller(48 * 1024 / row, WARPS);
   if (warps > 0)
     LINNET_LAUNCH(device, (backward_kernel<V, false>), (unsigned)blocks, 32 * (unsigned)warps, warps * row, n);
   else
     LINNET_LAUNCH(device, (backward_kernel<V, true>), (unsigned)blocks, 32, 0, n);
+}
+
+/* `fours`: what only some launchers read is aligned, too. */
+void run_backward(struct linnet_device *device, norm_backward n, bool fours, float *dgain_add, float *dbias_add) {
+  if (n.rows == 0 || n.width == 0)
+    return;
+  n.stretch = linnet_cuda_stretch(n.rows, 2 * n.width);
+  const size_t blocks = (n.rows + n.stretch - 1) / n.stretch;
+  n.partial = static_cast<float *>(linnet_cuda_scratch(device, blocks * 2 * n.width * sizeof(float)));
+  if (fours && by_fours(n.width, n.x, n.gain, n.dy, n.dx))
+    launch_backward<4>(device, blocks, n);
+  else
+    launch_backward<1>(device, blocks, n);
+  linnet_cuda_add_partials(device, blocks, 2 * n.width, n.width, n.partial, dgain_add);
+  linnet_cuda_add_partials(device, blocks, 2 * n.width, n.width, n.partial + n.width, dbias_add);
 }
 
 } // namespace
@@ -167,17 +191,17 @@ void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct li
 }
 
 void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const float *x,
-                                    const float *gain, const float *mean, const float *rstd, const float *dy, float *dx,
-                                    float *dgain_add, float *dbias_add) {
-  if (rows == 0 || width == 0)
-    return;
-  const size_t stretch = linnet_cuda_stretch(rows, 2 * width), blocks = (rows + stretch - 1) / stretch;
-  float *partial = static_cast<float *>(linnet_cuda_scratch(device, blocks * 2 * width * sizeof(float)));
-  const norm_backward n = {rows, width, stretch, x, gain, mean, rstd, dy, dx, partial};
-  if (by_fours(width, x, gain, dy, dx))
-    run_backward<4>(device, blocks, n);
-  else
-    run_backward<1>(device, blocks, n);
-  linnet_cuda_add_partials(device, blocks, 2 * width, width, partial, dgain_add);
-  linnet_cuda_add_partials(device, blocks, 2 * width, width, partial + width, dbias_add);
+                                    const float *gain, const float *mean, const float *rstd, const float *dy,
+                                    const float *residual, float *dx, float *dgain_add, float *dbias_add) {
+  const norm_backward n = {rows, width, 0, x, gain, mean, rstd, dy, residual, dx, nullptr, {}, nullptr};
+  run_backward(device, n, by_fours(width, residual), dgain_add, dbias_add);
+}
+
+void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
+                                            size_t width, const float *sum, const float *gain, const float *mean,
+                                            const float *rstd, const float *dy, float *dsum, float *dx,
+                                            float *dgain_add, float *dbias_add) {
+  const dropout_mask mask = dropout_mask_of(d, width);
+  const norm_backward n = {rows, width, 0, sum, gain, mean, rstd, dy, nullptr, dsum, dx, mask, nullptr};
+  run_backward(device, n, by_fours(width, dx) && mask.first % 4 == 0, dgain_add, dbias_add);
 }

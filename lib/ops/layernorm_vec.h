@@ -70,8 +70,8 @@ static void layernorm_forward_vec(size_t rows, size_t width, const float *x, con
 
 /* Formulas: layernorm.c. */
 VEC_INLINE void layernorm_backward_rows(const size_t rows, size_t width, const float *x, const float *gain,
-                                        const float *mean, const float *rstd, const float *dy, float *dx,
-                                        float *dgain_add, float *dbias_add) {
+                                        const float *mean, const float *rstd, const float *dy, const float *residual,
+                                        float *dx, float *dgain_add, float *dbias_add) {
   vf sum[LAYERNORM_ROWS], projected[LAYERNORM_ROWS];
   VEC_UNROLL
   for (size_t t = 0; t < rows; t++)
@@ -97,18 +97,20 @@ VEC_INLINE void layernorm_backward_rows(const size_t rows, size_t width, const f
       size_t n = width - c, at = t * width + c;
       vf normal = (vf_load_part(x + at, n) - mean[t]) * rstd[t];
       vf d = vf_load_part(dy + at, n) * vf_load_part(gain + c, n);
-      vf_store_part(dx + at, (d - mean_sum - normal * mean_projected) * rstd[t], n);
+      d = (d - mean_sum - normal * mean_projected) * rstd[t];
+      vf_store_part(dx + at, residual ? vf_load_part(residual + at, n) + d : d, n);
     }
   }
 }
 
 static void layernorm_backward_vec(size_t rows, size_t width, const float *x, const float *gain, const float *mean,
-                                   const float *rstd, const float *dy, float *dx, float *dgain_add, float *dbias_add) {
+                                   const float *rstd, const float *dy, const float *residual, float *dx,
+                                   float *dgain_add, float *dbias_add) {
   size_t t = 0;
   for (; t + LAYERNORM_ROWS <= rows; t += LAYERNORM_ROWS)
     layernorm_backward_rows(LAYERNORM_ROWS, width, x + t * width, gain, mean + t, rstd + t, dy + t * width,
-                            dx + t * width, dgain_add, dbias_add);
+                            residual ? residual + t * width : NULL, dx + t * width, dgain_add, dbias_add);
   for (; t < rows; t++)
-    layernorm_backward_rows(1, width, x + t * width, gain, mean + t, rstd + t, dy + t * width, dx + t * width,
-                            dgain_add, dbias_add);
+    layernorm_backward_rows(1, width, x + t * width, gain, mean + t, rstd + t, dy + t * width,
+                            residual ? residual + t * width : NULL, dx + t * width, dgain_add, dbias_add);
 }

@@ -20,7 +20,8 @@ static void layernorm_forward(void *user) {
 
 static void layernorm_backward(void *user) {
   struct run *r = user;
-  r->ops->layernorm_backward(r->rows, WIDTH, r->x, r->gain, r->mean, r->rstd, r->z, r->y, r->taps, r->taps + WIDTH);
+  r->ops->layernorm_backward(r->rows, WIDTH, r->x, r->gain, r->mean, r->rstd, r->z, NULL, r->y, r->taps,
+                             r->taps + WIDTH);
 }
 
 static void dropout(void *user) {
@@ -40,7 +41,7 @@ static void gelu(void *user) {
 
 static void gelu_backward(void *user) {
   struct run *r = user;
-  r->ops->activation_backward(LINNET_GELU, r->n, r->x, r->z, r->y);
+  r->ops->activation_backward(LINNET_GELU, r->n, 1, r->x, r->z, r->y);
 }
 
 static void silu(void *user) {
@@ -50,7 +51,7 @@ static void silu(void *user) {
 
 static void silu_backward(void *user) {
   struct run *r = user;
-  r->ops->activation_backward(LINNET_SILU, r->n, r->x, r->z, r->y);
+  r->ops->activation_backward(LINNET_SILU, r->n, 1, r->x, r->z, r->y);
 }
 
 static void glu_forward(void *user) {

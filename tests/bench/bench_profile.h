@@ -114,10 +114,10 @@ static void bench_layernorm_forward(struct linnet_device *d, size_t rows, size_t
 }
 
 static void bench_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const real *x,
-                                     const real *gain, const real *mean, const real *rstd, const real *dy, real *dx,
-                                     real *dgain_add, real *dbias_add) {
-  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (3 * width + 2), 0,
-                layernorm_backward(d, rows, width, x, gain, mean, rstd, dy, dx, dgain_add, dbias_add));
+                                     const real *gain, const real *mean, const real *rstd, const real *dy,
+                                     const real *residual, real *dx, real *dgain_add, real *dbias_add) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 4 : 3) * width + 2), 0,
+                layernorm_backward(d, rows, width, x, gain, mean, rstd, dy, residual, dx, dgain_add, dbias_add));
 }
 
 static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
@@ -125,14 +125,30 @@ static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *
   BENCH_COUNTED(d, BENCH_DROPOUT, rows * width * (residual ? 3 : 2), 0, dropout(d, mask, rows, width, x, residual, y));
 }
 
+static void bench_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
+                                const real *x, const real *residual, const real *gain, const real *bias, real *sum,
+                                real *y, real *mean, real *rstd) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (4 * width + 2), 0,
+                residual_norm(d, mask, rows, width, x, residual, gain, bias, sum, y, mean, rstd));
+}
+
+static void bench_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
+                                         size_t width, const real *sum, const real *gain, const real *mean,
+                                         const real *rstd, const real *dy, real *dsum, real *dx, real *dgain_add,
+                                         real *dbias_add) {
+  BENCH_COUNTED(
+      d, BENCH_LAYERNORM, rows * (4 * width + 2), 0,
+      residual_norm_backward(d, mask, rows, width, sum, gain, mean, rstd, dy, dsum, dx, dgain_add, dbias_add));
+}
+
 static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
                                      real *y) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * n, 0, activation_forward(d, f, n, x, y));
 }
 
-static void bench_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
-                                      const real *dy, real *dx) {
-  BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * n, 0, activation_backward(d, f, n, x, dy, dx));
+static void bench_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, real scale,
+                                      const real *x, const real *dy, real *dx) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * n, 0, activation_backward(d, f, n, scale, x, dy, dx));
 }
 
 static void bench_glu_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y) {
@@ -306,6 +322,8 @@ static inline void bench_profile_begin(struct linnet_device *device, bool timed,
   ops.layernorm_forward = bench_layernorm_forward;
   ops.layernorm_backward = bench_layernorm_backward;
   ops.dropout = bench_dropout;
+  ops.residual_norm = bench_residual_norm;
+  ops.residual_norm_backward = bench_residual_norm_backward;
   ops.activation_forward = bench_activation_forward;
   ops.activation_backward = bench_activation_backward;
   ops.glu_forward = bench_glu_forward;

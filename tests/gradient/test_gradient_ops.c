@@ -85,7 +85,7 @@ static void layernorm_forward(struct problem *p) {
 
 static void layernorm_backward(struct problem *p) {
   p->ops->layernorm_backward(p->shape->rows, p->shape->width, p->inputs[0].x, p->inputs[1].x, p->saved[0], p->saved[1],
-                             p->dout, p->inputs[0].gradient, p->inputs[1].gradient, p->inputs[2].gradient);
+                             p->dout, NULL, p->inputs[0].gradient, p->inputs[1].gradient, p->inputs[2].gradient);
 }
 
 /* --- activations ------------------------------------------------------------------------------------------------ */
@@ -104,7 +104,7 @@ static void activation_forward(struct problem *p) {
 }
 
 static void activation_backward(struct problem *p) {
-  p->ops->activation_backward((enum linnet_activation)p->shape->variant, p->num_outputs, p->inputs[0].x, p->dout,
+  p->ops->activation_backward((enum linnet_activation)p->shape->variant, p->num_outputs, 1, p->inputs[0].x, p->dout,
                               p->inputs[0].gradient);
 }
 

@@ -17,9 +17,8 @@ struct dropout_mask {
 };
 
 static inline dropout_mask dropout_mask_of(const struct linnet_dropout *d, size_t width) {
-  const uint32_t threshold = linnet_dropout_threshold(d->rate);
-  const float scale = threshold ? (float)(1 / (1 - threshold * 0x1p-16)) : 1;
-  return dropout_mask{d->seed, (uint64_t)d->step << 32 | d->site, d->row * width, threshold, scale};
+  return dropout_mask{d->seed, (uint64_t)d->step << 32 | d->site, d->row * width, linnet_dropout_threshold(d->rate),
+                      (float)linnet_dropout_scale(d->rate)};
 }
 
 /* v = mask * v / (1 - rate) for elements e ... e + V - 1, which lie in one group of eight. */

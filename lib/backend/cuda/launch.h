@@ -44,18 +44,23 @@ void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_g
 void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const float *x,
                                    const float *gain, const float *bias, float *y, float *mean, float *rstd);
 void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const float *x,
-                                    const float *gain, const float *mean, const float *rstd, const float *dy, float *dx,
-                                    float *dgain_add, float *dbias_add);
+                                    const float *gain, const float *mean, const float *rstd, const float *dy,
+                                    const float *residual, float *dx, float *dgain_add, float *dbias_add);
 /* sum = residual + dropout(x), y = layernorm(sum): what a post-norm sublayer ends with, in one pass. */
 void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
                                    size_t width, const float *x, const float *residual, const float *gain,
                                    const float *bias, float *sum, float *y, float *mean, float *rstd);
+/* Back from dy: dsum, and dx = dropout(dsum), in one pass. */
+void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
+                                            size_t width, const float *sum, const float *gain, const float *mean,
+                                            const float *rstd, const float *dy, float *dsum, float *dx,
+                                            float *dgain_add, float *dbias_add);
 void linnet_cuda_dropout(struct linnet_device *device, const struct linnet_dropout *d, size_t rows, size_t width,
                          const float *x, const float *residual, float *y);
 void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
                                     float *y);
-void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, const float *x,
-                                     const float *dy, float *dx);
+void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, float scale,
+                                     const float *x, const float *dy, float *dx);
 void linnet_cuda_glu_forward(struct linnet_device *device, size_t rows, size_t width, const float *x, float *y);
 void linnet_cuda_glu_backward(struct linnet_device *device, size_t rows, size_t width, const float *x, const float *dy,
                               float *dx);

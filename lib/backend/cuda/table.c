@@ -198,6 +198,7 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .layernorm_backward = linnet_cuda_layernorm_backward,
     .dropout = linnet_cuda_dropout,
     .residual_norm = linnet_cuda_dropout_layernorm,
+    .residual_norm_backward = linnet_cuda_dropout_layernorm_backward,
     .activation_forward = linnet_cuda_activation_forward,
     .activation_backward = linnet_cuda_activation_backward,
     .glu_forward = linnet_cuda_glu_forward,

@@ -225,7 +225,7 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
     return;
   }
   if (layer->relu)
-    ops->activation_backward(LINNET_RELU, rows * layer->out, s->values[l + 1], s->gradient, s->gradient);
+    ops->activation_backward(LINNET_RELU, rows * layer->out, 1, s->values[l + 1], s->gradient, s->gradient);
   ops->column_sum(rows, layer->out, s->gradient, gradient_add + layer->bias);
   map_backward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, s->gradient,
                gradient_add + layer->weight, l > 0 ? s->wide : NULL);
