@@ -50,6 +50,7 @@ struct linnet_decoder {
   size_t ready, taken;   /* of these */
   size_t running;        /* channel whose block comes next */
   bool ended;
+  int64_t told, decoded; /* frames: by the SPHERE header (-1: not said), so far */
 };
 
 /* --- bits: after a failure everything reads as 0, and `status` says so
@@ -279,6 +280,7 @@ static void read_block(struct linnet_decoder *d, enum command command) {
     d->frames[t * d->channels + d->running] = scaled(d, x[t]);
   d->running = (d->running + 1) % d->channels;
   d->ready = d->running == 0 ? d->block : 0;
+  d->decoded += (int64_t)d->ready;
 }
 
 static void read_shift(struct linnet_decoder *d) {
@@ -287,6 +289,15 @@ static void read_shift(struct linnet_decoder *d) {
                           codes ? "a shift above 12 bits" : "a shift above 16 bits");
   if (codes)
     linnet_shorten_ulaw((unsigned)d->shift, d->ulaw);
+}
+
+static void end(struct linnet_decoder *d) {
+  d->ended = true;
+  if (d->told >= 0 && d->decoded != d->told)
+    d->status = linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
+                            "%s: Shorten stream, byte %" PRId64 ": it ends after %" PRId64
+                            " samples, but its SPHERE header tells %" PRId64 ": copy the file again",
+                            d->bytes->name, d->offset, d->decoded, d->told);
 }
 
 /* Commands up to the next block of all channels, or the end. */
@@ -302,7 +313,7 @@ static void read_commands(struct linnet_decoder *d) {
     }
     switch (command) {
     case QUIT:
-      d->ended = true;
+      end(d);
       break;
     case BLOCKSIZE:
       d->block = read_limited(d, read_long(d), 1, MAX_BLOCK, "the block size is not 1 to 65536");
@@ -371,6 +382,7 @@ enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const
   if (!d)
     return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
   d->bytes = bytes;
+  d->told = sphere->frames;
   bytes->position = d->offset = (int64_t)sphere->header_bytes;
   enum linnet_status status = start(d, sphere);
   if (status != LINNET_OK) {

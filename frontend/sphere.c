@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC_BYTES = 16, MAX_HEADER = 65536, MAX_RATE = 1000000, MAX_CHANNELS = 64 };
+enum { MAGIC_BYTES = 16, MAX_HEADER = 65536, MAX_RATE = 1000000, MAX_CHANNELS = 64, MAX_BYTES = 8 };
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
@@ -50,14 +50,18 @@ static enum linnet_status read_number(const struct linnet_bytes *bytes, const ch
 
 static enum linnet_status read_line(const struct linnet_bytes *bytes, const char *line, struct linnet_sphere *sphere,
                                     int64_t *rate) {
-  int64_t channels = sphere->channels;
+  int64_t channels = sphere->channels, width = sphere->bytes;
   LINNET_TRY(read_number(bytes, line, "sample_count", 0, INT64_C(1) << 40, &sphere->frames));
   LINNET_TRY(read_number(bytes, line, "sample_rate", 1, MAX_RATE, rate));
   LINNET_TRY(read_number(bytes, line, "channel_count", 1, MAX_CHANNELS, &channels));
+  LINNET_TRY(read_number(bytes, line, "sample_n_bytes", 1, MAX_BYTES, &width));
   const char *coding = value_of(line, "sample_coding");
-  if (coding)
+  if (coding) {
     sphere->shortened = strstr(coding, "embedded-shorten") != NULL;
+    sphere->coded = strstr(coding, "embedded") != NULL;
+  }
   sphere->channels = (int)channels;
+  sphere->bytes = (int)width;
   return LINNET_OK;
 }
 
@@ -71,6 +75,17 @@ static enum linnet_status read_lines(const struct linnet_bytes *bytes, char *tex
   if (rate == 0)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: SPHERE header: sample_rate is missing", bytes->name);
   return LINNET_OK;
+}
+
+/* Samples as they are fill the file. */
+static enum linnet_status check_length(const struct linnet_bytes *bytes, const struct linnet_sphere *sphere) {
+  int64_t wanted = (int64_t)sphere->header_bytes + sphere->frames * sphere->channels * sphere->bytes;
+  if (sphere->coded || sphere->bytes == 0 || sphere->frames < 0 || bytes->size < 0 || bytes->size >= wanted)
+    return LINNET_OK;
+  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
+                     "%s: cut: it ends at byte %" PRId64 " of the %" PRId64
+                     " that its SPHERE header tells: copy it again",
+                     bytes->name, bytes->size, wanted);
 }
 
 enum linnet_status linnet_sphere_read(struct linnet_bytes *bytes, struct linnet_sphere *sphere) {
@@ -94,5 +109,5 @@ enum linnet_status linnet_sphere_read(struct linnet_bytes *bytes, struct linnet_
     status = read_lines(bytes, text, sphere);
   sphere->header_bytes = (size_t)size;
   linnet_free(bytes->context, text);
-  return status;
+  return status == LINNET_OK ? check_length(bytes, sphere) : status;
 }

@@ -10,6 +10,8 @@ struct linnet_sphere {
   double rate;
   int channels;
   bool shortened; /* the samples are an embedded Shorten stream */
+  bool coded;     /* in this or another way */
+  int bytes;      /* sample_n_bytes of a sample that is not coded; 0: not said */
 };
 
 /* Whether the bytes begin like a SPHERE file. */

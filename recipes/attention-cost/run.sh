@@ -28,6 +28,7 @@ END
 
 exp=exp/attention-cost stage=1 stop_stage=2
 take_options "exp stage stop-stage" "$@"
+check_stages 2
 
 kinds=(linear causal-linear softmax causal-softmax lsh-1 lsh-4)
 forms=(state parallel-state attention chunked)

@@ -1,5 +1,6 @@
 # An ARPA model as others can read it: without text before and after it, carriage returns, and n-grams that no sentence
-# has (<s> that is not first, </s> that is not last); words in upper case; the numbers of n-grams as they are then.
+# has (<s> that is not first, </s> that is not last); words in upper case, the unknown word as <unk>; the numbers of n-grams
+# as they are then.
 #
 #   awk -f clean_arpa.awk ARPA ARPA
 #
@@ -18,7 +19,7 @@ FNR == 1 {
 }
 
 {
-	sub(/\r$/, "")
+	sub(/[ \t\r]+$/, "")
 }
 
 $0 == "\\data\\" {
@@ -56,8 +57,7 @@ order > 0 && !is_wrong() {
 	count[order] += pass == 1
 	if (pass == 2) {
 		for (i = 2; i <= order + 1; i++)
-			if ($i !~ /^<.*>$/)
-				$i = toupper($i)
+			$i = $i ~ /^<.*>$/ ? tolower($i) : toupper($i)
 		print
 	}
 }

@@ -16,6 +16,7 @@ need_file() { [ -e "$1" ] || die "$1 is missing: $2"; }
 # take_options "SPEC..." ARGUMENTS...: "--some-name VALUE" into the variable some_name where SPEC has some-name; "--some-name"
 # alone makes it 1 for "some-name!"; "--some-name VALUE..." appends to the array some_name for "some-name+". What is no
 # option, and all that follows "--", goes to the array rest if SPEC has "...". --quick makes quick 1, --help prints usage.
+# What counts something must be a number.
 # Sets `arguments` to all of them, for results. (Names here begin with "_" to leave all others to options.)
 take_options() {
 	local _words _spec _name _list=''
@@ -40,13 +41,18 @@ take_options() {
 		--*" $_name! "*) printf -v "${_name//-/_}" 1 && _list='' ;;
 		--*" $_name+ "* | --*" $_name "*)
 			[ $# -ge 2 ] || die "$1 wants a value"
+			case "$_name" in
+			stage | stop-stage | jobs | parts | epochs | updates | seed)
+				[[ $2 =~ ^[0-9]*$ ]] || die "$1 $2: must be a whole number"
+				;;
+			esac
 			if [[ $_spec == *" $_name+ "* ]]; then
 				_list=${_name//-/_}
 			else
 				printf -v "${_name//-/_}" %s "$2" && _list='' && shift
 			fi
 			;;
-		--*) usage >&2 && exit 2 ;;
+		--*) say "$1: no such option; see --help" && exit 2 ;;
 		*)
 			if [ -n "$_list" ]; then
 				local -n _values=$_list
@@ -60,6 +66,13 @@ take_options() {
 		esac
 		shift
 	done
+}
+
+# check_stages LAST: $stage and $stop_stage make sense.
+# shellcheck disable=SC2154
+check_stages() {
+	[ "$stage" -ge 1 ] && [ "$stage" -le "$1" ] || die "--stage $stage: must be 1 to $1"
+	[ "$stop_stage" -ge "$stage" ] || die "--stop-stage $stop_stage: comes before stage $stage"
 }
 
 # Whether stage N is among those asked for by $stage and $stop_stage.

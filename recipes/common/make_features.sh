@@ -51,11 +51,11 @@ gather() {
 	seq "$count" | sed "s#.*#$out/$1.&.scp#" | xargs cat | sed -E "s# ([^ ]*/)?([^/ ]+)\$# $(basename "$out")/\2#" | sort
 }
 
-# Parts are computed again when the lists change.
+# Parts are computed again when the lists change, or what the folder is divided into.
 checksum() {
 	local lists=("$data/wav.scp" "$data/utt2spk")
 	[ ! -e "$data/segments" ] || lists+=("$data/segments")
-	cat "${lists[@]}" | cksum | cut -d ' ' -f 1
+	cat "${lists[@]}" | cksum | sed "s/ .*/-$count/"
 }
 
 build_linnet
@@ -66,7 +66,9 @@ for part in $(seq "$count"); do
 	select_utterances "$data" "$out/part.$part" "$out/part.$part.list"
 	into "$out/part.$part/wav.scp" absolute_scp "$out/part.$part/wav.scp" "$data"
 done
-"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$out/log/features-$(checksum)" -- \
+log=$out/log/features-$(checksum)
+find "$out" -path '*/log/features-*.done' ! -path "$log.*" -delete # their files are overwritten
+"$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- \
 	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
 	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}
 for name in text phones utt2spk spk2utt spk2gender; do

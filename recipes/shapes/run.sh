@@ -31,6 +31,7 @@ END
 
 kinds='none softmax linear' epochs='' exp=exp/shapes seed=1 jobs=$(nproc) stage=1 stop_stage=2
 take_options "kinds epochs exp seed jobs stage stop-stage" "$@"
+check_stages 2
 options=(--seed "$seed" --threads "$jobs" --epochs "${epochs:-$([ -n "$quick" ] && echo 2 || echo 40)}")
 [ -z "$quick" ] || options+=(--sequences 500)
 read -r -d '' -a kinds <<<"$kinds" || true

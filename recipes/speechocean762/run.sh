@@ -81,6 +81,7 @@ take_options "corpus lexicon text extra+ unseen+ encoder exp seed jobs precision
 	pack test-utterances from-features" "$@"
 [ -z "$features_only" ] || [ -n "$pack" ] || die "--features-only wants --pack FILE"
 stop_stage=${stop_stage:-$([ -n "$from_features" ] && echo 4 || echo 7)}
+check_stages 7
 data=$exp/data out=$exp/$encoder conf_folder=$here/conf
 [ -z "$from_features" ] || conf_folder=$data/conf
 unseen_sets=()

@@ -28,6 +28,8 @@ Corpus
   --scale-counts X  the numbers of utterances asserted, as a part of the published ones (default 1)
   --allow-missing   go on without utterances that lack audio or transcript
   --train SET       train_si284 (default), train_si84 or train_tr95
+  --dev SET         test_dev93 (default), or train_cv05, which is no part of train_tr95: chooses the model; weights of
+                    searches are chosen on test_dev93 in any case
   --dict FILE       CMUdict (default: the Debian package pocketsphinx-en-us)
   --units KIND      39 (default) or stress
   --oov WAY         map (default) or flite: see common/make_dictionary.sh --help
@@ -50,19 +52,29 @@ Running
 END
 }
 
-wsj0=() wsj1=() audio=direct scale_counts=1 allow_missing='' train=train_si284 dict='' units=39 oov=map phone_order=5
+wsj0=() wsj1=() audio=direct scale_counts=1 allow_missing='' train=train_si284 dev=test_dev93 dict='' units=39 oov=map phone_order=5
 encoder=linear set=() device=cpu precision=float32 seed=1 exp=exp/wsj jobs=$(nproc) parts='' via=local cmd_options=''
 stage=1 stop_stage=7
-take_options "wsj0+ wsj1+ audio scale-counts allow-missing! train dict units oov phone-order encoder set+ device precision
+take_options "wsj0+ wsj1+ audio scale-counts allow-missing! train dev dict units oov phone-order encoder set+ device precision
 	seed exp jobs parts via cmd-options stage stop-stage" "$@"
+check_stages 7
 conf=$encoder
 [ -f "$conf" ] || conf=$here/conf/$encoder.json
 [ -f "$conf" ] || die "--encoder $encoder: neither a file nor one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
 name=$(basename "$conf" .json)
-case "$train" in
-train_si284 | train_si84 | train_tr95) ;;
-*) die "--train $train: must be train_si284, train_si84 or train_tr95" ;;
-esac
+# one_of OPTION VALUE CHOICE...
+one_of() {
+	local choice
+	for choice in "${@:3}"; do [ "$2" != "$choice" ] || return 0; done
+	die "$1 $2: must be one of ${*:3}"
+}
+one_of --train "$train" train_si284 train_si84 train_tr95
+one_of --dev "$dev" test_dev93 train_cv05
+one_of --audio "$audio" direct sph2pipe ffmpeg
+one_of --units "$units" 39 stress
+one_of --oov "$oov" map flite
+one_of --precision "$precision" float32 bfloat16 tf32
+one_of --via "$via" local parallel slurm gridengine
 data=$exp/data feats=$exp/feats out=$exp/$name
 tests=(test_dev93 test_eval92 test_eval93)
 
@@ -111,8 +123,8 @@ fi
 if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
-	echo "$seed" >"$exp/seed"
-	"$linnet" train --threads "$jobs" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/test_dev93" \
+	into "$out/settings" echo "$train, chosen on $dev, seed $seed, device $device, commit $(commit)"
+	"$linnet" train --threads "$jobs" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/$dev" \
 		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
 fi

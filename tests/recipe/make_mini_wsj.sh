@@ -241,13 +241,14 @@ mkdir -p "$out/wsj1/13-2.1/wsj1/si_tr_s/46a"
 cp "$out/wsj1/13-1.1/wsj1/si_tr_s/46a/46ac0201.wv1" "$out/wsj1/13-2.1/wsj1/si_tr_s/46a/"
 
 awk -F '\t' '$1 ~ /^si/ {print toupper($8)}' "$work/plan" | sed 's/DASH/-DASH/' >"$work/sentences"
+pack=("$work/make_z" cat) # as on LDC's discs: .z of both, but the trigram is not compressed
 for order in 2 3; do
 	"$linnet" ngram --order $order --discount-fallback --text "$work/sentences" --arpa "$work/lm" 2>/dev/null
 	{
 		printf 'A model of the miniature corpus,\nbefore which stands text that is no part of it.\n'
 		awk '/^ngram 2=/ {split($2, n, "="); print "ngram 2=" n[2] + 1; next} {print}
 			/^\\2-grams:/ {print "-1.5\t<s> <s>\t-0.1"}' "$work/lm"
-	} | "$work/make_z" >"$out/wsj1/13-32.1/wsj1/doc/lng_modl/base_lm/$([ $order = 2 ] && echo b || echo t)cb20onp.z"
+	} | "${pack[order - 2]}" >"$out/wsj1/13-32.1/wsj1/doc/lng_modl/base_lm/$([ $order = 2 ] && echo b || echo t)cb20onp.z"
 done
 rm "$out/11" "$out/13"
 echo "$out: $(wc -l <"$work/plan") utterances" >&2

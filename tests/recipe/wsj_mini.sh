@@ -24,10 +24,14 @@ corpus=(--wsj0 mini/wsj0 --wsj1 mini/wsj1/13-*)
 # --- wrong command lines
 
 recipe 0 'Usage: run.sh' --help
-recipe 2 'Usage: run.sh' --nonsense x
+recipe 2 '--nonsense: no such option' --nonsense x
 recipe 1 '--wsj0 DIR... or --wsj1 DIR... is missing' --wsj0 mini/wsj0
 recipe 1 '--wsj0 nowhere: no such folder' --wsj0 nowhere --wsj1 mini/wsj1
 recipe 1 '--seed wants a value' --seed
+recipe 1 '--stage x: must be a whole number' --stage x
+recipe 1 '--stage 9: must be 1 to 7' --stage 9
+recipe 1 '--stop-stage 3: comes before stage 6' --stage 6 --stop-stage 3
+recipe 1 '--via carrier: must be one of local' --via carrier
 recipe 1 'device gpu: expected cpu, cuda, cuda:N or auto' --device gpu
 recipe 1 'neither a file nor one of blstm linear lsh-4 softmax' --encoder gru
 recipe 1 '--train dev: must be' --train dev
@@ -97,6 +101,9 @@ rm exp/feats/train_si284/log/*.2.done exp/feats/train_si284/feats.2.ark
 touch marker
 recipe 0 'good' --stage 3 --stop-stage 3
 [[ $(find exp/feats -name 'feats.*.ark' -newer marker) == exp/feats/train_si284/feats.2.ark ]] || fail 'not just the part that was missing'
+recipe 0 'good' --stage 3 --stop-stage 3 --parts 3
+[[ $(cut -d : -f 1 exp/feats/train_si284/feats.scp | cut -d ' ' -f 2 | sort -u | wc -l) -eq 3 ]] || fail 'another number of parts'
+recipe 0 'good' --stage 3 --stop-stage 3
 recipe 0 'exp/index.html' --stage 5 --stop-stage 7
 [[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not told'
 
@@ -155,7 +162,7 @@ grep -qxF 'test_dev93 4k0c0202 audio 13_16_1:wsj1/si_dt_20/4k0/4k0c0202.wv1' dat
 prepare 0 'train_si84: 53 utterances of 3 speakers' "${cut[@]}" --allow-missing
 check 0 'good: 4 utterances' "$linnet" validate-data data-cut/test_dev93
 rm cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
-prepare 1 'wsj1/doc/indices/h1_p0.ndx (disc 13-34-1) is in none of the folders' "${cut[@]}"
+prepare 1 'wsj1/doc/indices/h1_p0.ndx (disc 13-34.1) is in none of the folders' "${cut[@]}"
 echo 'no list' > cut/wsj1/13-34.1/wsj1/doc/indices/h1_p0.ndx
 prepare 1 'h1_p0.ndx:1: not of the form DISC:PATH' "${cut[@]}"
 find cut -name '*.dot' -delete

@@ -28,12 +28,12 @@ take_options "data phones out order" "$@"
 need_file "$data/local/files" "run stage 1 first"
 need_file "$phones" "run stage 2 first"
 
-# convert NAME FILE: the corpus's model as a binary file
+# convert NAME FILE: the corpus's model as a binary file. On LDC's discs the bigram is compressed, the trigram is not.
 convert() {
 	local file
 	file=$(awk -F '\t' -v name="wsj1/doc/lng_modl/base_lm/$2" '$1 == name {print $3; exit}' "$data/local/files")
 	[ -n "$file" ] || die "wsj1/doc/lng_modl/base_lm/$2 (disc 13-32.1) is in none of the folders"
-	gzip -dc <"$file" >"$work/raw" || die "$file: cannot be unpacked"
+	gzip -dcf <"$file" >"$work/raw" || die "$file: cannot be unpacked"
 	awk -f "$here/../../common/clean_arpa.awk" "$work/raw" "$work/raw" >"$work/arpa" || die "$file: cannot be used"
 	"$linnet" ngram --model "$work/arpa" --binary "$out/$1.bin" >"$out/$1.log" 2>&1 || die "$1: $(cat "$out/$1.log")"
 	say "$1: $(grep '^ngram' "$work/arpa" | cut -d = -f 2 | paste -s -d ' ') n-grams"

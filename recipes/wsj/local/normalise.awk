@@ -4,11 +4,13 @@
 #
 # In: "words with markup (utterance)". Out: utterance and words. Upper case; backslashes, "~", lone ".", and the marks of
 # noises beside or over words ([<x] [x>] [x/] [/x]) go; other [noises] become <NOISE>; <word>, which is said in part,
-# becomes word. Lines of another form go to `strange`.
+# becomes word, and so does *word*, which is said wrongly. Lines of another form go to `strange`.
 
 function normal(word) {
 	word = toupper(word)
 	gsub(/\\/, "", word)
+	if (word ~ /^\*[^*]+\*$/)
+		gsub(/\*/, "", word)
 	if (word ~ /^(\[<.*\]|\[.*>\]|\[.*\/\]|\[\/.*\]|~|\.)$/)
 		return ""
 	if (word ~ /^\[.*\]$/)
@@ -19,7 +21,7 @@ function normal(word) {
 		return "POINT"
 	if (word == "--DASH")
 		return "-DASH"
-	if (word ~ /^<[A-Z']+>$/)
+	if (word ~ /^<[A-Z'.-]+>$/)
 		return substr(word, 2, length(word) - 2)
 	return word
 }

@@ -43,7 +43,8 @@ find_files() {
 	for dir; do
 		[ -d "$dir" ] || die "--$corpus $dir: no such folder"
 		dir=$(cd "$dir" && pwd)
-		(cd "$dir" && find -L . -type f | sed "s#^\./#$corpus	$dir	#")
+		(cd "$dir" && find -L . -type f | sed "s#^\./#$corpus	$dir	#") ||
+			die "--$corpus $dir: cannot be searched to its end: mend what find names above, or give the discs one by one"
 	done
 }
 
@@ -54,13 +55,16 @@ index_files() {
 	} | awk -f "$here/index_files.awk" | sort -u
 }
 
+# 13_34_1 as LDC writes it: 13-34.1
+disc_name() { sed 's/_/-/; s/_/./' <<<"$1"; }
+
 # corpus_file NAME DISC: the file of that name, from that disc if it is there, else from any.
 corpus_file() {
 	local found
 	found=$(awk -F '\t' -v name="$1" -v disc="$2" '
 		$1 == name && (file == "" || $2 == disc) {file = $3}
 		END {print file}' "$index")
-	[ -n "$found" ] || die "$1 (disc ${2//_/-}) is in none of the folders, which have $(wc -l <"$index") files: is the copy complete?"
+	[ -n "$found" ] || die "$1 (disc $(disc_name "$2")) is in none of the folders, which have $(wc -l <"$index") files: is the copy complete?"
 	echo "$found"
 }
 
@@ -99,6 +103,13 @@ locate_text() {
 		FILENAME == ARGV[1] {if (NF > 1) text[$1] = $0; next}
 		$1 in text {print text[$1]; next}
 		{print set, $1, "transcript", substr($1, 1, 6) "00.dot" >> missing}' "$out/local/transcripts" "$2"
+}
+
+# Transcripts of utterances that have several.
+contradictions() {
+	sort -u "$work/transcripts" | awk '
+		$1 == last {print (told ? "" : before "\n") $0}
+		{told = $1 == last; last = $1; before = $0}'
 }
 
 # "utterance file" as wav.scp
@@ -167,6 +178,13 @@ rm -f "$out/local/strange"
 xargs -d '\n' awk -v strange="$out/local/strange" -f "$here/normalise.awk" <"$work/dots" >"$work/transcripts"
 [ ! -e "$out/local/strange" ] || say "$(wc -l <"$out/local/strange") lines of transcripts end with no (UTTERANCE): see $out/local/strange"
 into "$out/local/transcripts" sort -s -u -k 1,1 "$work/transcripts"
+into "$out/local/contradictions" contradictions
+[ ! -s "$out/local/contradictions" ] ||
+	say "$(cut -d ' ' -f 1 "$out/local/contradictions" | uniq | wc -l) utterances have transcripts that differ, of which the first is taken: see $out/local/contradictions"
+for name in bcb20onp.z tcb20onp.z; do
+	grep -q "^wsj1/doc/lng_modl/base_lm/$name	" "$index" ||
+		say "wsj1/doc/lng_modl/base_lm/$name (disc 13-32.1) is in none of the folders: stage 4 will want it"
+done
 make_folder train_si84 list_si84 7138
 make_folder train_si284 list_si284 37416
 make_folder test_dev93 list_dev93 503

@@ -73,12 +73,15 @@ checked() {
 }
 
 model_line() {
-	echo "- $1: products of $(log_kernels "$exp/$1"), $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
+	echo "- $1: $(cat "$exp/$1/settings"); products of $(log_kernels "$exp/$1"), $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
 		"$(log_values "$exp/$1" peak_megabytes | median) MB; weight and bonus of the phone n-gram $(cut -d ' ' -f 1,2 "$exp/$1/tuned.beam" | tr ' ' ','), chosen on dev93;" \
 		"test sets scored $(wc -l <"$exp/$1/scored") times"
 }
 
-counts() { awk -F '\t' '{printf "%s%s %d", (NR > 1 ? ", " : ""), $1, $2}' "$exp/data/local/counts"; }
+# What the counts should be where they are not.
+counts() {
+	awk -F '\t' '{printf "%s%s %d%s", (NR > 1 ? ", " : ""), $1, $2, ($2 != $3 ? " of " $3 " (incomplete)" : "")}' "$exp/data/local/counts"
+}
 
 write_report() {
 	local name search kind
@@ -86,7 +89,7 @@ write_report() {
 # Phonemes of the Wall Street Journal corpus
 
 - command: \`$command\`
-- commit: $(commit), $("$linnet" --version), seed $(cat "$exp/seed")
+- commit: $(commit), $("$linnet" --version)
 - machine: $(processor), $(nproc) processors, $(uname -sr)
 - utterances: $(counts)
 - $(paste -s -d ';' "$exp/lang/choices" | sed 's/;/; /g')

@@ -532,6 +532,11 @@ static void test_bad_paths(void) {
                                    "sample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n";
   save(sphere, sizeof sphere);
   expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends before its end mark");
+  static const char cut[1024 + 100] =
+      "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
+      "sample_count -i 51\nsample_coding -s3 pcm\nend_head\n";
+  save(cut, sizeof cut);
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends at byte 1124 of the 1126");
 }
 
 static void expect_settings(const struct linnet_audio_settings *settings) {
