@@ -61,7 +61,8 @@ def check_subtitles(name):
     with open(HERE / f"{name}.srt", encoding="utf-8") as file:
         cues = list(srt.parse(file))
     assert [c.index for c in cues] == list(range(1, len(cues) + 1))
-    same([(c.content, c.start.total_seconds(), c.end.total_seconds()) for c in cues], cues_of(name))
+    assert all("<" not in c.content.replace("<\u2060", "") for c in cues), "a tag to players"
+    same([(c.content.replace("\u2060", ""), c.start.total_seconds(), c.end.total_seconds()) for c in cues], cues_of(name))
     captions = webvtt.read(str(HERE / f"{name}.vtt"))
     seen = [(html.unescape(c.raw_text), c.start_in_seconds, c.end_in_seconds) for c in captions]
     if any(start != int(start) for _, start, _ in seen):
