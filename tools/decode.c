@@ -166,7 +166,7 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   else if (!tool_output_commit(&output))
     code = TOOL_FAILURE;
   if (code == TOOL_OK)
-    fprintf(stderr, "%zu utterances, %zu frames in %.3f s\n", d->utterances, d->frames, d->seconds);
+    fprintf(stderr, "%zu utterances, %zu frames in %.3f s of all threads\n", d->utterances, d->frames, d->seconds);
   return code;
 }
 
