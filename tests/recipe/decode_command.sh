@@ -101,8 +101,8 @@ same 'a language model of little weight' expected hyp
 # The score that is told is what `linnet ngram` says of the sentence, and counts as often as --lm-weight says.
 echo 'A A' > line
 "$linnet" ngram --model lm.bin --perplexity line > perplexity
-"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json post.txt 2> /dev/null | head -n 1 |
-  sed 's/.*"score":\([^,]*\),"acoustic":\([^,]*\),"language":\([^,]*\),.*/\1 \2 \3/' > scores
+"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json post.txt 2> /dev/null |
+  sed -n '1s/.*"score":\([^,]*\),"acoustic":\([^,]*\),"language":\([^,]*\),.*/\1 \2 \3/p' > scores
 awk 'NR == FNR {if ($1 == "log10") log10 = $3; next}
   {a = $3 - log10 * log(10); b = $1 - $2 - 2.5 * $3; exit !(log10 < 0 && a * a < 1e-7 && b * b < 1e-7)}' \
   perplexity scores || fail "scores: $(cat perplexity scores)"
