@@ -95,8 +95,9 @@ static enum linnet_status resolve_rule(struct linnet_grammar_source *source, str
   struct linnet_rule *rule = &source->rules[e->value];
   const char *name = linnet_names_text(&source->rule_names, e->value);
   if (rule->body == LINNET_NO_EXPRESSION)
-    return linnet_fail(source->context, LINNET_ERROR_FORMAT, "%s:%zu: rule <%.100s> is not defined", source->name,
-                       e->line, name);
+    return linnet_fail(source->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: rule <%.100s> is not defined: add '<%.100s> = ...;', or correct the name", source->name,
+                       e->line, name, name);
   if (rule->open)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: rule <%.100s> refers to itself: recursion is not possible, repeat with * or +",
@@ -139,7 +140,9 @@ static enum linnet_status parse(struct linnet_grammar_source *source, struct lin
     LINNET_TRY(parse_phrases(source, text));
   LINNET_TRY(resolve(source, source->root, 0));
   if (source->expressions[source->root].impossible)
-    return linnet_fail(source->context, LINNET_ERROR_FORMAT, "%s: the grammar accepts nothing", source->name);
+    return linnet_fail(source->context, LINNET_ERROR_FORMAT,
+                       "%s: the grammar accepts nothing: write a sentence a line, or a public rule that is not <VOID>",
+                       source->name);
   return LINNET_OK;
 }
 

@@ -96,7 +96,8 @@ static enum linnet_status add_phones(struct builder *b, const char *word, struct
     LINNET_TRY(add_phone(b, phone));
   entry->count = b->label_count - entry->first;
   if (entry->count == 0)
-    return linnet_fail(b->context, LINNET_ERROR_FORMAT, "%s:%zu: word '%.100s' has no phones", b->text.name,
+    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: word '%.100s' has no phones: write them behind it, or take the line out", b->text.name,
                        b->text.line, word);
   return LINNET_OK;
 }
@@ -255,7 +256,7 @@ static enum linnet_status build(struct builder *b) {
   while (linnet_text_next_line(&b->text))
     LINNET_TRY(read_line(b));
   if (b->duplicates > 0)
-    linnet_log(b->context, LINNET_LOG_WARNING, "%s: %zu pronunciations are given twice, the first on line %zu",
+    linnet_log(b->context, LINNET_LOG_INFO, "%s: %zu pronunciations are given twice, the first on line %zu",
                b->text.name, b->duplicates, b->first_duplicate);
   if (b->allowed)
     LINNET_TRY(linnet_symbols_copy(b->context, b->allowed, &b->lexicon->phones));

@@ -104,6 +104,7 @@ static enum linnet_status fill(struct linnet_lines *l) {
 /* Ends the line at `end` with a NUL, which may overwrite the newline. */
 static enum linnet_status take(struct linnet_lines *l, size_t end, char **line) {
   l->line++;
+  l->ended = end < l->end;
   *line = l->buffer + l->start;
   size_t length = end - l->start;
   if (memchr(*line, '\0', length))

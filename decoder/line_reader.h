@@ -21,6 +21,7 @@ struct linnet_lines {
   char *buffer;         /* (LINNET_LINE_BYTES + 1): text at [start, end) */
   unsigned char *piece; /* (LINNET_LINE_BYTES) compressed bytes */
   size_t start, end;
+  bool ended;    /* the current line has its end: false at most for the last of a file */
   bool finished; /* the source has ended */
 };
 

@@ -50,9 +50,11 @@ static bool is_line(const char *line, const char *text) {
   return strncmp(line, text, length) == 0 && is_blank(line + length);
 }
 
+/* A file that ends here, or inside of this line, was cut before what is wanted. */
 static enum linnet_status next_line(struct arpa *a, const char *wanted) {
   enum linnet_status status = linnet_lines_next(&a->lines, &a->line);
-  if (status == LINNET_END)
+  bool inside = status == LINNET_OK && !a->lines.ended && !is_line(a->line, "\\end\\");
+  if (status == LINNET_END || inside)
     return FAIL(a, LINNET_ERROR_FORMAT, "the file ends before '%s': it is cut, fetch or make it again", wanted);
   return status;
 }
@@ -127,7 +129,7 @@ static enum linnet_status read_header(struct arpa *a) {
 static enum linnet_status read_value(struct arpa *a, const char *text, const char *what, double most, float *value) {
   double number;
   if (!linnet_parse_number(text, &number))
-    return FAIL(a, LINNET_ERROR_FORMAT, "%s '%.40s' is not a number", what, text);
+    return FAIL(a, LINNET_ERROR_FORMAT, "%s '%.40s' is not a number: correct it, or make the model again", what, text);
   if (number > most)
     return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is more than %g: logarithms to base 10 are expected", what, text,
                 most);
@@ -159,7 +161,8 @@ static enum linnet_status read_words(struct arpa *a, unsigned order, char **rest
   for (unsigned k = 0; k < order; k++) {
     const char *text = next_token(rest);
     if (!text)
-      return FAIL(a, LINNET_ERROR_FORMAT, "%u words where an n-gram has %u", k, order);
+      return FAIL(a, LINNET_ERROR_FORMAT, "%u words where an n-gram has %u: complete this line, or take it out", k,
+                  order);
     LINNET_TRY(read_word(a, order, text, &words[k]));
   }
   record->word = words[order - 1];
@@ -176,9 +179,10 @@ static enum linnet_status read_backoff(struct arpa *a, unsigned order, char **re
   if (text)
     LINNET_TRY(read_value(a, text, "back-off weight", 99, &record->backoff));
   if (next_token(rest))
-    return FAIL(a, LINNET_ERROR_FORMAT, "more than %u words and a back-off weight", order);
+    return FAIL(a, LINNET_ERROR_FORMAT, "more than %u words and a back-off weight: take out what follows them", order);
   if (order == a->builder.order && record->backoff != 0)
-    return FAIL(a, LINNET_ERROR_FORMAT, "an n-gram of the highest order, %u, has no back-off weight", order);
+    return FAIL(a, LINNET_ERROR_FORMAT,
+                "an n-gram of the highest order, %u, has no back-off weight: take its last number out", order);
   return LINNET_OK;
 }
 

@@ -76,6 +76,7 @@ static void put_spans(struct linnet_sink *sink, const char *label, const char *i
     linnet_put(sink, ",\"confidence\":");
     linnet_put_number(sink, (double)spans[i].confidence, 4);
     put_gop(sink, &spans[i]);
+    linnet_put(sink, spans[i].doubtful ? ",\"doubtful\":true" : "");
     linnet_put(sink, "}");
   }
   linnet_put(sink, "]");
@@ -113,8 +114,38 @@ static void put_alternatives(struct linnet_sink *sink, const struct linnet_outpu
   linnet_put(sink, "]");
 }
 
+static void put_jump(struct linnet_sink *sink, double offset, const struct linnet_output_jump *jump) {
+  linnet_put(sink, "{\"kind\":");
+  linnet_put_json_string(sink, jump->kind);
+  linnet_put(sink, ",\"start\":");
+  linnet_put_number(sink, offset + jump->start, 3);
+  linnet_put(sink, ",\"end\":");
+  linnet_put_number(sink, offset + jump->end, 3);
+  if (jump->count > 0) {
+    linnet_put(sink, ",\"word\":");
+    linnet_put_integer(sink, jump->word, 1);
+    linnet_put(sink, ",\"words\":[");
+    for (size_t i = 0; i < jump->count; i++) {
+      linnet_put(sink, i > 0 ? "," : "");
+      linnet_put_json_string(sink, jump->words[i]);
+    }
+    linnet_put(sink, "]");
+  }
+  linnet_put(sink, "}");
+}
+
+static void put_jumps(struct linnet_sink *sink, const struct linnet_output *output) {
+  linnet_put(sink, ",\"jumps\":[");
+  for (size_t i = 0; i < output->jump_count; i++) {
+    linnet_put(sink, i > 0 ? "," : "");
+    put_jump(sink, output->offset, &output->jumps[i]);
+  }
+  linnet_put(sink, "]");
+}
+
 /* {"utterance" (or "file"): ..., "seconds": ..., "words": [{"word", "start", "end", "confidence"}, ...], "phones":
- * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...]} */
+ * [{"symbol", ...}], "hypotheses": [{"score", "acoustic", "language", "words", "phones"}, ...], "jumps": [{"kind",
+ * "start", "end", "word", "words"}, ...]} */
 void linnet_output_json(const struct linnet_output *output, struct linnet_sink *sink) {
   linnet_put(sink, output->file ? "{\"file\":" : "{\"utterance\":");
   linnet_put_json_string(sink, output->file ? output->file : output->id);
@@ -124,6 +155,8 @@ void linnet_output_json(const struct linnet_output *output, struct linnet_sink *
   put_tiers(sink, output->offset, output->words, output->word_count, output->phones, output->phone_count);
   if (output->alternative_count > 0)
     put_alternatives(sink, output);
+  if (output->jumps)
+    put_jumps(sink, output);
   linnet_put(sink, "}\n");
 }
 

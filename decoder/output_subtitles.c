@@ -10,10 +10,12 @@ static const double cue_seconds = 7, pause_seconds = 0.8;
 struct style {
   const char *decimal; /* between seconds and milliseconds */
   bool numbered;
-  bool escaped; /* & < > as character references */
+  const char *ampersand, *less, *greater; /* how & < > are written */
 };
 
-static const struct style srt = {",", true, false}, vtt = {".", false, true};
+/* In SRT, players take "<b>" for a tag, and not all of them read character references. A word joiner (U+2060, of no
+ * width) behind the "<" makes it text to all. */
+static const struct style srt = {",", true, "&", "<\xE2\x81\xA0", ">"}, vtt = {".", false, "&amp;", "&lt;", "&gt;"};
 
 /* UTF-8 characters: all bytes that do not continue one. */
 static size_t characters(const char *text) {
@@ -51,8 +53,8 @@ static void put_text(struct linnet_sink *sink, const char *text, const struct st
   for (; *text; text++) {
     if (*text == '\n' || *text == '\r')
       linnet_put(sink, " ");
-    else if (style->escaped && strchr("&<>", *text))
-      linnet_put(sink, *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;");
+    else if (strchr("&<>", *text))
+      linnet_put(sink, *text == '&' ? style->ampersand : *text == '<' ? style->less : style->greater);
     else
       linnet_put_bytes(sink, text, 1);
   }

@@ -88,18 +88,30 @@ static int parse_index(const char *text) {
   return value < MAX_SYMBOLS ? value : -1;
 }
 
-/* One line: "NAME" or "NAME INDEX"; the first may stand for the blank. */
+/* What systems call the blank. */
+static bool is_blank_name(const char *name) {
+  static const char *const names[] = {LINNET_BLANK, "<eps>", "<blank>", "<pad>", "[PAD]", "_"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0)
+      return true;
+  return false;
+}
+
+/* One line: "NAME" or "NAME INDEX"; the first may stand for the blank, by its name or by the index 0. */
 static enum linnet_status load_line(struct linnet_text *text, struct linnet_symbols *symbols, bool first) {
   const char *name = linnet_text_token(text), *index = linnet_text_token(text);
   if (linnet_text_token(text))
     return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: more than a name and its index", text->name,
                        text->line);
-  bool blank = first && (strcmp(name, LINNET_BLANK) == 0 || strcmp(name, "<eps>") == 0);
+  bool blank = first && (is_blank_name(name) || (index && parse_index(index) == 0));
   int expected = blank ? 0 : linnet_symbols_count(symbols);
   if (index && parse_index(index) != expected)
     return linnet_fail(text->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: symbol '%.100s' has index '%.40s', expected %d: indices count up, 0 is the blank",
+                       "%s:%zu: symbol '%.100s' has index '%.40s', expected %d: indices count up from the blank's, 0",
                        text->name, text->line, name, index, expected);
+  if (blank && !is_blank_name(name))
+    linnet_log(text->context, LINNET_LOG_WARNING, "%s:%zu: '%.100s', index 0, is taken for the blank", text->name,
+               text->line, name);
   if (blank)
     return LINNET_OK;
   if (linnet_symbols_find(symbols, name) >= 0)

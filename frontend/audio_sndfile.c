@@ -134,7 +134,7 @@ static enum linnet_status explain(struct linnet_bytes *bytes) {
   size_t n = read_fully(bytes, head, sizeof head);
   LINNET_TRY(linnet_bytes_check(bytes));
   if (n == 0)
-    return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: is empty", bytes->name);
+    return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: is empty: record or copy it again", bytes->name);
   for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
     if (n >= strlen(magics[i].magic) && memcmp(head, magics[i].magic, strlen(magics[i].magic)) == 0)
       return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,

@@ -62,7 +62,7 @@ static enum linnet_status fail(const struct linnet_kaldi_input *input, enum linn
 static enum linnet_status fail_short(const struct linnet_kaldi_input *input) {
   if (ferror(input->stream))
     return linnet_fail(input->context, LINNET_ERROR_IO, "%s: %s", place_of(input).text, strerror(errno));
-  return fail(input, LINNET_ERROR_FORMAT, "the file is cut short");
+  return fail(input, LINNET_ERROR_FORMAT, "the file is cut short: copy or make it again");
 }
 
 /* --- Bytes ---------------------------------------------------------------------------------------------------- */

@@ -69,6 +69,8 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   settings.frame_cost = options.frame_cost;
   if (!read_text(item, index))
     return false;
+  if (item->text.count == 0)
+    tool_warn("%s: the text has no words, so nothing is aligned", item->name);
   if (compute_posteriors(item, context, index) != LINNET_OK) {
     tool_fail_context(context);
     return false;
@@ -125,16 +127,20 @@ static void put_result(const struct item *item, size_t index) {
                                     .tokens = item->text.tokens};
   struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
   struct linnet_span *words = aligned_words(item->alignment, &rule, &output.word_count);
+  struct linnet_output_jump *jumps = aligned_jumps(item->alignment, &rule, &output.jump_count);
+  bool good = phones && words && jumps;
   output.phones = phones;
+  output.jumps = options.jumps ? jumps : NULL;
   if (item->job->vocabulary.lexicon && strcmp(options.unit, "word") == 0)
     output.words = words;
   else
     output.word_count = 0;
-  if (!phones || !words)
+  if (!good)
     tool_fail("%s: out of memory for the result", item->name);
-  results_put(&item->job->results, index, phones && words ? &output : NULL);
+  results_put(&item->job->results, index, good ? &output : NULL);
   free(phones);
   free(words);
+  free(jumps);
 }
 
 /* --- all inputs --------------------------------------------------------------------------------------------------- */

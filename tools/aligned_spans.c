@@ -28,8 +28,26 @@ struct linnet_span *aligned_words(const struct linnet_alignment *alignment, cons
                                   size_t *count) {
   const struct linnet_aligned_word *words = linnet_alignment_words(alignment, count);
   struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
-  for (size_t i = 0; spans && i < *count; i++)
+  for (size_t i = 0; spans && i < *count; i++) {
     spans[i] = span_of(rule, &rule->confidence->words, rule->tokens[words[i].word], words[i].start, words[i].end,
                        words[i].confidence, words[i].gop);
+    spans[i].doubtful = words[i].doubtful;
+  }
   return spans;
+}
+
+struct linnet_output_jump *aligned_jumps(const struct linnet_alignment *alignment, const struct aligned_rule *rule,
+                                         size_t *count) {
+  static const char *const kinds[] = {
+      [LINNET_JUMP_INSERTED] = "inserted", [LINNET_JUMP_SKIPPED] = "skipped", [LINNET_JUMP_REPEATED] = "repeated"};
+  const struct linnet_align_jump *jumps = linnet_alignment_jumps(alignment, count);
+  struct linnet_output_jump *found = malloc((*count + 1) * sizeof *found);
+  for (size_t i = 0; found && i < *count; i++)
+    found[i] = (struct linnet_output_jump){.kind = kinds[jumps[i].kind],
+                                           .start = (double)jumps[i].start * rule->frame_seconds,
+                                           .end = (double)jumps[i].end * rule->frame_seconds,
+                                           .word = jumps[i].word,
+                                           .count = jumps[i].kind == LINNET_JUMP_INSERTED ? 0 : jumps[i].count,
+                                           .words = rule->tokens + jumps[i].word};
+  return found;
 }

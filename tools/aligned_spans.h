@@ -20,4 +20,8 @@ struct linnet_span *aligned_phones(const struct linnet_alignment *alignment, con
 struct linnet_span *aligned_words(const struct linnet_alignment *alignment, const struct aligned_rule *rule,
                                   size_t *count);
 
+/* What the text and the audio do not share; the words are the rule's. */
+struct linnet_output_jump *aligned_jumps(const struct linnet_alignment *alignment, const struct aligned_rule *rule,
+                                         size_t *count);
+
 #endif

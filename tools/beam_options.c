@@ -26,6 +26,15 @@ struct poptOption beam_options_table[] = {
     {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0, "its logarithms are multiplied by this (1)", "X"},
     POPT_TABLEEND};
 
+/* Options of a search, without one. */
+static const char *useless_option(void) {
+  if (options.top_symbols > 0)
+    return "--top-symbols";
+  if (options.symbol_threshold < INFINITY)
+    return "--symbol-threshold";
+  return options.score_threshold < INFINITY ? "--score-threshold" : NULL;
+}
+
 static bool check_model(bool optional) {
   bool given = options.lm_weight != NOT_GIVEN;
   if (given && !options.lm) {
@@ -41,6 +50,13 @@ static bool check_model(bool optional) {
     return false;
   }
   return true;
+}
+
+static bool check_pruning(bool optional) {
+  const char *useless = optional && !beam_options_given() ? useless_option() : NULL;
+  if (useless)
+    tool_usage("%s: greedy decoding drops nothing: add --beam N, such as --beam 50", useless);
+  return !useless;
 }
 
 bool beam_options_check(bool optional) {
@@ -64,7 +80,7 @@ bool beam_options_check(bool optional) {
     tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
     return false;
   }
-  return check_model(optional);
+  return check_pruning(optional) && check_model(optional);
 }
 
 bool beam_options_given(void) {

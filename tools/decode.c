@@ -1,13 +1,14 @@
 /* linnet decode: log-posteriors in Kaldi archives, of any system, to symbols by a prefix beam search, or to words. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <linnet/kaldi.h>
 #include <linnet/lexicon.h>
 
 #include "lattices.h"
+#include "matrix_source.h"
+#include "parallel.h"
 #include "search.h"
-#include "tool.h"
 
 static struct {
   char *symbols, *format, *output;
@@ -15,109 +16,161 @@ static struct {
 } options = {.frame_shift = 10};
 
 struct decoding {
-  struct linnet_context *context;
   const struct linnet_symbols *symbols;
-  struct search search;
+  struct search_setup search;
   const struct linnet_output_format *format;
-  FILE *output;
-  struct lattices lattices;
   bool json; /* tells the scores of a single hypothesis, too */
+  struct ordered ordered;
+  struct lattices lattices;
+  pthread_mutex_t mutex; /* protects what follows */
+  struct matrix_source source;
+  bool stopped; /* a thread failed */
   size_t utterances, frames;
-  double seconds; /* of searching */
+  double seconds; /* of searching, summed over threads */
+};
+
+/* A thread's search, and the utterance it is at. */
+struct worker {
+  struct decoding *decoding;
+  struct linnet_context *context;
+  struct search search;
+  struct linnet_matrix matrix;
+  char *key; /* NULL: there are no more */
+  size_t item;
 };
 
 static const char *symbol_name(const void *user, int symbol) {
   return linnet_symbols_name(user, symbol);
 }
 
-static int write_result(struct decoding *d, const char *key, size_t frames) {
+/* --- one utterance ------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
+  const struct decoding *d = w->decoding;
   const struct segment_rule rule = {
       .name = symbol_name, .user = d->symbols, .frame_seconds = options.frame_shift / 1000};
-  struct linnet_output output = {.id = key, .seconds = (double)frames * rule.frame_seconds};
+  struct linnet_output output = {.id = w->key, .seconds = (double)w->matrix.rows * rule.frame_seconds};
   struct hypotheses hypotheses;
   enum linnet_status status = LINNET_ERROR_MEMORY;
-  if (search_hypotheses(&d->search, &rule, &hypotheses)) {
+  if (search_hypotheses(&w->search, &rule, &hypotheses)) {
     hypotheses_describe(&hypotheses, beam_options_nbest() || d->json, &output);
-    status = linnet_output_write(d->format, &output, tool_write_piece, d->output);
+    status = linnet_output_write(d->format, &output, tool_write_piece, stream);
   }
   hypotheses_release(&hypotheses);
-  return status == LINNET_OK ? TOOL_OK
-                             : tool_fail("%s: cannot write the result: %s", key, linnet_status_string(status));
+  return status;
 }
 
-static int decode_matrix(struct decoding *d, const char *key, const struct linnet_matrix *matrix) {
+static int put_result(struct worker *w) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *stream = open_memstream(&text, &bytes);
+  enum linnet_status status = stream ? write_hypotheses(w, stream) : LINNET_ERROR_MEMORY;
+  if (stream && fclose(stream) != 0)
+    status = LINNET_ERROR_MEMORY;
+  if (status == LINNET_OK)
+    return ordered_put(&w->decoding->ordered, w->item, text, bytes) ? TOOL_OK : TOOL_FAILURE;
+  free(text);
+  return tool_fail("%s: cannot write the result: %s", w->key, linnet_status_string(status));
+}
+
+static void add_seconds(struct decoding *d, double seconds) {
+  pthread_mutex_lock(&d->mutex);
+  d->seconds += seconds;
+  pthread_mutex_unlock(&d->mutex);
+}
+
+static int decode_matrix(struct worker *w) {
+  struct decoding *d = w->decoding;
+  const struct linnet_matrix *matrix = &w->matrix;
   size_t symbols = (size_t)linnet_symbols_count(d->symbols);
   if (matrix->rows > 0 && matrix->cols != symbols)
-    return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank", key, matrix->cols,
-                     options.symbols, symbols);
+    return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank: its first line must be the "
+                     "blank, as <blk> or any name with index 0",
+                     w->key, matrix->cols, options.symbols, symbols);
   double started = tool_clock();
-  search_reset(&d->search);
-  if (search_accept(&d->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&d->search) != LINNET_OK)
-    return tool_fail_context(d->context);
-  d->seconds += tool_clock() - started;
-  if (!lattices_put(&d->lattices, d->context, d->utterances, key, &d->search))
-    return TOOL_FAILURE;
-  d->utterances++;
-  d->frames += matrix->rows;
-  return write_result(d, key, matrix->rows);
+  search_reset(&w->search);
+  if (search_accept(&w->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&w->search) != LINNET_OK)
+    return tool_fail_context(w->context);
+  add_seconds(d, tool_clock() - started);
+  return lattices_put(&d->lattices, w->context, w->item, w->key, &w->search) ? put_result(w) : TOOL_FAILURE;
 }
 
-static int decode_archive(struct decoding *d, const char *path) {
-  struct linnet_ark *ark = NULL;
-  struct linnet_matrix matrix = {0};
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Under the mutex: the next utterance becomes the worker's. */
+static int take_next(struct decoding *d, struct worker *w) {
   const char *key;
-  int code = TOOL_OK;
-  enum linnet_status status = linnet_ark_open(d->context, path, &ark);
-  while (status == LINNET_OK && code == TOOL_OK && (status = linnet_ark_next(ark, &key, &matrix)) == LINNET_OK)
-    code = tool_interrupted() ? TOOL_INTERRUPTED : decode_matrix(d, key, &matrix);
-  if (status != LINNET_OK && status != LINNET_END)
-    code = tool_fail_context(d->context);
-  linnet_matrix_release(d->context, &matrix);
-  linnet_ark_destroy(ark);
+  if (d->stopped)
+    return TOOL_OK;
+  if (tool_interrupted())
+    return TOOL_INTERRUPTED;
+  enum linnet_status status = matrix_source_next(&d->source, &key, &w->matrix);
+  if (status == LINNET_END)
+    return TOOL_OK;
+  if (status != LINNET_OK)
+    return tool_fail_context(d->source.context);
+  w->key = strdup(key);
+  w->item = d->utterances++;
+  d->frames += w->matrix.rows;
+  return w->key ? TOOL_OK : tool_fail("%s: out of memory", key);
+}
+
+static int next(struct worker *w) {
+  struct decoding *d = w->decoding;
+  free(w->key);
+  w->key = NULL;
+  pthread_mutex_lock(&d->mutex);
+  int code = take_next(d, w);
+  pthread_mutex_unlock(&d->mutex);
   return code;
 }
 
-static int decode_script(struct decoding *d, const char *path) {
-  struct linnet_scp *scp = NULL;
-  struct linnet_matrix matrix = {0};
-  if (linnet_scp_open(d->context, path, &scp) != LINNET_OK)
-    return tool_fail_context(d->context);
-  int code = TOOL_OK;
-  for (size_t i = 0; i < linnet_scp_count(scp) && code == TOOL_OK; i++) {
-    if (linnet_scp_read(scp, d->context, i, &matrix) != LINNET_OK)
-      code = tool_fail_context(d->context);
-    else
-      code = tool_interrupted() ? TOOL_INTERRUPTED : decode_matrix(d, linnet_scp_key(scp, i), &matrix);
-  }
-  linnet_matrix_release(d->context, &matrix);
-  linnet_scp_destroy(scp);
+/* Matrices are of the source's context, which all threads use. */
+static void release(struct worker *w, bool failed) {
+  struct decoding *d = w->decoding;
+  pthread_mutex_lock(&d->mutex);
+  linnet_matrix_release(d->source.context, &w->matrix);
+  d->stopped = d->stopped || failed;
+  pthread_mutex_unlock(&d->mutex);
+  search_destroy(&w->search);
+  free(w->key);
+}
+
+/* A thread takes one utterance after another, for how many there are is not known. */
+static int work(void *user, size_t task, unsigned number, struct linnet_context *context) {
+  struct worker w = {.decoding = user, .context = context};
+  (void)task;
+  (void)number;
+  int code = search_create(&w.search, context, &w.decoding->search) == LINNET_OK ? TOOL_OK : tool_fail_context(context);
+  while (code == TOOL_OK && (code = next(&w)) == TOOL_OK && w.key)
+    code = decode_matrix(&w);
+  release(&w, code != TOOL_OK);
   return code;
 }
 
-/* "ark:FILE", "scp:FILE" or an archive's name alone. */
-static int decode_input(struct decoding *d, const char *input) {
-  if (strncmp(input, "scp:", 4) == 0)
-    return decode_script(d, input + 4);
-  return decode_archive(d, strncmp(input, "ark:", 4) == 0 ? input + 4 : input);
-}
-
-static int decode_all(struct decoding *d, const char **inputs, size_t count) {
+static int decode_all(struct linnet_context *context, struct decoding *d) {
   struct tool_output output;
-  int code = TOOL_OK;
   if (!tool_output_open(&output, options.output))
     return TOOL_FAILURE;
-  d->output = output.stream;
+  ordered_open(&d->ordered, output.stream);
+  pthread_mutex_init(&d->mutex, NULL);
   tool_catch_interrupt();
-  for (size_t i = 0; i < count && code == TOOL_OK; i++)
-    code = decode_input(d, inputs[i]);
+  int code = tool_parallel(context, linnet_context_threads(context), work, d);
+  if (code < 0)
+    code = tool_fail("cannot start threads");
+  matrix_source_close(&d->source);
+  pthread_mutex_destroy(&d->mutex);
+  ordered_close(&d->ordered);
   if (code != TOOL_OK)
     tool_output_abandon(&output);
   else if (!tool_output_commit(&output))
     code = TOOL_FAILURE;
   if (code == TOOL_OK)
-    fprintf(stderr, "%zu utterances, %zu frames in %.3f s\n", d->utterances, d->frames, d->seconds);
+    fprintf(stderr, "%zu utterances, %zu frames in %.3f s of all threads\n", d->utterances, d->frames, d->seconds);
   return code;
 }
+
+/* --- command line ------------------------------------------------------------------------------------------------- */
 
 static bool read_options(struct decoding *d) {
   d->format = linnet_output_format_find(options.format);
@@ -143,23 +196,19 @@ static bool read_options(struct decoding *d) {
 }
 
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
-  struct decoding d = {.context = context};
+  struct decoding d = {.source = {.context = context, .inputs = inputs, .count = count}};
   struct linnet_symbols *symbols = NULL;
-  struct search_setup search = {.symbols = 0};
   int code = TOOL_FAILURE;
   if (!read_options(&d))
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (search_setup_open(&search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
+  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
     d.symbols = symbols;
-    if (search_create(&d.search, context, &search) != LINNET_OK)
-      tool_fail_context(context);
-    else if (search_open_lattices(&search, &d.lattices, symbol_name, symbols))
-      code = lattices_close(&d.lattices, decode_all(&d, inputs, count));
+    if (search_open_lattices(&d.search, &d.lattices, symbol_name, symbols))
+      code = lattices_close(&d.lattices, decode_all(context, &d));
   }
-  search_destroy(&d.search);
-  search_setup_close(&search);
+  search_setup_close(&d.search);
   linnet_symbols_destroy(symbols);
   return code;
 }

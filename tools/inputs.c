@@ -21,7 +21,14 @@ struct poptOption inputs_options[] = {
     POPT_TABLEEND};
 
 const char **inputs_arguments(poptContext parsed, size_t *count) {
-  return tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, count);
+  const char **paths = tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, count);
+  size_t streams = 0;
+  for (size_t i = 0; paths && i < *count; i++)
+    streams += strcmp(paths[i], "-") == 0;
+  if (streams < 2)
+    return paths;
+  tool_usage("'-' is there %zu times: standard input is read once", streams);
+  return NULL;
 }
 
 static bool read_audio_options(struct linnet_audio_settings *audio, double sample_rate) {

@@ -245,6 +245,8 @@ static bool check_options(void) {
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))
     tool_usage("--start %g, --end %g: there is nothing between them", options.start, options.end);
+  else if (beam_options_nbest())
+    tool_usage("--nbest: the best hypothesis alone is drawn: leave it out");
   else
     return beam_options_check(true);
   return false;

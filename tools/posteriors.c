@@ -7,8 +7,10 @@
 #include "default_model.h"
 #include "inputs.h"
 
-/* A symbol never seen is as probable as this, so that nothing is divided by 0. */
+/* A symbol hardly ever seen is as probable as this: dividing by less would make it win by noise alone. One never seen,
+ * of prior 0, is impossible: all of its log-posteriors become HTK's logarithm of 0, which readers of numbers take. */
 #define LEAST_PRIOR 1e-8
+#define LOG_ZERO (-1e10F)
 
 static struct {
   char *model, *ark, *scp, *priors, *estimate;
@@ -21,7 +23,7 @@ struct posteriors {
   struct inputs inputs;
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
-  float *log_priors;                   /* (symbols), scaled: what is subtracted */
+  float *log_priors;                   /* (symbols), scaled: what is subtracted; -LOG_ZERO swallows what it meets */
   double *sums;                        /* (symbols): of the posteriors, over all frames */
   float *values;                       /* (frames, symbols) of one utterance */
   size_t frames, capacity, all_frames; /* capacity in frames */
@@ -90,7 +92,8 @@ static int write_priors(const struct posteriors *p) {
 
 static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
   if (p->all_frames == 0)
-    return tool_fail("none of %zu utterances could be used", p->inputs.count);
+    return tool_fail("none of %zu utterances could be used, the first is %s: they failed, or are shorter than a frame",
+                     p->inputs.count, inputs_name(&p->inputs, 0));
   if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
     return tool_fail_context(context);
   if (options.estimate && write_priors(p) != TOOL_OK)
@@ -120,6 +123,18 @@ static int process_all(struct linnet_context *context, struct posteriors *p) {
 
 /* --- priors ------------------------------------------------------------------------------------------------------- */
 
+static void tell_impossible(const struct posteriors *p) {
+  size_t count = 0, first = 0;
+  for (size_t v = p->symbols; v-- > 0;)
+    if (p->log_priors[v] == -LOG_ZERO) {
+      count++;
+      first = v;
+    }
+  if (count > 0)
+    tool_warn("%s: the prior of %zu symbols is 0, such as '%s': they cannot be recognised", options.priors, count,
+              linnet_model_symbol(p->model, (int)first));
+}
+
 /* A vector of probabilities or counts becomes scaled log-probabilities. */
 static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
   double sum = 0;
@@ -134,8 +149,11 @@ static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors
     tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors);
     return false;
   }
-  for (size_t v = 0; v < p->symbols; v++)
-    p->log_priors[v] = (float)(options.prior_scale * log(fmax((double)priors->values[v] / sum, LEAST_PRIOR)));
+  for (size_t v = 0; v < p->symbols; v++) {
+    double prior = (double)priors->values[v] / sum;
+    p->log_priors[v] = prior > 0 ? (float)(options.prior_scale * log(fmax(prior, LEAST_PRIOR))) : -LOG_ZERO;
+  }
+  tell_impossible(p);
   return true;
 }
 
@@ -197,7 +215,7 @@ int tool_posteriors(int argc, const char **argv) {
       {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
       {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
-       "divide by these: a vector of probabilities or counts, the blank first", "FILE"},
+       "divide by these: a vector of probabilities or counts, the blank first; 0 makes a symbol impossible", "FILE"},
       {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (1)", "X"},
       {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be such priors",
        "FILE"},

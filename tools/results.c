@@ -32,27 +32,43 @@ bool results_take_alternatives(void) {
 
 /* --- a file per input --------------------------------------------------------------------------------------------- */
 
+/* Text and JSON name a file by its path. */
+static bool names_by_id(void) {
+  return strcmp(format_name, "text") != 0 && strcmp(format_name, "json") != 0;
+}
+
 static int compare(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* No two inputs may have one name, and none may lead out of the folder. */
+/* No two inputs may have one name: results are told apart by it. */
 static bool check_ids(const struct inputs *inputs) {
   const char **ids = calloc(inputs->count + 1, sizeof *ids);
   bool good = ids != NULL;
-  for (size_t i = 0; good && i < inputs->count; i++) {
+  for (size_t i = 0; good && i < inputs->count; i++)
     ids[i] = inputs_id(inputs, i);
-    if ((good = !strchr(ids[i], '/') && *ids[i] != '.'))
-      continue;
-    tool_fail("utterance '%s': a file cannot have this name", ids[i]);
-  }
   if (good)
     qsort(ids, inputs->count, sizeof *ids, compare);
+  else
+    tool_fail("out of memory for the names of %zu inputs", inputs->count);
   for (size_t i = 1; good && i < inputs->count; i++)
     if (!(good = strcmp(ids[i - 1], ids[i]) != 0))
-      tool_fail("two inputs are called '%s', so their results would be one file: process them apart", ids[i]);
+      tool_fail("two inputs are called '%s', so --format %s cannot tell their results apart: process them apart",
+                ids[i], format_name);
   free(ids);
   return good;
+}
+
+/* No result may lead out of the folder. */
+static bool check_file_names(const struct inputs *inputs) {
+  for (size_t i = 0; i < inputs->count; i++) {
+    const char *id = inputs_id(inputs, i);
+    if (strchr(id, '/') || *id == '.') {
+      tool_fail("utterance '%s': a file cannot have this name", id);
+      return false;
+    }
+  }
+  return true;
 }
 
 static bool open_folder(struct results *results) {
@@ -62,7 +78,7 @@ static bool open_folder(struct results *results) {
                results->inputs->count);
     return false;
   }
-  if (!check_ids(results->inputs))
+  if (!check_file_names(results->inputs))
     return false;
   if (mkdir(output_path, 0777) == 0 || errno == EEXIST)
     return true;
@@ -133,6 +149,8 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   if (!find_format(results))
     return false;
   bool folder = linnet_output_format_is_single(results->format) && inputs->count > 1;
+  if (names_by_id() && !check_ids(inputs))
+    return false;
   if (folder && !open_folder(results))
     return false;
   *code = TOOL_FAILURE;

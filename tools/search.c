@@ -7,7 +7,8 @@ bool search_options_given(void) {
 }
 
 bool search_options_check(bool optional) {
-  return beam_options_check(optional && !word_options_given()) && word_options_check() && lattices_check();
+  return beam_options_check(optional && !word_options_given() && !lattices_given()) && word_options_check() &&
+         lattices_check();
 }
 
 bool search_setup_open(struct search_setup *setup, struct linnet_context *context, tool_symbol_fn name,

@@ -84,8 +84,18 @@ int tool_fail_context(const struct linnet_context *context) {
 
 /* --- command line ----------------------------------------------------------------------------------------------- */
 
+/* What is wrong at: an option, or its argument if that is a word of its own. popt tells only the word. */
+static void refuse_option(poptContext parsed, int argc, const char **argv, int error) {
+  const char *word = poptBadOption(parsed, POPT_BADOPTION_NOALIAS);
+  int at = 1;
+  while (at < argc && argv[at] != word)
+    at++;
+  bool argument = at > 1 && at < argc && *word != '-' && *argv[at - 1] == '-';
+  tool_usage("%s%s%s: %s", argument ? argv[at - 1] : "", argument ? " " : "", word, poptStrerror(error));
+}
+
 /* Reads all options; false after printing why not. */
-static bool read_options(poptContext parsed, tool_option_fn handle, void *user) {
+static bool read_options(poptContext parsed, int argc, const char **argv, tool_option_fn handle, void *user) {
   int val;
   while ((val = poptGetNextOpt(parsed)) >= 0) {
     const char *argument = poptGetOptArg(parsed);
@@ -93,7 +103,7 @@ static bool read_options(poptContext parsed, tool_option_fn handle, void *user) 
       return false;
   }
   if (val < -1)
-    tool_usage("%s: %s", poptBadOption(parsed, POPT_BADOPTION_NOALIAS), poptStrerror(val));
+    refuse_option(parsed, argc, argv, val);
   else if (option_threads < 0)
     tool_usage("--threads %d: the number of threads cannot be negative", option_threads);
   return val == -1 && option_threads >= 0;
@@ -112,7 +122,7 @@ poptContext tool_parse(int argc, const char **argv, const struct poptOption *opt
     return NULL;
   }
   poptSetOtherOptionHelp(parsed, usage);
-  if (read_options(parsed, handle, user))
+  if (read_options(parsed, argc, argv, handle, user))
     return parsed;
   poptFreeContext(parsed);
   return NULL;

@@ -27,6 +27,11 @@ static bool load(struct vocabulary *vocabulary, struct linnet_context *context, 
                                                           vocabulary->symbols, &vocabulary->lexicon) == LINNET_OK;
 }
 
+static bool refuse_empty(const char *path) {
+  tool_fail("%s: no words: write 'WORD PHONE PHONE ...' a line, or name another lexicon", path);
+  return false;
+}
+
 bool vocabulary_open(struct vocabulary *vocabulary, struct linnet_context *context, tool_symbol_fn name,
                      const void *user, int count, const char *lexicon_path) {
   *vocabulary = (struct vocabulary){.lexicon_path = lexicon_path};
@@ -38,6 +43,8 @@ bool vocabulary_open(struct vocabulary *vocabulary, struct linnet_context *conte
   bool good = names && load(vocabulary, context, names, (size_t)count);
   if (names && !good)
     tool_fail_context(context);
+  else if (vocabulary->lexicon && linnet_lexicon_count(vocabulary->lexicon) == 0)
+    good = refuse_empty(lexicon_path);
   free(names);
   return good;
 }

@@ -91,7 +91,9 @@ static bool read_silences(struct word_setup *setup) {
   for (char *name = setup->silences ? strtok(options.silence, ",") : NULL; name; name = strtok(NULL, ",")) {
     int symbol = linnet_symbols_find(setup->vocabulary.symbols, name);
     if (symbol < 1) {
-      tool_fail("--silence %s: not one of the symbols", name);
+      tool_fail(
+          "--silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of --symbols tells them",
+          name);
       return false;
     }
     setup->silences[setup->settings.silence_count++] = symbol;

@@ -24,6 +24,15 @@ struct linnet_span {
   float confidence;  /* 0 to 1 */
   int has_gop;       /* JSON holds the goodness of pronunciation (align.h), too: */
   float gop;
+  int doubtful; /* JSON says so: an aligned word that is perhaps not said (align.h) */
+};
+
+/* Audio outside the text that it was aligned to (align.h). */
+struct linnet_output_jump {
+  const char *kind;         /* "inserted", "skipped", "repeated" */
+  double start, end;        /* seconds */
+  size_t word, count;       /* of the text, from 0, that were skipped or are repeated */
+  const char *const *words; /* (count) */
 };
 
 /* One of several hypotheses of a recording, with its scores (beam.h). */
@@ -46,6 +55,8 @@ struct linnet_output {
   size_t word_count, phone_count;
   const struct linnet_alternative *alternatives; /* best first; see linnet_output_format_has_alternatives */
   size_t alternative_count;                      /* 0: phones and words alone are written */
+  const struct linnet_output_jump *jumps;        /* JSON holds them, in the order of time; NULL: none were looked for */
+  size_t jump_count;
 };
 
 /* Receives pieces of text; non-zero stops with LINNET_ERROR_IO. */
@@ -53,7 +64,7 @@ typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
 
 /*   text      ID TOKEN TOKEN ..., or of a file FILE<tab>TOKEN ...     Kaldi's text; of alternatives each has a line,
  *                                                                     with its rank behind ID or FILE: ID-1, ID-2
- *   json      an object per line, "utterance" or "file" first, alternatives under "hypotheses"
+ *   json      an object per line, "utterance" or "file" first, alternatives under "hypotheses", "jumps" of an alignment
  *   ctm       ID CHANNEL START DURATION TOKEN CONFIDENCE              sclite
  *   stm       ID CHANNEL SPEAKER START END TOKEN TOKEN ...            sclite
  *   textgrid  interval tiers "words" and "phones"                     Praat

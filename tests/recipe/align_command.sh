@@ -79,6 +79,14 @@ check 0 "left out, not in lexicon: 'moon'" "${align[@]}" --skip-unknown --text "
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
 check 0 "leaves out words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
+check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text "$sun $birds" sun.wav
+grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"
+check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav
+"${align[@]}" --format json --text "$sun" sun.wav > out
+! grep -qE 'jumps|doubtful' out || fail "jumps that nobody asked for: $(cat out)"
+check 0 '"doubtful":true' "${align[@]}" --format json --text "$birds" sun.wav
+check 0 '{"kind":"inserted","start":' "${align[@]}" --jumps --format json --text "$sun $sun" long.wav
+check 0 'sun.wav: the text has no words, so nothing is aligned' "${align[@]}" --text '' sun.wav
 check 0 'not in the text' "${align[@]}" --jumps --text "$sun $sun" long.wav
 check 0 "the audio repeats words 1 to 13, 'The' ... 'trees.'" "${align[@]}" --jumps --jump-cost 20 \
   --text "$sun $birds" long.wav

@@ -46,11 +46,33 @@ grep -qF '{"symbol":"B","start":0.090,"end":0.120,"confidence":0.6065}' hyp || f
 "$linnet" decode --symbols symbols --insertion-bonus -9 post.txt > hyp 2> /dev/null
 grep -qx 'u1 ' hyp || fail "insertion bonus: $(cat hyp)"
 
+# Other systems' names of the blank, with indices and without.
+printf '<blank> 0\nA 1\nB 2\n' > blank.indexed
+for blank in '<blank>' '<pad>' '[PAD]' _; do
+  printf '%s\nA\nB\n' "$blank" > blank.named
+  for table in blank.indexed blank.named; do
+    "$linnet" decode --symbols "$table" post.txt > hyp 2> err || fail "blank $blank in $table: $(cat err)"
+    printf 'u1 A B\nu2 \n' > expected
+    same "blank $blank in $table" expected hyp
+  done
+done
+printf 'phi 0\nA 1\nB 2\n' > blank.other
+check 0 "blank.other:1: 'phi', index 0, is taken for the blank" decode --symbols blank.other post.txt
+printf 'phi\nA\nB\n' > blank.other
+check 1 'its first line must be the blank' decode --symbols blank.other post.txt
+
 printf '<blk>\nA\n' > few
 printf 'u1 [\n0 0 0\n0 0 ]\n' > ragged.txt
 check 2 '--beam 0' decode --beam 0 --symbols symbols post.txt
 check 2 '--nbest 0' decode --nbest 0 --symbols symbols post.txt
+check 2 '--beam x: invalid numeric value' decode --beam x --symbols symbols post.txt
+check 2 '--beam=x: invalid numeric value' decode --beam=x --symbols symbols post.txt
+check 2 '-b x: invalid numeric value' decode --symbols symbols -b x post.txt
+check 2 '--boom: unknown option' decode --symbols symbols --boom x post.txt
 check 2 '--symbols FILE is missing' decode post.txt
+: > empty.ark
+check 0 'empty.ark: holds no utterances' decode --symbols symbols post.txt ark:empty.ark
+check 0 'empty.ark: holds no utterances' decode --symbols symbols scp:empty.ark
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 post.txt > hyp 2> /dev/null
 printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
 same 'CTM' expected hyp
@@ -79,8 +101,8 @@ same 'a language model of little weight' expected hyp
 # The score that is told is what `linnet ngram` says of the sentence, and counts as often as --lm-weight says.
 echo 'A A' > line
 "$linnet" ngram --model lm.bin --perplexity line > perplexity
-"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json post.txt 2> /dev/null | head -n 1 |
-  sed 's/.*"score":\([^,]*\),"acoustic":\([^,]*\),"language":\([^,]*\),.*/\1 \2 \3/' > scores
+"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json post.txt 2> /dev/null |
+  sed -n '1s/.*"score":\([^,]*\),"acoustic":\([^,]*\),"language":\([^,]*\),.*/\1 \2 \3/p' > scores
 awk 'NR == FNR {if ($1 == "log10") log10 = $3; next}
   {a = $3 - log10 * log(10); b = $1 - $2 - 2.5 * $3; exit !(log10 < 0 && a * a < 1e-7 && b * b < 1e-7)}' \
   perplexity scores || fail "scores: $(cat perplexity scores)"
@@ -96,6 +118,18 @@ check 1 'post.txt:6: ' decode --symbols symbols --lm post.txt post.txt
 check 2 'Name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
 check 2 '--lm-weight -2: must be' decode --symbols symbols --lm lm.bin --lm-weight -2 post.txt
 check 2 'add --beam N' transcribe --lm lm.bin post.txt
+for option in --top-symbols --symbol-threshold --score-threshold; do
+  check 2 "$option: greedy decoding drops nothing: add --beam N" transcribe "$option" 5 post.txt
+done
+check 1 'post.txt: not an audio format' transcribe --beam 5 --top-symbols 5 post.txt
+check 2 "'-' is there 2 times" transcribe - a.wav -
+mkdir one two
+: > one/same.wav
+: > two/same.wav
+for format in ctm stm; do
+  check 2 "two inputs are called 'same', so --format $format" transcribe --format "$format" one/same.wav two/same.wav
+done
+check 1 'one/same.wav: is empty: record or copy it again' transcribe --format json one/same.wav two/same.wav
 
 # --- a model over audio: the two ways to its posteriors agree
 mkdir data
@@ -126,6 +160,29 @@ awk 'NR == FNR {n = 0; for (i = 1; i <= NF; i++) if ($i ~ /[0-9]/) prior[++n] = 
   NF >= n {split(plain[FNR], x, " "); rows++
     for (i = 1; i <= n; i++) {d = x[i] - prior[i] - $i; if (d * d > 1e-8) bad++}}
   END {exit !(rows > 0 && !bad)}' priors plain.txt scaled.txt || fail 'priors'
+# What was never seen, of prior 0, is impossible, not probable: no frame has it, and it is not decoded.
+awk '{for (i = n = 0; ++i <= NF;) if ($i ~ /[0-9]/ && ++n % 2 == 0) $i = 0; print}' priors > seen
+"$linnet" posteriors --model "$model" --data data --priors seen --out seen.ark 2> err
+grep -qF 'seen: the prior of 20 symbols is 0' err || fail "priors of 0: $(cat err)"
+"$linnet" posteriors --model "$model" --data data --priors seen --text --out seen.txt 2> /dev/null
+awk 'NF >= 40 {for (i = 1; i <= 40; i++) if (i % 2 ? $i < -1e4 : $i > -9e9) bad++; rows++}
+  END {exit !(rows > 0 && !bad)}' seen.txt || fail "priors of 0: $(sed -n 2p seen.txt)"
+"$linnet" decode --symbols symbols --format ctm ark:seen.ark 2> /dev/null | cut -d ' ' -f 5 | sort -u > said
+awk 'NR % 2 == 0 {print $1}' symbols | sort > impossible
+[[ -s said && -z $(comm -12 said impossible) ]] || fail "impossible symbols: $(comm -12 said impossible)"
+: > nothing.raw
+check 1 'none of 1 utterances could be used, the first is nothing.raw' posteriors --model "$model" --raw s16le \
+  --out x.ark nothing.raw
+# The same in the order of the archive, on any number of threads.
+for i in {1..40}; do sed "s/^u1/v$i/; /^u2/d" post.txt; done > many.txt
+printf '<blk>\nA\nB\n' > three
+"$linnet" decode --symbols three --threads 1 --nbest 2 --lattice one.lat many.txt post.txt > hyp 2> /dev/null
+"$linnet" decode --symbols three --jobs 5 --nbest 2 --lattice five.lat many.txt post.txt > hyp.jobs 2> err
+same '--jobs' hyp hyp.jobs
+same 'lattices with --jobs' one.lat five.lat
+grep -q '^42 utterances, 164 frames' err || fail "--jobs: $(cat err)"
+sed 's/^-0.01 -5 -6$/-1 -5 ]/' many.txt > ragged.txt
+check 1 'v1: rows of 2 posteriors' decode --symbols three --jobs 5 post.txt ragged.txt
 printf ' [ 1 2 3 ]\n' > bad
 check 1 'the model has 40 symbols' posteriors --model "$model" --data data --priors bad --out x.ark
 check 2 '--out FILE or --estimate-priors FILE is missing' posteriors --model "$model" --data data

@@ -97,7 +97,17 @@ decode+=(--lexicon lexicon)
 check 2 'add --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
-check 1 "--silence SPN: not one of the symbols" "${decode[@]}" --silence SIL,SPN post.txt
+check 1 "--silence SPN: not one of the symbols: 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
+printf ';;; nothing but a comment\n' > bad
+check 1 "bad: no words: write 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
+printf 'TO\n' > bad
+check 1 "bad:1: word 'TO' has no phones: write them behind it" decode --symbols symbols --words --lexicon bad post.txt
+printf 'TO T UW\nTO T UW\n' > bad
+"$linnet" decode --symbols symbols --words --lexicon bad post.txt > /dev/null 2> err
+! grep -q 'given twice' err || fail "a warning at every command: $(cat err)"
+check 0 'given twice, the first on line 2' decode --verbose --symbols symbols --words --lexicon bad post.txt
+: > bad
+check 1 '--grammar: bad: the grammar accepts nothing: write' "${decode[@]}" --grammar bad post.txt
 printf 'TO T UW\nAH AH0\n' > bad
 check 1 "bad:2: unknown phone 'AH'" decode --symbols symbols --words --lexicon bad post.txt
 printf 'to\nnine\n' > bad

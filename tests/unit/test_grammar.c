@@ -95,11 +95,11 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {"red\nblue", "g:2: 'blue' is not in the lexicon"},
-    {"", "g: the grammar accepts nothing"},
+    {"", "g: the grammar accepts nothing: write a sentence a line"},
     {JSGF, "g: no rule is public"},
     {JSGF "<a> = red;", "g: no rule is public"},
     {JSGF "public <a> = red", "g:2: the grammar ends where '|' or ';' should follow"},
-    {JSGF "public <a> = red;\npublic <b> = <c>;", "g:3: rule <c> is not defined"},
+    {JSGF "public <a> = red;\npublic <b> = <c>;", "g:3: rule <c> is not defined: add '<c> = ...;'"},
     {JSGF "public <a> = red <b>;\n<b> = on | <a>;", "g:3: rule <a> refers to itself"},
     {JSGF "public <a> = <a>;", "g:2: rule <a> refers to itself"},
     {JSGF "public <a> = red;\n<a> = on;", "g:3: rule <a> is defined twice"},

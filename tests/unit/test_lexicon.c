@@ -67,7 +67,20 @@ static void test_symbol_files(struct linnet_context *context) {
   check_symbol_file(context, "<eps> 0\nAA 1\nB 2\n", "AA B", NULL);
   check_symbol_file(context, "AA 1\nB 2\n", "AA B", NULL);
   check_symbol_file(context, "", "", NULL);
-  check_symbol_file(context, "AA 0\nB 1\n", NULL, "tmp:1:");
+  static const char *const blanks[] = {"<blk>", "<eps>", "<blank>", "<pad>", "[PAD]", "_"};
+  for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++) {
+    char file[64];
+    snprintf(file, sizeof file, "%s\nAA\nB\n", blanks[i]);
+    check_symbol_file(context, file, "AA B", NULL);
+    snprintf(file, sizeof file, "%s 0\nAA 1\nB 2\n", blanks[i]);
+    check_symbol_file(context, file, "AA B", NULL);
+    snprintf(file, sizeof file, "%s 1\nAA 2\n", blanks[i]);
+    check_symbol_file(context, file, NULL, "tmp:1:");
+  }
+  check_symbol_file(context, "#0 0\nAA 1\nB 2\n", "AA B", NULL);
+  check_symbol_file(context, "#0\nAA\nB\n", "#0 AA B", NULL);
+  check_symbol_file(context, "AA\n_\nB\n", "AA _ B", NULL);
+  check_symbol_file(context, "AA 2\nB 3\n", NULL, "tmp:1:");
   check_symbol_file(context, "<eps> 0\nAA 1\nB 3\n", NULL, "tmp:3:");
   check_symbol_file(context, "<eps> 0\nAA 1x\n", NULL, "tmp:2:");
   check_symbol_file(context, "<eps> 0\nAA -1\n", NULL, "tmp:2:");
@@ -345,7 +358,8 @@ static void check_bad_lexicon(struct linnet_context *context, const char *text, 
 
 static void test_bad_lexicons(struct linnet_context *context) {
   struct linnet_lexicon *l;
-  check_bad_lexicon(context, "A AH\nB\n", LINNET_ERROR_FORMAT, "lexicon:2: word 'B' has no phones");
+  check_bad_lexicon(context, "A AH\nB\n", LINNET_ERROR_FORMAT,
+                    "lexicon:2: word 'B' has no phones: write them behind it");
   check_bad_lexicon(context, "A AH\nB # no phones\n", LINNET_ERROR_FORMAT, "lexicon:2:");
   check_bad_lexicon(context, "A AH\nB B IY\na AH\n", LINNET_ERROR_FORMAT, "lexicon:3:");
   check_bad_lexicon(context, "A AH <blk>\n", LINNET_ERROR_FORMAT, "lexicon:1:");

@@ -1,5 +1,5 @@
-/* Any bytes as a Kaldi archive: read as matrices, and as CMVN statistics. What is read is written and must be read the
- * same again. */
+/* Any bytes as a Kaldi archive: read as matrices, and as CMVN statistics, within a budget of memory and without leaks.
+ * What is read is written and must be read the same again. */
 #include <linnet/kaldi.h>
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fuzz/budget.h"
 #include "fuzz/fuzz.h"
 
 static struct linnet_context *context;
@@ -62,8 +63,13 @@ static void read_statistics(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static unsigned runs;
   if (!context)
-    demand(linnet_context_create(NULL, &context) == LINNET_OK);
+    context = budget_context();
+  demand(context != NULL);
+  size_t before = budget.live;
+  budget.limit = before + 16 * size + (1 << 20);
   read_matrices(data, size, runs++ % 64 == 0); /* files are slow */
   read_statistics(data, size);
+  budget.limit = 0;
+  demand(!budget.exceeded && budget.live == before);
   return 0;
 }
