@@ -285,6 +285,17 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   return check_map(context, name, config);
 }
 
+/* Of a Bi-LSTM. Keys of the transformer are not looked at, but for the one that asks for more layers. */
+static enum linnet_status check_blstm(struct linnet_context *context, const char *name,
+                                      const struct linnet_config *config) {
+  if (config->convolution > 0)
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"convolution\" is %zu; a Bi-LSTM (\"encoder\" blstm) has no convolution modules: "
+                       "it must be 0",
+                       name, config->convolution);
+  return LINNET_OK;
+}
+
 /* Elements of the fixed tensors of random feature maps; cannot overflow once ranges were checked. */
 static size_t count_directions(const struct linnet_config *config) {
   size_t layers = 0;
@@ -299,8 +310,8 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
                                           const struct linnet_config *config) {
   LINNET_TRY(check_ranges(context, name, config));
   LINNET_TRY(check_names(context, name, config));
-  if (config->encoder == LINNET_ENCODER_TRANSFORMER)
-    LINNET_TRY(check_relations(context, name, config));
+  LINNET_TRY(config->encoder == LINNET_ENCODER_BLSTM ? check_blstm(context, name, config)
+                                                     : check_relations(context, name, config));
   size_t count = 0;
   if (!linnet_config_count_parameters(config, &count) || !linnet_add_size(count, count_directions(config), &count) ||
       count > LINNET_MAX_PARAMETERS)

@@ -34,7 +34,8 @@ enum {
 };
 
 /* A stack of attention layers, or the bidirectional LSTM: of its keys "input_dim", "stack", "width" (units in each
- * direction), "layers", "dropout" (between layers) and "outputs" count, the others are not looked at. */
+ * direction), "layers", "dropout" (between layers) and "outputs" count, "convolution" must be 0, the others are not
+ * looked at. */
 enum linnet_encoder_kind { LINNET_ENCODER_TRANSFORMER, LINNET_ENCODER_BLSTM };
 
 /* Where a layer normalises: x = norm(x + f(x)), or x = x + f(norm(x)) with one more norm before the output. */

@@ -221,19 +221,21 @@ static void test_validate(void) {
   expect_invalid(huge, LINNET_ERROR_LIMIT, "parameters");
 }
 
-/* A Bi-LSTM does not look at the keys of the transformer, which need not fit together. */
+/* A Bi-LSTM does not look at the keys of the transformer, which need not fit together, unless they ask for modules. */
 static void test_blstm(void) {
   struct linnet_config config = paper_config();
   CHECK(linnet_config_parse(context, "{\"encoder\": \"blstm\", \"width\": 320, \"layers\": 3}", "FILE", &config) ==
             LINNET_OK,
         "%s", linnet_context_error(context));
-  config.convolution = 4;
   config.heads = 7;
   size_t count, h = 320;
   CHECK(linnet_config_validate(context, "FILE", &config) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_config_count_parameters(&config, &count) &&
             count == 2 * 4 * h * ((40 + h + 2) + 2 * (2 * h + h + 2)) + 42 * (2 * h + 1),
         "%zu parameters", count);
+  config.convolution = 15;
+  expect_invalid(config, LINNET_ERROR_FORMAT, "\"convolution\" is 15; a Bi-LSTM");
+  config.convolution = 0;
   config.width = LINNET_MAX_WIDTH;
   config.layers = LINNET_MAX_LAYERS;
   expect_invalid(config, LINNET_ERROR_LIMIT, "parameters");
@@ -251,7 +253,7 @@ static void test_count(void) {
     struct linnet_config config = paper_config();
     config.encoder = i & 16 ? LINNET_ENCODER_BLSTM : LINNET_ENCODER_TRANSFORMER;
     config.norm = i & 1 ? LINNET_NORM_PRE : LINNET_NORM_POST;
-    config.convolution = i & 2 ? 15 : 0;
+    config.convolution = (i & 18) == 2 ? 15 : 0; /* of transformers */
     config.stack = i & 4 ? 3 : 1;
     config.layers = i & 8 ? 64 : 1;
     config.attention[0] = i & 8 ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_LINEAR; /* queries are keys: one map less */
