@@ -82,7 +82,14 @@ static void read_sizes(struct linnet_json_object *object, struct linnet_config *
   linnet_json_read_size(object, "lsh_rounds", &config->lsh_rounds);
   linnet_json_read_size(object, "lsh_buckets", &config->lsh_buckets);
   linnet_json_read_size(object, "lsh_chunk", &config->lsh_chunk);
-  linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
+}
+
+static void read_chunk(struct linnet_json_object *object, struct linnet_config *config) {
+  const char *text = json_string_value(json_object_get(object->value, "causal_chunk"));
+  if (text && strcmp(text, "auto") == 0)
+    config->causal_chunk = LINNET_CAUSAL_CHUNK_AUTO;
+  else
+    linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
 }
 
 static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
@@ -158,6 +165,7 @@ static enum linnet_status read_object(struct linnet_context *context, const json
       linnet_json_object(context, name, "config", root, keys, complete ? REQUIRED_KEYS : 0);
   struct linnet_config read = *config;
   read_sizes(&object, &read);
+  read_chunk(&object, &read);
   read_names(&object, &read);
   linnet_json_read_double(&object, "dropout", &read.dropout);
   LINNET_TRY(read_attention(&object, config->layers, &read));
@@ -193,6 +201,9 @@ enum linnet_status linnet_config_parse_complete(struct linnet_context *context, 
 
 static enum linnet_status check_ranges(struct linnet_context *context, const char *name,
                                        const struct linnet_config *config) {
+  if (config->causal_chunk == LINNET_CAUSAL_CHUNK_AUTO)
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"causal_chunk\" is auto; only a training may begin with it", name);
   const struct {
     const char *key;
     size_t value, low, high;

@@ -73,6 +73,9 @@ static void test_overlay(void) {
             LINNET_ERROR_UNSUPPORTED,
         "unknown norm");
   CHECK(memcmp(&before, &config, sizeof config) == 0, "a failed parse changes nothing");
+  CHECK(linnet_config_parse(context, "{\"causal_chunk\": \"auto\"}", "overlay", &config) == LINNET_OK &&
+            config.causal_chunk == LINNET_CAUSAL_CHUNK_AUTO,
+        "%s", linnet_context_error(context));
 }
 
 /* lsh-1, lsh-4, lsh-8: one kind and its rounds. */
@@ -108,6 +111,7 @@ static void test_refusals(void) {
       {"{\"wi\\ndth\\u001b[31m\": 1}", LINNET_ERROR_FORMAT, "wi?dth?[31m"},
       {"{\"width\": -1}", LINNET_ERROR_FORMAT, "width"},
       {"{\"width\": 1.5}", LINNET_ERROR_FORMAT, "width"},
+      {"{\"causal_chunk\": \"automatic\"}", LINNET_ERROR_FORMAT, "causal_chunk"},
       {"{\"width\": \"1\"}", LINNET_ERROR_FORMAT, "width"},
       {"{\"width\": 99999999999999999999}", LINNET_ERROR_FORMAT, "too big"},
       {"{\"dropout\": \"a\"}", LINNET_ERROR_FORMAT, "dropout"},
@@ -190,6 +194,7 @@ static void test_validate(void) {
   EXPECT_INVALID(outputs, 65537, LINNET_ERROR_LIMIT, "outputs");
   EXPECT_INVALID(outputs, SIZE_MAX, LINNET_ERROR_LIMIT, "outputs");
   EXPECT_INVALID(causal_chunk, 65537, LINNET_ERROR_LIMIT, "causal_chunk");
+  EXPECT_INVALID(causal_chunk, LINNET_CAUSAL_CHUNK_AUTO, LINNET_ERROR_FORMAT, "\"causal_chunk\" is auto");
   EXPECT_INVALID(dropout, 0.95, LINNET_ERROR_LIMIT, "dropout");
   EXPECT_INVALID(dropout, -0.1, LINNET_ERROR_LIMIT, "dropout");
   EXPECT_INVALID(dropout, NAN, LINNET_ERROR_LIMIT, "dropout");
