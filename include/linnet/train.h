@@ -142,8 +142,8 @@ LINNET_API enum linnet_status linnet_trainer_run(struct linnet_trainer *trainer,
 LINNET_API void linnet_trainer_destroy(struct linnet_trainer *trainer);
 
 /* The fastest "causal_chunk" for causal linear attention in a model of this configuration (as in linnet_train_model) on
- * this machine, by a measurement of some milliseconds. Results depend on the chunk in their last bits, so it is never
- * chosen silently: put it into the configuration. */
+ * this machine, by a measurement of some milliseconds: what a training whose configuration says "auto" begins with.
+ * Results depend on the chunk in their last bits, so without "auto" none is chosen: put it into the configuration. */
 LINNET_API enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, const char *config,
                                                          size_t *chunk);
 

@@ -87,6 +87,13 @@ enum linnet_status linnet_causal_chunk(struct linnet_context *context, const str
   return status;
 }
 
+bool linnet_has_causal_chunk(const struct linnet_config *config) {
+  bool found = false;
+  for (size_t l = 0; l < config->layers && config->encoder == LINNET_ENCODER_TRANSFORMER; l++)
+    found = found || config->attention[l] == LINNET_ATTENTION_CAUSAL_LINEAR;
+  return found;
+}
+
 enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, const char *config, size_t *chunk) {
   struct linnet_config parsed;
   if (!context || !config || !chunk)
@@ -95,6 +102,7 @@ enum linnet_status linnet_train_measure_chunk(struct linnet_context *context, co
   LINNET_TRY(linnet_config_parse(context, config, "configuration", &parsed));
   if (parsed.outputs == 0)
     parsed.outputs = 2; /* the symbols do not matter here */
+  parsed.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(context, "configuration", &parsed));
   return linnet_causal_chunk(context, &parsed, chunk);
 }

@@ -9,4 +9,7 @@
 enum linnet_status linnet_causal_chunk(struct linnet_context *context, const struct linnet_config *config,
                                        size_t *chunk);
 
+/* Whether a network has a layer that sums in chunks. */
+bool linnet_has_causal_chunk(const struct linnet_config *config);
+
 #endif

@@ -82,7 +82,14 @@ static void read_sizes(struct linnet_json_object *object, struct linnet_config *
   linnet_json_read_size(object, "lsh_rounds", &config->lsh_rounds);
   linnet_json_read_size(object, "lsh_buckets", &config->lsh_buckets);
   linnet_json_read_size(object, "lsh_chunk", &config->lsh_chunk);
-  linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
+}
+
+static void read_chunk(struct linnet_json_object *object, struct linnet_config *config) {
+  const char *text = json_string_value(json_object_get(object->value, "causal_chunk"));
+  if (text && strcmp(text, "auto") == 0)
+    config->causal_chunk = LINNET_CAUSAL_CHUNK_AUTO;
+  else
+    linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
 }
 
 static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
@@ -158,6 +165,7 @@ static enum linnet_status read_object(struct linnet_context *context, const json
       linnet_json_object(context, name, "config", root, keys, complete ? REQUIRED_KEYS : 0);
   struct linnet_config read = *config;
   read_sizes(&object, &read);
+  read_chunk(&object, &read);
   read_names(&object, &read);
   linnet_json_read_double(&object, "dropout", &read.dropout);
   LINNET_TRY(read_attention(&object, config->layers, &read));
@@ -193,6 +201,9 @@ enum linnet_status linnet_config_parse_complete(struct linnet_context *context, 
 
 static enum linnet_status check_ranges(struct linnet_context *context, const char *name,
                                        const struct linnet_config *config) {
+  if (config->causal_chunk == LINNET_CAUSAL_CHUNK_AUTO)
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"causal_chunk\" is auto; only a training may begin with it", name);
   const struct {
     const char *key;
     size_t value, low, high;
@@ -285,6 +296,17 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   return check_map(context, name, config);
 }
 
+/* Of a Bi-LSTM. Keys of the transformer are not looked at, but for the one that asks for more layers. */
+static enum linnet_status check_blstm(struct linnet_context *context, const char *name,
+                                      const struct linnet_config *config) {
+  if (config->convolution > 0)
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: config: \"convolution\" is %zu; a Bi-LSTM (\"encoder\" blstm) has no convolution modules: "
+                       "it must be 0",
+                       name, config->convolution);
+  return LINNET_OK;
+}
+
 /* Elements of the fixed tensors of random feature maps; cannot overflow once ranges were checked. */
 static size_t count_directions(const struct linnet_config *config) {
   size_t layers = 0;
@@ -299,8 +321,8 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
                                           const struct linnet_config *config) {
   LINNET_TRY(check_ranges(context, name, config));
   LINNET_TRY(check_names(context, name, config));
-  if (config->encoder == LINNET_ENCODER_TRANSFORMER)
-    LINNET_TRY(check_relations(context, name, config));
+  LINNET_TRY(config->encoder == LINNET_ENCODER_BLSTM ? check_blstm(context, name, config)
+                                                     : check_relations(context, name, config));
   size_t count = 0;
   if (!linnet_config_count_parameters(config, &count) || !linnet_add_size(count, count_directions(config), &count) ||
       count > LINNET_MAX_PARAMETERS)

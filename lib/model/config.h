@@ -9,8 +9,8 @@
  *    "causal_chunk": 0}
  *
  * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
- * Keys from "feature_map" on may be missing in model files. Plain structs: copy and compare them at
- * will. */
+ * "causal_chunk" may be "auto" where a training starts. Keys from "feature_map" on may be missing in model files. Plain
+ * structs: copy and compare them at will. */
 #ifndef LINNET_CONFIG_H
 #define LINNET_CONFIG_H
 
@@ -33,8 +33,12 @@ enum {
   LINNET_MAX_PARAMETERS = 1 << 30
 };
 
+/* "auto": the fastest on the machine where the training starts, which stores the number. Not valid in a network. */
+#define LINNET_CAUSAL_CHUNK_AUTO SIZE_MAX
+
 /* A stack of attention layers, or the bidirectional LSTM: of its keys "input_dim", "stack", "width" (units in each
- * direction), "layers", "dropout" (between layers) and "outputs" count, the others are not looked at. */
+ * direction), "layers", "dropout" (between layers) and "outputs" count, "convolution" must be 0, the others are not
+ * looked at. */
 enum linnet_encoder_kind { LINNET_ENCODER_TRANSFORMER, LINNET_ENCODER_BLSTM };
 
 /* Where a layer normalises: x = norm(x + f(x)), or x = x + f(norm(x)) with one more norm before the output. */

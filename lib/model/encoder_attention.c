@@ -1,11 +1,11 @@
-/* The attention of a layer in recognition: linear attention in blocks of rows around a state, other kinds over the
- * whole utterance, one head a task. */
+/* The attention of a layer in recognition: kinds whose frames all read one state in blocks of rows around it, other
+ * kinds over the whole utterance, one head a task. */
 #include <string.h>
 
 #include "model/encoder.h"
 
 static bool by_state(const struct linnet_encoder *e, size_t layer) {
-  return e->model->config.attention[layer] == LINNET_ATTENTION_LINEAR;
+  return linnet_layer_traits(&e->model->config, layer)->one_state;
 }
 
 static const struct linnet_attention_ops *ops_of(const struct linnet_encoder *e, size_t layer) {
@@ -22,7 +22,7 @@ static void map_rows(const struct linnet_encoder *e, const struct scratch *s, si
   e->ops->feature_map_forward(&map, rows, x, phi, s->work);
 }
 
-/* --- linear attention: keys and values lie side by side in the scratch ------------------------------------------- */
+/* --- around a state: keys and values lie side by side in the scratch --------------------------------------------- */
 
 static struct linnet_attention linear_attention(const struct linnet_encoder *e) {
   struct linnet_attention a = linnet_layer_attention(&e->model->config, e->layer);

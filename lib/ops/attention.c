@@ -1,7 +1,7 @@
 #include "ops/attention.h"
 
 const struct linnet_attention_traits linnet_attention_traits[LINNET_ATTENTION_KINDS] = {
-    [LINNET_ATTENTION_LINEAR] = {.name = "linear", .mapped = true},
+    [LINNET_ATTENTION_LINEAR] = {.name = "linear", .mapped = true, .one_state = true},
     [LINNET_ATTENTION_CAUSAL_LINEAR] = {.name = "causal-linear", .causal = true, .mapped = true},
     [LINNET_ATTENTION_SOFTMAX] = {.name = "softmax"},
     [LINNET_ATTENTION_CAUSAL_SOFTMAX] = {.name = "causal-softmax", .causal = true},

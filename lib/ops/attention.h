@@ -15,6 +15,7 @@ struct linnet_attention_traits {
   bool causal;     /* no frame attends to a later one; kinds that have a step: linnet_attention_ops.step */
   bool mapped;     /* queries and keys go through the configuration's feature map */
   bool shared_key; /* queries are keys, too: there is no key map */
+  bool one_state;  /* all frames of a sequence read one sum over its keys: linnet_ops.linear_accumulate, linear_apply */
 };
 
 extern const struct linnet_attention_traits linnet_attention_traits[LINNET_ATTENTION_KINDS];

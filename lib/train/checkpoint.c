@@ -134,17 +134,46 @@ static enum linnet_status read_file(const struct linnet_safetensors *file, const
   return LINNET_OK;
 }
 
+/* A file that was read. */
+struct opened {
+  void *data;
+  struct linnet_safetensors file;
+};
+
+static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size, struct opened *o) {
+  size_t bytes = 0, header = (size_t)16 << 20;
+  LINNET_TRY(linnet_file_read(context, path, size * VECTORS * sizeof(float) + header, &o->data, &bytes));
+  enum linnet_status status = linnet_safetensors_open(context, o->data, bytes, path, &o->file);
+  if (status != LINNET_OK)
+    linnet_free(context, o->data);
+  return status;
+}
+
+static void close_file(struct linnet_context *context, struct opened *o) {
+  linnet_safetensors_close(&o->file);
+  linnet_free(context, o->data);
+}
+
 enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
                                           const struct linnet_checkpoint *checkpoint) {
-  void *data = NULL;
-  size_t bytes = 0, header = (size_t)16 << 20;
-  LINNET_TRY(linnet_file_read(context, path, checkpoint->size * VECTORS * sizeof(float) + header, &data, &bytes));
-  struct linnet_safetensors file;
-  enum linnet_status status = linnet_safetensors_open(context, data, bytes, path, &file);
-  if (status == LINNET_OK) {
-    status = read_file(&file, path, checkpoint);
-    linnet_safetensors_close(&file);
-  }
-  linnet_free(context, data);
+  struct opened o;
+  LINNET_TRY(open_file(context, path, checkpoint->size, &o));
+  enum linnet_status status = read_file(&o.file, path, checkpoint);
+  close_file(context, &o);
+  return status;
+}
+
+enum linnet_status linnet_checkpoint_fingerprint(struct linnet_context *context, const char *path, size_t size,
+                                                 char **text) {
+  struct opened o;
+  LINNET_TRY(open_file(context, path, size, &o));
+  const char *found = linnet_safetensors_metadata(&o.file, "fingerprint");
+  *text = found ? linnet_strdup(context, found) : NULL;
+  enum linnet_status status = LINNET_OK;
+  if (!found)
+    status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: not a checkpoint of format " CHECKPOINT_FORMAT, path);
+  else if (!*text)
+    status = linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
+  close_file(context, &o);
   return status;
 }

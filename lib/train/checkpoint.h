@@ -49,4 +49,8 @@ enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const 
 enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
                                           const struct linnet_checkpoint *checkpoint);
 
+/* The fingerprint of a checkpoint whose vectors are at most (size); *text is released with linnet_free. */
+enum linnet_status linnet_checkpoint_fingerprint(struct linnet_context *context, const char *path, size_t size,
+                                                 char **text);
+
 #endif

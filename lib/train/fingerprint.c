@@ -51,3 +51,13 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
   linnet_free(t->context, features);
   return status;
 }
+
+enum linnet_status linnet_fingerprint_config(struct linnet_context *context, const char *name, char *text,
+                                             struct linnet_config *config) {
+  static const char key[] = "config=";
+  if (strncmp(text, key, sizeof key - 1) != 0)
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: its fingerprint does not begin with a configuration", name);
+  text += sizeof key - 1;
+  text[strcspn(text, "\n")] = '\0';
+  return linnet_config_parse_complete(context, text, name, config);
+}

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/causal_chunk.h"
 #include "model/feature_config.h"
 #include "ops/ctc.h"
 #include "train/fingerprint.h"
@@ -88,6 +89,22 @@ static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linne
   return LINNET_OK;
 }
 
+/* Of "auto": the chunk that the training was begun with, or the fastest. */
+static enum linnet_status choose_chunk(struct linnet_trainer *t) {
+  struct linnet_config stored;
+  bool found = false;
+  LINNET_TRY(linnet_trainer_stored_config(t, &found, &stored));
+  if (found) {
+    t->config.causal_chunk = stored.causal_chunk;
+    return LINNET_OK;
+  }
+  if (!linnet_has_causal_chunk(&t->config))
+    return LINNET_OK;
+  LINNET_TRY(linnet_causal_chunk(t->context, &t->config, &t->config.causal_chunk));
+  linnet_log(t->context, LINNET_LOG_INFO, "\"causal_chunk\" auto: %zu is the fastest here", t->config.causal_chunk);
+  return LINNET_OK;
+}
+
 static enum linnet_status read_model(struct linnet_trainer *t, const struct linnet_train_model *model) {
   const char *source = model->source ? model->source : "training";
   linnet_config_default(&t->config);
@@ -102,13 +119,16 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   if (t->config.input_dim != (size_t)t->features.fbank.num_mel)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: input_dim is %zu, but features have num_mel %d", source,
                        t->config.input_dim, t->features.fbank.num_mel);
+  const bool choose = t->config.causal_chunk == LINNET_CAUSAL_CHUNK_AUTO;
+  if (choose)
+    t->config.causal_chunk = 0;
   LINNET_TRY(linnet_config_validate(t->context, source, &t->config));
   LINNET_TRY(copy_symbols(t, model));
   LINNET_TRY(copy_metadata(t, model->metadata));
   LINNET_TRY(copy_cmvn(t, model->cmvn));
   LINNET_TRY(linnet_parameters_create(t->context, &t->config, &t->parameters));
   t->network = (struct linnet_network){linnet_device_of(t->context), &t->config, t->parameters};
-  return LINNET_OK;
+  return choose ? choose_chunk(t) : LINNET_OK;
 }
 
 static enum linnet_status initial_weights(struct linnet_trainer *t, const char *path) {

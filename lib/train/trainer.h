@@ -53,6 +53,9 @@ enum linnet_status linnet_trainer_upload(struct linnet_trainer *t);
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
 /* Loads the checkpoint if there is one; *found tells. */
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);
+/* The configuration that it was made with, if there is one. */
+enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, bool *found,
+                                                struct linnet_config *config);
 /* Writes the epoch's model if it is among the best, and model.safetensors if it is the best. */
 enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best);
 /* Removes epoch models that are no longer kept; after the checkpoint that forgot them. */

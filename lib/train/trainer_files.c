@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "train/fingerprint.h"
 #include "train/trainer.h"
 
 struct path {
@@ -39,14 +40,32 @@ enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t) {
   return linnet_checkpoint_save(t->context, path.text, &checkpoint);
 }
 
+static enum linnet_status find_checkpoint(const struct linnet_trainer *t, struct path *path, bool *found) {
+  LINNET_TRY(make_path(t, "checkpoint.safetensors", path));
+  *found = access(path->text, F_OK) == 0;
+  if (!*found && errno != ENOENT)
+    return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));
+  return LINNET_OK;
+}
+
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found) {
   struct path path;
   struct linnet_checkpoint checkpoint = checkpoint_of(t);
-  LINNET_TRY(make_path(t, "checkpoint.safetensors", &path));
-  *found = access(path.text, F_OK) == 0;
-  if (!*found && errno != ENOENT)
-    return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path.text, strerror(errno));
+  LINNET_TRY(find_checkpoint(t, &path, found));
   return *found ? linnet_checkpoint_load(t->context, path.text, &checkpoint) : LINNET_OK;
+}
+
+enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, bool *found,
+                                                struct linnet_config *config) {
+  struct path path;
+  char *text = NULL;
+  LINNET_TRY(find_checkpoint(t, &path, found));
+  if (!*found)
+    return LINNET_OK;
+  LINNET_TRY(linnet_checkpoint_fingerprint(t->context, path.text, t->parameters->size, &text));
+  enum linnet_status status = linnet_fingerprint_config(t->context, path.text, text, config);
+  linnet_free(t->context, text);
+  return status;
 }
 
 static enum linnet_status save_model(struct linnet_trainer *t, const char *path) {

@@ -38,7 +38,7 @@ builds linnet first, unless $LINNET names it.
                     conv        6 layers with convolution modules, frames stacked by 3 (default; the model that ships)
                   or an encoder of the table of kinds (conf/table.json, 6 layers, frames stacked by 3, 20 epochs):
                     linear, softmax, lsh-1, lsh-4, mixed (every third layer softmax), each also as NAME-conv, with
-                    convolution modules; blstm, 3 x 320 per direction
+                    convolution modules; blstm, 3 x 320 per direction, which has none
   --exp DIR       where everything goes (default exp/speechocean762)
   --epochs N      instead of the configuration's
   --seed S        of training (default 1)

@@ -143,6 +143,18 @@ printf 'a a.wav\nb b.wav\n' > data/wav.scp
 "$linnet" transcribe --model "$model" --data data --beam 50 > hyp.transcribe 2> /dev/null
 same 'script file' hyp hyp.scp
 same 'transcribe' hyp hyp.transcribe
+# Audio without samples, or with fewer than a frame, is no error: nothing was said. A file without bytes is one.
+make_wav none.wav 1 0
+make_wav short.wav 1 700
+: > bytes.wav
+for options in '' '--beam 8'; do
+  # shellcheck disable=SC2086
+  "$linnet" transcribe --model "$model" $options none.wav short.wav > hyp 2> errors || fail "no frames: $(cat errors)"
+  printf 'none.wav\t\nshort.wav\t\n' > expected
+  same "no frames, $options" expected hyp
+done
+check 0 '{"file":"none.wav","seconds":0.000,"phones":[]}' transcribe --model "$model" --format json none.wav
+check 1 'bytes.wav: is empty' transcribe --model "$model" bytes.wav
 # A language model over phones, of the symbols' names in a row: it changes the result, the same on both ways.
 tail -n +2 symbols | cut -d' ' -f1 | paste -sd ' ' > lines
 "$linnet" ngram --order 2 --discount-fallback --text lines --arpa phones.arpa 2> /dev/null

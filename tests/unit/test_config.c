@@ -73,6 +73,9 @@ static void test_overlay(void) {
             LINNET_ERROR_UNSUPPORTED,
         "unknown norm");
   CHECK(memcmp(&before, &config, sizeof config) == 0, "a failed parse changes nothing");
+  CHECK(linnet_config_parse(context, "{\"causal_chunk\": \"auto\"}", "overlay", &config) == LINNET_OK &&
+            config.causal_chunk == LINNET_CAUSAL_CHUNK_AUTO,
+        "%s", linnet_context_error(context));
 }
 
 /* lsh-1, lsh-4, lsh-8: one kind and its rounds. */
@@ -108,6 +111,7 @@ static void test_refusals(void) {
       {"{\"wi\\ndth\\u001b[31m\": 1}", LINNET_ERROR_FORMAT, "wi?dth?[31m"},
       {"{\"width\": -1}", LINNET_ERROR_FORMAT, "width"},
       {"{\"width\": 1.5}", LINNET_ERROR_FORMAT, "width"},
+      {"{\"causal_chunk\": \"automatic\"}", LINNET_ERROR_FORMAT, "causal_chunk"},
       {"{\"width\": \"1\"}", LINNET_ERROR_FORMAT, "width"},
       {"{\"width\": 99999999999999999999}", LINNET_ERROR_FORMAT, "too big"},
       {"{\"dropout\": \"a\"}", LINNET_ERROR_FORMAT, "dropout"},
@@ -190,6 +194,7 @@ static void test_validate(void) {
   EXPECT_INVALID(outputs, 65537, LINNET_ERROR_LIMIT, "outputs");
   EXPECT_INVALID(outputs, SIZE_MAX, LINNET_ERROR_LIMIT, "outputs");
   EXPECT_INVALID(causal_chunk, 65537, LINNET_ERROR_LIMIT, "causal_chunk");
+  EXPECT_INVALID(causal_chunk, LINNET_CAUSAL_CHUNK_AUTO, LINNET_ERROR_FORMAT, "\"causal_chunk\" is auto");
   EXPECT_INVALID(dropout, 0.95, LINNET_ERROR_LIMIT, "dropout");
   EXPECT_INVALID(dropout, -0.1, LINNET_ERROR_LIMIT, "dropout");
   EXPECT_INVALID(dropout, NAN, LINNET_ERROR_LIMIT, "dropout");
@@ -221,19 +226,21 @@ static void test_validate(void) {
   expect_invalid(huge, LINNET_ERROR_LIMIT, "parameters");
 }
 
-/* A Bi-LSTM does not look at the keys of the transformer, which need not fit together. */
+/* A Bi-LSTM does not look at the keys of the transformer, which need not fit together, unless they ask for modules. */
 static void test_blstm(void) {
   struct linnet_config config = paper_config();
   CHECK(linnet_config_parse(context, "{\"encoder\": \"blstm\", \"width\": 320, \"layers\": 3}", "FILE", &config) ==
             LINNET_OK,
         "%s", linnet_context_error(context));
-  config.convolution = 4;
   config.heads = 7;
   size_t count, h = 320;
   CHECK(linnet_config_validate(context, "FILE", &config) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_config_count_parameters(&config, &count) &&
             count == 2 * 4 * h * ((40 + h + 2) + 2 * (2 * h + h + 2)) + 42 * (2 * h + 1),
         "%zu parameters", count);
+  config.convolution = 15;
+  expect_invalid(config, LINNET_ERROR_FORMAT, "\"convolution\" is 15; a Bi-LSTM");
+  config.convolution = 0;
   config.width = LINNET_MAX_WIDTH;
   config.layers = LINNET_MAX_LAYERS;
   expect_invalid(config, LINNET_ERROR_LIMIT, "parameters");
@@ -251,7 +258,7 @@ static void test_count(void) {
     struct linnet_config config = paper_config();
     config.encoder = i & 16 ? LINNET_ENCODER_BLSTM : LINNET_ENCODER_TRANSFORMER;
     config.norm = i & 1 ? LINNET_NORM_PRE : LINNET_NORM_POST;
-    config.convolution = i & 2 ? 15 : 0;
+    config.convolution = (i & 18) == 2 ? 15 : 0; /* of transformers */
     config.stack = i & 4 ? 3 : 1;
     config.layers = i & 8 ? 64 : 1;
     config.attention[0] = i & 8 ? LINNET_ATTENTION_LSH : LINNET_ATTENTION_LINEAR; /* queries are keys: one map less */

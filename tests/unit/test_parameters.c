@@ -123,6 +123,7 @@ static void test_offsets(void) {
 static void test_blstm_offsets(void) {
   struct linnet_config config = small_config();
   config.encoder = LINNET_ENCODER_BLSTM;
+  config.convolution = 0;
   struct linnet_parameters *p = make(&config);
   CHECK(p->count == 2 + 8 * config.layers, "%zu tensors", p->count);
   for (size_t l = 0; l < config.layers; l++)

@@ -8,23 +8,35 @@
 
 enum { FRAMES = 10000, DIM = 8, OUTPUTS = 7 };
 
-/* Relative; measured up to 1e-6. */
+/* Relative; measured up to 1e-5. */
 #define BOUND 1e-4
 
 struct scenario {
   const char *config; /* on top of the small network */
   size_t frames;
-  bool fixed; /* the state does not grow */
+  size_t fixed, growing; /* elements of the layers' states: at any time, and for each frame */
 };
 
+/* S (F, 16) and z (F) of F features, for two layers of two heads. */
+#define STATE(features) (2 * 2 * ((features)*16 + (features)))
+
+/* A key and a value of a layer. */
+enum { KEY_VALUE = 2 * 32 };
+
 static const struct scenario scenarios[] = {
-    {"{\"attention\": \"causal-linear\"}", FRAMES, true},
-    {"{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"activation\": \"gelu\"}", FRAMES, true},
-    {"{\"attention\": \"causal-linear\", \"position\": \"none\", \"stack\": 4}", 9999, true},
-    {"{\"attention\": \"causal-linear\", \"feature_map\": \"fourier\", \"features\": 20}", FRAMES, true},
-    {"{\"attention\": \"causal-linear\", \"feature_map\": \"polynomial\", \"stack\": 2}", 9999, true},
-    {"{\"attention\": \"causal-softmax\"}", FRAMES, false},
-    {"{\"attention\": [\"causal-linear\", \"causal-softmax\"], \"stack\": 2, \"norm\": \"pre\"}", 3001, false},
+    {"{\"attention\": \"causal-linear\"}", FRAMES, STATE(16), 0},
+    {"{\"attention\": \"causal-linear\", \"norm\": \"pre\", \"stack\": 3, \"activation\": \"gelu\"}", FRAMES, STATE(16),
+     0},
+    {"{\"attention\": \"causal-linear\", \"position\": \"none\", \"stack\": 4}", 9999, STATE(16), 0},
+    {"{\"attention\": \"causal-linear\", \"causal_chunk\": 24}", FRAMES, STATE(16), 0},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"relu\"}", FRAMES, STATE(16), 0},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"positive\", \"features\": 20}", FRAMES, STATE(20), 0},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"fourier\", \"features\": 20}", FRAMES, STATE(40), 0},
+    {"{\"attention\": \"causal-linear\", \"feature_map\": \"polynomial\", \"stack\": 2}", 9999, STATE(136), 0},
+    {"{\"attention\": \"causal-softmax\"}", FRAMES, 0, 2 * KEY_VALUE},
+    {"{\"attention\": [\"causal-linear\", \"causal-softmax\"], \"norm\": \"pre\"}", FRAMES, STATE(16) / 2, KEY_VALUE},
+    {"{\"attention\": [\"causal-linear\", \"causal-softmax\"], \"stack\": 2, \"norm\": \"pre\"}", 3001, STATE(16) / 2,
+     KEY_VALUE},
 };
 
 static const struct {
@@ -108,17 +120,26 @@ static void check(struct fixture *f, const char *name, const char *what) {
   CHECK(error <= BOUND, "%s, %s: error %g, bound %g", name, what, error, BOUND);
 }
 
+/* Of the state after some frames. At first there is room for one. */
+static void check_bytes(const struct fixture *f, const struct linnet_recurrence *r, const struct scenario *scenario) {
+  const size_t inputs = (size_t)linnet_model_stride(f->model) * DIM, frames = linnet_recurrence_frames(r);
+  const size_t elements = inputs + scenario->fixed + (frames > 0 ? frames : 1) * scenario->growing;
+  const size_t bytes = linnet_recurrence_state_bytes(r);
+  CHECK(bytes == elements * sizeof(float), "%s: a state of %zu bytes after %zu frames, %zu expected", scenario->config,
+        bytes, frames, elements * sizeof(float));
+}
+
 static void test_scenario(const struct scenario *scenario) {
   struct fixture f;
   open_fixture(&f, scenario);
   clear(&f);
-  run(&f, f.recurrence, 0, 1);
-  size_t bytes = linnet_recurrence_state_bytes(f.recurrence);
-  run(&f, f.recurrence, 1, f.frames);
+  check_bytes(&f, f.recurrence, scenario);
+  run(&f, f.recurrence, 0, 101);
+  check_bytes(&f, f.recurrence, scenario);
+  run(&f, f.recurrence, 101, f.frames);
   finish(&f, f.recurrence);
+  check_bytes(&f, f.recurrence, scenario);
   check(&f, scenario->config, "steps");
-  CHECK((linnet_recurrence_state_bytes(f.recurrence) == bytes) == scenario->fixed, "state of %zu bytes, then %zu",
-        bytes, linnet_recurrence_state_bytes(f.recurrence));
 
   float *first = malloc(f.rows * OUTPUTS * sizeof *first);
   memcpy(first, f.got, f.rows * OUTPUTS * sizeof *first);
@@ -154,8 +175,8 @@ static void test_refused(void) {
 
 static void test_arguments(void) {
   struct fixture f, g;
-  open_fixture(&f, &(struct scenario){"{\"attention\": \"causal-linear\"}", 10, true});
-  open_fixture(&g, &(struct scenario){"{\"attention\": \"causal-linear\"}", 10, true});
+  open_fixture(&f, &(struct scenario){"{\"attention\": \"causal-linear\"}", 10, STATE(16), 0});
+  open_fixture(&g, &(struct scenario){"{\"attention\": \"causal-linear\"}", 10, STATE(16), 0});
   struct linnet_recurrence *none = NULL;
   CHECK(linnet_recurrence_create(f.context, NULL, &none) == LINNET_ERROR_ARGUMENT, "no model");
   CHECK(linnet_recurrence_step(f.recurrence, NULL, f.got) == LINNET_ERROR_ARGUMENT, "no features");

@@ -138,6 +138,46 @@ static void test_fixed(void) {
   remove_folder(other);
 }
 
+/* The chunk that is stored with a folder's model. */
+static size_t stored_chunk(const char *folder) {
+  char path[128];
+  struct linnet_context *context = test_context();
+  struct linnet_model *model = NULL;
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  size_t chunk = model->config.causal_chunk;
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+  return chunk;
+}
+
+/* "auto" is a number once a training has started, and the same one when it goes on, here one that no measurement gives;
+ * 0 without causal layers. */
+static void test_automatic_chunk(void) {
+  static const char automatic[] =
+      TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": \"auto\"}";
+  static const char other[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 24}";
+  static const char unused[] = TRANSFORMER "\"layers\": 2, \"causal_chunk\": \"auto\"}";
+  char folder[64];
+  struct run run = make_run(automatic, 1, 1);
+  train(&run, make_folder(folder));
+  CHECK(run.status == LINNET_OK && stored_chunk(folder) <= 128, "chunk %zu: %s", stored_chunk(folder), run.error);
+  remove_folder(folder);
+
+  struct run begun = make_run(other, 1, 2), continued = make_run(automatic, 1, 2);
+  begun.stop_after = 1;
+  train(&begun, make_folder(folder));
+  train(&continued, folder);
+  CHECK(continued.status == LINNET_OK && stored_chunk(folder) == 24, "continued with a chunk of %zu: %s",
+        stored_chunk(folder), continued.error);
+  remove_folder(folder);
+
+  struct run idle = make_run(unused, 1, 1);
+  train(&idle, make_folder(folder));
+  CHECK(idle.status == LINNET_OK && stored_chunk(folder) == 0, "chunk %zu: %s", stored_chunk(folder), idle.error);
+  remove_folder(folder);
+}
+
 /* The measurement for causal layers gives a chunk that a configuration may name. */
 static void test_measure_chunk(void) {
   struct linnet_context *context = test_context();
@@ -174,5 +214,6 @@ int main(void) {
   test_average();
   test_fixed();
   test_measure_chunk();
+  test_automatic_chunk();
   return test_result();
 }
