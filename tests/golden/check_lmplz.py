@@ -1,11 +1,16 @@
 """Compares the models that `linnet ngram` and KenLM's lmplz estimate from a text, order by order.
 
     python tests/golden/check_lmplz.py LINNET LMPLZ TEXT [ORDER...]
+
+With --golden FILE as the first arguments it also writes what lmplz says of every so many n-grams, in the order of their
+bytes: tests/recipe/ngram_lmplz.sh compares with it. Of the text it holds nothing.
 """
 
 import subprocess
 import sys
 import tempfile
+
+RANKS = 40  # n-grams of each order in a golden file
 
 
 def read_arpa(path):
@@ -25,10 +30,23 @@ def difference(a, b):
     return 0.0 if a == b else abs(a - b)
 
 
+def write_golden(file, order, table):
+    """Lines: order of the model, order of n-grams, how many, rank of one, its log10 probability and back-off weight."""
+    for n in range(1, int(order) + 1):
+        words = sorted((w for w in table if len(w.split(" ")) == n), key=str.encode)
+        for rank in range(0, len(words), len(words) // RANKS + 1):
+            print(order, n, len(words), rank, *table[words[rank]], sep="\t", file=file)
+
+
 def main():
-    linnet, lmplz, text = sys.argv[1:4]
+    arguments = sys.argv[1:]
+    golden = None
+    if arguments[0] == "--golden":
+        golden = open(arguments[1], "w", encoding="utf-8")
+        arguments = arguments[2:]
+    linnet, lmplz, text = arguments[:3]
     worst = 0.0
-    for order in sys.argv[4:] or ["1", "2", "3", "4", "5"]:
+    for order in arguments[3:] or ["1", "2", "3", "4", "5", "6"]:
         with tempfile.TemporaryDirectory() as folder:
             ours, theirs = folder + "/ours", folder + "/theirs"
             subprocess.run([linnet, "ngram", "--order", order, "--text", text, "--arpa", ours], check=True)
@@ -36,6 +54,8 @@ def main():
                            check=True, stderr=subprocess.DEVNULL)
             a, b = read_arpa(ours), read_arpa(theirs)
         assert a.keys() == b.keys(), "the models have different n-grams"
+        if golden:
+            write_golden(golden, order, b)
         value = max(difference(a[w][0], b[w][0]) for w in a)
         weight = max(difference(a[w][1], b[w][1]) for w in a)
         print("order %s: %d n-grams, largest difference %.2g in log10 probabilities, %.2g in back-off weights"
