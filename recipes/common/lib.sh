@@ -165,11 +165,12 @@ select_utterances() {
 	fi
 }
 
-# absolute_scp SCP FOLDER: wav.scp with its paths made absolute, where linnet would find them: in the folder, the one above
-# or the current one. Commands stay.
+# absolute_scp SCP FOLDER: wav.scp or feats.scp with its paths made absolute, where linnet would find them: in the folder,
+# the one above or the current one. Commands stay.
 absolute_scp() {
 	awk -v folder="$(cd "$2" && pwd)" -v current="$PWD" '
 		function there(path,   line, status) {
+			sub(/:[0-9]+$/, "", path)
 			status = getline line <path
 			close(path)
 			return status >= 0

@@ -13,7 +13,8 @@ Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] 
 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
 speakers with cmvn.scp, and the lists of the folder. Paths in feats.scp hold from OUT and from the folders beside it.
-Interrupted, it goes on with the parts that are not finished.
+Interrupted, it goes on with the parts that are not finished. A folder that has feats.scp and no wav.scp, as other systems
+make them, goes through as it is.
 
   --parts N       the speakers are divided into so many parts (default: one per processor)
   --via, --jobs, --options   where parts run: see cmd.sh --help
@@ -28,7 +29,7 @@ take_options "data out parts via jobs options run-commands! ..." "$@"
 	usage >&2
 	exit 2
 }
-need_file "$data/wav.scp" "a Kaldi data folder is wanted"
+[ -e "$data/feats.scp" ] || need_file "$data/wav.scp" "a Kaldi data folder is wanted"
 need_file "$data/spk2utt" "linnet validate-data --fix $data writes it"
 
 # Divides the folder at speakers, so that parts have about the same number of utterances; prints the number of parts.
@@ -58,9 +59,25 @@ checksum() {
 	cat "${lists[@]}" | cksum | sed "s/ .*/-$count/"
 }
 
+copy_lists() {
+	local name
+	for name in text phones utt2spk spk2utt spk2gender; do
+		[ ! -e "$data/$name" ] || into "$out/$name" cat "$data/$name"
+	done
+}
+
 build_linnet
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+if [ ! -e "$data/wav.scp" ]; then
+	say "$data: its features are taken as they are"
+	for name in feats cmvn; do
+		[ ! -e "$data/$name.scp" ] || into "$out/$name.scp" absolute_scp "$data/$name.scp" "$data"
+	done
+	copy_lists
+	"$linnet" validate-data "$out" >&2
+	exit
+fi
 count=$(divide)
 for part in $(seq "$count"); do
 	select_utterances "$data" "$out/part.$part" "$out/part.$part.list"
@@ -71,9 +88,7 @@ find "$out" -path '*/log/features-*.done' ! -path "$log.*" -delete # their files
 "$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- \
 	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
 	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}
-for name in text phones utt2spk spk2utt spk2gender; do
-	[ ! -e "$data/$name" ] || into "$out/$name" cat "$data/$name"
-done
+copy_lists
 into "$out/feats.scp" gather feats
 into "$out/cmvn.scp" gather cmvn
 rm -rf "$out"/part.*

@@ -107,6 +107,14 @@ recipe 0 'good' --stage 3 --stop-stage 3
 recipe 0 'exp/index.html' --stage 5 --stop-stage 7
 [[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not told'
 
+# --- features of another system: no audio
+
+mkdir foreign
+cp exp/feats/test_dev93/{text,utt2spk,spk2utt} foreign
+for name in feats cmvn; do sed "s# # $PWD/exp/feats/#" exp/feats/test_dev93/$name.scp > foreign/$name.scp; done
+check 0 'good: 5 utterances' "$recipes/common/make_features.sh" --data foreign --out taken
+check 0 '5 utterances' "$linnet" posteriors --model exp/mini_wsj/model.safetensors --data taken --out taken.ark
+
 # --- the recipe for a corpus of one's own, as docs/recipes.md has it
 
 mkdir -p tree/recipes/mine own
@@ -181,6 +189,12 @@ if command -v ffmpeg > /dev/null; then
     check 0 '5 utterances' "$linnet" features "$([[ $way ]] && echo data-ffmpeg || echo exp/data)/test_dev93" --run-commands --out audio$way.ark
   done
   cmp audio.ark audio-ffmpeg.ark || fail 'ffmpeg reads other samples'
+  mkdir bin # what stands for sph2pipe takes its arguments
+  printf '#!/bin/bash\n[[ $# == 3 && $1 == -f && $2 == wav ]] && ffmpeg -v error -i "$3" -f wav -\n' > bin/sph2pipe
+  chmod +x bin/sph2pipe
+  PATH=$PWD/bin:$PATH prepare 0 'train_cv05: 18' --out data-sph2pipe --audio sph2pipe --wsj0 mini/wsj0 --wsj1 mini/wsj1
+  PATH=$PWD/bin:$PATH check 0 '5 utterances' "$linnet" features data-sph2pipe/test_dev93 --run-commands --out audio-sph2pipe.ark
+  cmp audio.ark audio-sph2pipe.ark || fail 'sph2pipe: other samples'
 fi
 command -v sph2pipe > /dev/null || prepare 1 'sph2pipe is not installed' --out x --audio sph2pipe --wsj0 mini/wsj0 --wsj1 mini/wsj1
 

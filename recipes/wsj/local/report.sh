@@ -35,10 +35,13 @@ published() {
 
 per() { rate_of "$exp/$1/$2.$3.score"; }
 
+# The paper trains on train_si284.
 paper_row() {
-	local rate seconds
+	local rate seconds set title=$1
+	set=$(cut -d , -f 1 "$exp/$1/settings")
+	[ "$set" = train_si284 ] || title="$1, $set"
 	read -r rate seconds <<<"$(published "$1")"
-	printf '| %s | %s | %s | %s | %s | %s |\n' "$1" "$(per "$1" test_eval92 greedy.units)" "$rate" \
+	printf '| %s | %s | %s | %s | %s | %s |\n' "$title" "$(per "$1" test_eval92 greedy.units)" "$rate" \
 		"$(log_values "$exp/$1" train_seconds | median)" "$seconds" "$(wc -l <"$exp/$1/log.jsonl")"
 }
 
