@@ -109,9 +109,9 @@ static enum linnet_status load_line(struct linnet_text *text, struct linnet_symb
     return linnet_fail(text->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: symbol '%.100s' has index '%.40s', expected %d: indices count up from the blank's, 0",
                        text->name, text->line, name, index, expected);
-  if (blank && !is_blank_name(name))
-    linnet_log(text->context, LINNET_LOG_WARNING, "%s:%zu: '%.100s', index 0, is taken for the blank", text->name,
-               text->line, name);
+  if (blank && strcmp(name, LINNET_BLANK) != 0 && strcmp(name, "<eps>") != 0)
+    linnet_log(text->context, is_blank_name(name) ? LINNET_LOG_INFO : LINNET_LOG_WARNING,
+               "%s:%zu: '%.100s' is taken for the blank", text->name, text->line, name);
   if (blank)
     return LINNET_OK;
   if (linnet_symbols_find(symbols, name) >= 0)

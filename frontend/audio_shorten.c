@@ -293,10 +293,10 @@ static void read_shift(struct linnet_decoder *d) {
 
 static void end(struct linnet_decoder *d) {
   d->ended = true;
-  if (d->told >= 0 && d->decoded != d->told)
+  if (d->decoded < d->told)
     d->status = linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
                             "%s: Shorten stream, byte %" PRId64 ": it ends after %" PRId64
-                            " samples, but its SPHERE header tells %" PRId64 ": copy the file again",
+                            " samples, but its SPHERE header tells %" PRId64 ": copy it again, or mend sample_count",
                             d->bytes->name, d->offset, d->decoded, d->told);
 }
 

@@ -121,6 +121,7 @@ static int next(struct worker *w) {
   w->key = NULL;
   pthread_mutex_lock(&d->mutex);
   int code = take_next(d, w);
+  d->stopped = d->stopped || code != TOOL_OK;
   pthread_mutex_unlock(&d->mutex);
   return code;
 }

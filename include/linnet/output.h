@@ -31,7 +31,7 @@ struct linnet_span {
 struct linnet_output_jump {
   const char *kind;         /* "inserted", "skipped", "repeated" */
   double start, end;        /* seconds */
-  size_t word, count;       /* of the text, from 0, that were skipped or are repeated */
+  size_t word, count;       /* of those that were aligned, from 0, that were skipped or are repeated */
   const char *const *words; /* (count) */
 };
 

@@ -55,7 +55,6 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
     plan_layer(pass, l, arena, &b->layers[l]);
   pass->wide = linnet_take_reals(arena, pass->frames, width);
   pass->narrow = linnet_take_reals(arena, pass->frames, pass->width);
-  pass->narrow2 = linnet_take_reals(arena, pass->frames, pass->width);
   pass->running = linnet_take_reals(arena, pass->frames, pass->width);
   pass->work = linnet_arena_take(
       arena,

@@ -45,6 +45,7 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
   linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
 }
 
+/* Always of a sublayer that is `pre`: dx is scratch on the way. */
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
   struct linnet_device *device = pass->network->device;
   const struct linnet_layer_offsets *o = s->offsets;
@@ -61,7 +62,7 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,
                              g + o->conv_depthwise, g + o->conv_depthwise_bias);
   device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);
-  linnet_linear_backward(pass, &first, x, pass->wide, dx, !s->pre);
+  linnet_linear_backward(pass, &first, x, pass->wide, dx, false);
 }
 
 const struct linnet_block linnet_convolution_block = {plan, forward, backward};

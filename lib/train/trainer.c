@@ -101,7 +101,8 @@ static enum linnet_status choose_chunk(struct linnet_trainer *t) {
   if (!linnet_has_causal_chunk(&t->config))
     return LINNET_OK;
   LINNET_TRY(linnet_causal_chunk(t->context, &t->config, &t->config.causal_chunk));
-  linnet_log(t->context, LINNET_LOG_INFO, "\"causal_chunk\" auto: %zu is the fastest here", t->config.causal_chunk);
+  linnet_log(t->context, LINNET_LOG_INFO, "\"causal_chunk\" auto: %zu is the fastest on this processor",
+             t->config.causal_chunk);
   return LINNET_OK;
 }
 

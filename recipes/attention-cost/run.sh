@@ -148,7 +148,7 @@ if runs 1; then
 	for name in "${steps[@]}"; do measure "step-$name" "${step_limits[@]}" --kind "$name" --steps; done
 fi
 if runs 2; then
-	for name in "${kinds[@]}" "${forms[@]}" "${steps[@]/#/step-}"; do need_file "$exp/$name.cost" "run stage 1 first"; done
+	for name in "${kinds[@]}" "${forms[@]}" "${kinds[@]/#/short-}" "${forms[@]/#/short-}" "${steps[@]/#/step-}"; do need_file "$exp/$name.cost" "run stage 1 first"; done
 	plot 2 'seconds per sequence' frames "${kinds[@]}" | draw "$exp/kinds" 900,600
 	plot 3 'bytes per sequence' frames "${kinds[@]}" | draw "$exp/memory" 900,600
 	plot 2 'seconds per sequence' frames "${forms[@]}" | draw "$exp/forms" 900,600

@@ -1,14 +1,18 @@
 # An ARPA model as others can read it: without text before and after it, carriage returns, and n-grams that no sentence
-# has (<s> that is not first, </s> that is not last); words in upper case, the unknown word as <unk>; the numbers of n-grams
-# as they are then.
+# has (<s> that is not first, </s> that is not last); words in upper case, but <unk> and the ends of sentences in lower
+# case; the numbers of n-grams as they are then.
 #
 #   awk -f clean_arpa.awk ARPA ARPA
 #
 # The file is read twice: to count, and to print.
 
+function is_mark(word) {
+	return tolower(word) ~ /^<(s|\/s|unk)>$/
+}
+
 function is_wrong(   i) {
 	for (i = 2; i <= order + 1; i++)
-		if (($i == "<s>" && i > 2) || ($i == "</s>" && i < order + 1))
+		if ((tolower($i) == "<s>" && i > 2) || (tolower($i) == "</s>" && i < order + 1))
 			return 1
 	return 0
 }
@@ -57,7 +61,7 @@ order > 0 && !is_wrong() {
 	count[order] += pass == 1
 	if (pass == 2) {
 		for (i = 2; i <= order + 1; i++)
-			$i = $i ~ /^<.*>$/ ? tolower($i) : toupper($i)
+			$i = is_mark($i) ? tolower($i) : toupper($i)
 		print
 	}
 }

@@ -42,7 +42,7 @@ take_options() {
 		--*" $_name+ "* | --*" $_name "*)
 			[ $# -ge 2 ] || die "$1 wants a value"
 			case "$_name" in
-			stage | stop-stage | jobs | parts | epochs | updates | seed)
+			stage | stop-stage | parts | epochs | updates | seed)
 				[[ $2 =~ ^[0-9]*$ ]] || die "$1 $2: must be a whole number"
 				;;
 			esac
@@ -66,6 +66,13 @@ take_options() {
 		esac
 		shift
 	done
+}
+
+# one_of OPTION VALUE CHOICE...
+one_of() {
+	local choice
+	for choice in "${@:3}"; do [ "$2" != "$choice" ] || return 0; done
+	die "$1 $2: must be one of ${*:3}"
 }
 
 # check_stages LAST: $stage and $stop_stage make sense.

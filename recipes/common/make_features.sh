@@ -84,7 +84,8 @@ for part in $(seq "$count"); do
 	into "$out/part.$part/wav.scp" absolute_scp "$out/part.$part/wav.scp" "$data"
 done
 log=$out/log/features-$(checksum)
-find "$out" -path '*/log/features-*.done' ! -path "$log.*" -delete # their files are overwritten
+mkdir -p "$out/log"
+find "$out/log" -maxdepth 1 -name 'features-*.done' ! -name "${log##*/}.*" -delete # their files are overwritten
 "$common/cmd.sh" --via "$via" --jobs "$jobs" --options "$options" --parts "$count" --log "$log" -- \
 	"$linnet" features "$out/part.{}" --threads 1 --out "$out/feats.{}.ark" --scp "$out/feats.{}.scp" --compress cm \
 	--cmvn-stats "$out/cmvn.{}.ark" --cmvn-scp "$out/cmvn.{}.scp" ${run_commands:+--run-commands} ${rest[@]+"${rest[@]}"}

@@ -62,19 +62,17 @@ conf=$encoder
 [ -f "$conf" ] || conf=$here/conf/$encoder.json
 [ -f "$conf" ] || die "--encoder $encoder: neither a file nor one of $(cd "$here/conf" && echo *.json | sed 's/\.json//g')"
 name=$(basename "$conf" .json)
-# one_of OPTION VALUE CHOICE...
-one_of() {
-	local choice
-	for choice in "${@:3}"; do [ "$2" != "$choice" ] || return 0; done
-	die "$1 $2: must be one of ${*:3}"
-}
 one_of --train "$train" train_si284 train_si84 train_tr95
 one_of --dev "$dev" test_dev93 train_cv05
+[ "$dev" != train_cv05 ] || [ "$train" = train_tr95 ] ||
+	die "--dev train_cv05: $train has its speakers, too; it goes with --train train_tr95"
 one_of --audio "$audio" direct sph2pipe ffmpeg
 one_of --units "$units" 39 stress
 one_of --oov "$oov" map flite
 one_of --precision "$precision" float32 bfloat16 tf32
 one_of --via "$via" local parallel slurm gridengine
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || die "--jobs $jobs: must be a number above 0"
+[[ $scale_counts =~ ^[0-9]*\.?[0-9]+$ ]] || die "--scale-counts $scale_counts: must be a number"
 data=$exp/data feats=$exp/feats out=$exp/$name
 tests=(test_dev93 test_eval92 test_eval93)
 
@@ -123,10 +121,12 @@ fi
 if runs 5; then
 	need_file "$feats/$train/feats.scp" "run stage 3 first"
 	mkdir -p "$out"
-	into "$out/settings" echo "$train, chosen on $dev, seed $seed, device $device, commit $(commit)"
 	"$linnet" train --threads "$jobs" --device "$device" --precision "$precision" --train "$feats/$train" --dev "$feats/$dev" \
 		--exp "$out" --config "$conf" --symbols "$exp/lang/units" --set "seed=$seed" ${set[@]+"${set[@]/#/--set=}"} --name "wsj-$name" \
 		--provenance "WSJ0 and WSJ1 (LDC93S6, LDC94S13), $train; recipes/wsj, commit $(commit)"
+	# what the training was begun with: train refuses to go on with another
+	[ -e "$out/settings" ] ||
+		into "$out/settings" echo "$train, chosen on $dev, seed $seed, device $device, $precision, commit $(commit)"
 fi
 if runs 6; then
 	need_file "$out/model.safetensors" "run stage 5 first"

@@ -99,12 +99,13 @@ static double test_layernorm(struct mirrors *m) {
   float *means = mirror(m, &mean2), *rstds = mirror(m, &rstd2), *d = mirror(m, &dx2);
   linnet_cuda_layernorm_forward(m->device, rows, width, in, g, b, mirror(m, &y2), means, rstds);
   linnet_cuda_layernorm_forward(m->device, rows, width, in_place, g, b, in_place, NULL, NULL);
-  linnet_cuda_layernorm_backward(m->device, rows, width, in, g, means, rstds, d, added ? mirror(m, &residual) : NULL, d,
-                                 mirror(m, &dgain2), mirror(m, &dbias2));
+  float *rest = added ? mirror(m, &residual) : NULL, *to = added ? rest : d; /* in place of one of them */
+  linnet_cuda_layernorm_backward(m->device, rows, width, in, g, means, rstds, d, rest, to, mirror(m, &dgain2),
+                                 mirror(m, &dbias2));
   mirrors_return(m);
   double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
   error = worst(error, worst(buffer_error(&mean2, &mean), buffer_error(&rstd2, &rstd)));
-  error = worst(error, worst(buffer_error(&dx2, &dx), buffer_error(&dgain2, &dgain)));
+  error = worst(error, worst(buffer_error(added ? &residual : &dx2, &dx), buffer_error(&dgain2, &dgain)));
   error = worst(error, buffer_error(&dbias2, &dbias));
   RELEASE(residual, x, gain, bias, y, y2, y3, mean, mean2, rstd, rstd2, dy, dx, dx2, dgain, dgain2, dbias, dbias2);
   return error;

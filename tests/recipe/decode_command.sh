@@ -57,7 +57,7 @@ for blank in '<blank>' '<pad>' '[PAD]' _; do
   done
 done
 printf 'phi 0\nA 1\nB 2\n' > blank.other
-check 0 "blank.other:1: 'phi', index 0, is taken for the blank" decode --symbols blank.other post.txt
+check 0 "blank.other:1: 'phi' is taken for the blank" decode --symbols blank.other post.txt
 printf 'phi\nA\nB\n' > blank.other
 check 1 'its first line must be the blank' decode --symbols blank.other post.txt
 

@@ -67,5 +67,8 @@ check 1 'cut.arpa:' "$linnet" ngram --model cut.arpa
 check 1 'the file is cut' "$linnet" ngram --model cut.bin
 check 1 "$text:" "$linnet" ngram --model "$text"
 
+# The seeds of the fuzz target are models of this version.
+for seed in "$here"/../fuzz/corpus/ngram/*.bin; do check 0 '' "$linnet" ngram --model "$seed"; done
+
 [[ $failures -eq 0 ]] || exit 1
 echo 'all passed'

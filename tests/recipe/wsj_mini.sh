@@ -31,6 +31,8 @@ recipe 1 '--seed wants a value' --seed
 recipe 1 '--stage x: must be a whole number' --stage x
 recipe 1 '--stage 9: must be 1 to 7' --stage 9
 recipe 1 '--stop-stage 3: comes before stage 6' --stage 6 --stop-stage 3
+recipe 1 '--dev train_cv05: train_si284 has its speakers' --dev train_cv05
+recipe 1 '--jobs abc: must be a number above 0' --jobs abc
 recipe 1 '--via carrier: must be one of local' --via carrier
 recipe 1 'device gpu: expected cpu, cuda, cuda:N or auto' --device gpu
 recipe 1 'neither a file nor one of blstm linear lsh-4 softmax' --encoder gru

@@ -44,7 +44,7 @@ find_files() {
 		[ -d "$dir" ] || die "--$corpus $dir: no such folder"
 		dir=$(cd "$dir" && pwd)
 		(cd "$dir" && find -L . -type f | sed "s#^\./#$corpus	$dir	#") ||
-			die "--$corpus $dir: cannot be searched to its end: mend what find names above, or give the discs one by one"
+			say "--$corpus $dir: cannot be searched to its end: see what find says above"
 	done
 }
 

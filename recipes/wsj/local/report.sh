@@ -38,7 +38,7 @@ per() { rate_of "$exp/$1/$2.$3.score"; }
 # The paper trains on train_si284.
 paper_row() {
 	local rate seconds set title=$1
-	set=$(cut -d , -f 1 "$exp/$1/settings")
+	set=$(cut -d , -f 1 "$exp/$1/settings" 2>/dev/null) || set=train_si284
 	[ "$set" = train_si284 ] || title="$1, $set"
 	read -r rate seconds <<<"$(published "$1")"
 	printf '| %s | %s | %s | %s | %s | %s |\n' "$title" "$(per "$1" test_eval92 greedy.units)" "$rate" \
@@ -76,7 +76,7 @@ checked() {
 }
 
 model_line() {
-	echo "- $1: $(cat "$exp/$1/settings"); products of $(log_kernels "$exp/$1"), $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
+	echo "- $1: $(cat "$exp/$1/settings" 2>/dev/null || echo 'settings not recorded'); products of $(log_kernels "$exp/$1"), $("$linnet" info "$exp/$1/model.safetensors" | awk '$1 == "parameters" {print $2}') parameters, peak memory in training" \
 		"$(log_values "$exp/$1" peak_megabytes | median) MB; weight and bonus of the phone n-gram $(cut -d ' ' -f 1,2 "$exp/$1/tuned.beam" | tr ' ' ','), chosen on dev93;" \
 		"test sets scored $(wc -l <"$exp/$1/scored") times"
 }
