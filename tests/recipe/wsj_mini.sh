@@ -109,6 +109,13 @@ recipe 0 'good' --stage 3 --stop-stage 3
 recipe 0 'exp/index.html' --stage 5 --stop-stage 7
 [[ $(lines exp/mini_wsj/scored) -eq 2 ]] || fail 'the second scoring is not told'
 
+# --- the paper's configurations, an epoch of each
+
+for conf in linear softmax lsh-4 blstm; do
+  recipe 0 'train loss' --encoder $conf --train train_si84 --set training.epochs=1 --stage 5 --stop-stage 5
+  [[ -s exp/$conf/model.safetensors && $(< exp/$conf/settings) == train_si84,* ]] || fail "$conf: no model"
+done
+
 # --- features of another system: no audio
 
 mkdir foreign
