@@ -127,10 +127,10 @@ static void put_result(const struct item *item, size_t index) {
                                     .tokens = item->text.tokens};
   struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
   struct linnet_span *words = aligned_words(item->alignment, &rule, &output.word_count);
-  struct linnet_output_jump *jumps = aligned_jumps(item->alignment, &rule, &output.jump_count);
-  bool good = phones && words && jumps;
+  struct linnet_output_jump *jumps = options.jumps ? aligned_jumps(item->alignment, &rule, &output.jump_count) : NULL;
+  bool good = phones && words && (jumps || !options.jumps);
   output.phones = phones;
-  output.jumps = options.jumps ? jumps : NULL;
+  output.jumps = jumps;
   if (item->job->vocabulary.lexicon && strcmp(options.unit, "word") == 0)
     output.words = words;
   else

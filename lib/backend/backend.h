@@ -205,8 +205,7 @@ struct linnet_ops {
   void (*dropout)(const struct linnet_dropout *d, size_t rows, size_t width, const real *x, const real *residual,
                   real *y);
 
-  /* --- ops/activation.h: n elements; backward: dx = scale * dy * f'(x), dx may be dy. LINNET_RELU takes y for x too.
-   */
+  /* --- ops/activation.h: n elements; backward: dx = scale * dy * f'(x), dx may be dy. LINNET_RELU takes y for x. */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   /* Gated linear unit: x (rows, 2 * width), y = x[:, :width] * sigmoid(x[:, width:]) (rows, width). */
