@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/philox.h"
 #include "frontend/resample.h"
+#include "ops/spec_augment.h"
 
 enum { MAX_DIM = 512, MAX_MASKS = 1000 };
 
@@ -48,14 +49,41 @@ static bool valid_settings(const struct linnet_specaugment_settings *s) {
          inside(s->time_masks, 0, MAX_MASKS) && s->max_time >= 0 && inside(s->max_time_part, 0, 1) && s->max_warp >= 0;
 }
 
-struct mask {
-  size_t start, length;
-};
+size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settings) {
+  return valid_settings(settings) ? (size_t)settings->frequency_masks + (size_t)settings->time_masks : 0;
+}
 
-/* A mask of 0 to `longest` of `total` places, anywhere. */
-static struct mask draw_mask(struct linnet_philox random, size_t longest, size_t total) {
-  size_t length = below(random.word[0], (longest < total ? longest : total) + 1);
-  return (struct mask){below(random.word[1], total - length + 1), length};
+/* 0 to `longest` of `total` places, anywhere. */
+static void draw_span(struct linnet_philox random, size_t longest, size_t total, size_t *first, size_t *length) {
+  *length = below(random.word[0], (longest < total ? longest : total) + 1);
+  *first = below(random.word[1], total - *length + 1);
+}
+
+static size_t longest_time(const struct linnet_specaugment_settings *settings, size_t frames) {
+  size_t longest = (size_t)((double)frames * settings->max_time_part);
+  return longest < (size_t)settings->max_time ? longest : (size_t)settings->max_time;
+}
+
+/* Mask i: those of channels come first. */
+static struct linnet_feature_mask draw_mask(const struct linnet_specaugment_settings *settings,
+                                            struct linnet_augment_key key, size_t i, size_t frames, size_t dim) {
+  struct linnet_feature_mask mask = {.frames = frames, .channels = dim};
+  struct linnet_philox random = draw(key, DRAW_MASKS + (uint32_t)i);
+  if (i < (size_t)settings->frequency_masks)
+    draw_span(random, (size_t)settings->max_frequency, dim, &mask.first_channel, &mask.channels);
+  else
+    draw_span(random, longest_time(settings, frames), frames, &mask.first_frame, &mask.frames);
+  return mask;
+}
+
+enum linnet_status linnet_specaugment_masks(const struct linnet_specaugment_settings *settings,
+                                            struct linnet_augment_key key, size_t frames, int dim,
+                                            struct linnet_feature_mask *masks) {
+  if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || !masks)
+    return LINNET_ERROR_ARGUMENT;
+  for (size_t i = 0; i < linnet_specaugment_count(settings); i++)
+    masks[i] = draw_mask(settings, key, i, frames, (size_t)dim);
+  return LINNET_OK;
 }
 
 /* Frame t becomes what was at `from`, between two frames, which exist. */
@@ -102,32 +130,18 @@ static void fill_of(const struct linnet_specaugment_settings *settings, const fl
     fill[c] = frames > 0 ? (float)(sum[c] / (double)frames) : 0;
 }
 
-static void mask_channels(struct mask mask, const float *fill, float *features, size_t frames, size_t dim) {
-  for (size_t t = 0; t < frames; t++)
-    memcpy(features + t * dim + mask.start, fill + mask.start, mask.length * sizeof *features);
-}
-
-static void mask_frames(struct mask mask, const float *fill, float *features, size_t dim) {
-  for (size_t t = 0; t < mask.length; t++)
-    memcpy(features + (mask.start + t) * dim, fill, dim * sizeof *features);
-}
-
 enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
                                       float *features, size_t frames, int dim) {
   if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
-  size_t width = (size_t)dim, longest = (size_t)((double)frames * settings->max_time_part);
-  uint32_t purpose = DRAW_MASKS;
+  size_t width = (size_t)dim, count = linnet_specaugment_count(settings);
   float fill[MAX_DIM];
-  if (longest > (size_t)settings->max_time)
-    longest = (size_t)settings->max_time;
   draw_warp(settings, key, features, frames, width);
   fill_of(settings, features, frames, width, fill);
-  for (int i = 0; i < settings->frequency_masks; i++)
-    mask_channels(draw_mask(draw(key, purpose++), (size_t)settings->max_frequency, width), fill, features, frames,
-                  width);
-  for (int i = 0; i < settings->time_masks; i++)
-    mask_frames(draw_mask(draw(key, purpose++), longest, frames), fill, features, width);
+  for (size_t i = 0; i < count; i++) {
+    struct linnet_feature_mask mask = draw_mask(settings, key, i, frames, width);
+    linnet_mask_features(&mask, width, fill, features);
+  }
   return LINNET_OK;
 }
 

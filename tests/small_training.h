@@ -12,6 +12,9 @@
 
 enum { UTTERANCES = 24, SYMBOLS = 5, DIM = 4, MAX_LABELS = 6, FRAMES_PER_LABEL = 7 };
 
+/* Who masks features: nobody, the trainer, or features() itself. */
+enum masking { UNMASKED, MASKED, MASKED_FEATURES };
+
 /* Each label is a few frames with its own pattern. */
 struct corpus {
   size_t count;
@@ -20,6 +23,7 @@ struct corpus {
   size_t num_labels[UTTERANCES];
   char ids[UTTERANCES][32];
   size_t poisoned; /* this utterance's features are infinite; SIZE_MAX: none */
+  enum masking masking;
 };
 
 static inline void make_corpus(struct corpus *c, uint64_t seed) {
@@ -47,6 +51,32 @@ static inline const int *corpus_labels(void *user, size_t u, size_t *count) {
   return c->labels[u];
 }
 
+/* A band, and two spans of frames, the second up to the end or beyond; half of the utterances are masked. */
+enum { MASKS = 3 };
+static inline void corpus_masks(void *user, size_t u, uint64_t epoch, size_t frames,
+                                struct linnet_feature_mask *masks) {
+  const struct corpus *c = user;
+  struct test_random random = {c->seed * 7000 + epoch * UTTERANCES + u};
+  if (test_below(&random, 2))
+    return;
+  size_t last = test_below(&random, 6);
+  masks[0] = (struct linnet_feature_mask){0, frames, test_below(&random, DIM), test_below(&random, 2)};
+  masks[1] = (struct linnet_feature_mask){test_below(&random, frames - 4), test_below(&random, 5), 0, DIM};
+  masks[2] = (struct linnet_feature_mask){frames - last, last + test_below(&random, 2), 0, DIM};
+}
+
+static inline void mask_features(void *user, size_t u, uint64_t epoch, float *x, size_t frames) {
+  struct linnet_feature_mask masks[MASKS] = {{0}};
+  corpus_masks(user, u, epoch, frames, masks);
+  for (size_t i = 0; i < frames * DIM; i++)
+    for (size_t m = 0; m < MASKS; m++) {
+      size_t t = i / DIM, channel = i % DIM;
+      if (t >= masks[m].first_frame && t < masks[m].first_frame + masks[m].frames &&
+          channel >= masks[m].first_channel && channel < masks[m].first_channel + masks[m].channels)
+        x[i] = 0;
+    }
+}
+
 static inline enum linnet_status corpus_features(void *user, struct linnet_context *context, size_t u, uint64_t epoch,
                                                  float *features, size_t capacity, size_t *frames) {
   const struct corpus *c = user;
@@ -60,6 +90,8 @@ static inline enum linnet_status corpus_features(void *user, struct linnet_conte
       int label = t % FRAMES_PER_LABEL < 2 ? 0 : c->labels[u][t / FRAMES_PER_LABEL];
       features[t * DIM + d] = (float)((label == (int)d + 1) + 0.1 * test_uniform(&random));
     }
+  if (c->masking == MASKED_FEATURES && epoch > 0)
+    mask_features(user, u, epoch, features, *frames);
   if (u == c->poisoned)
     features[3] = INFINITY;
   return LINNET_OK;
@@ -71,7 +103,9 @@ static inline struct linnet_corpus callbacks(struct corpus *c) {
                                 .id = corpus_id,
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
-                                .features = corpus_features};
+                                .features = corpus_features,
+                                .num_masks = c->masking == MASKED ? MASKS : 0,
+                                .masks = corpus_masks};
 }
 
 static const char *const symbols[SYMBOLS] = {"<blk>", "A", "B", "C", "D"};

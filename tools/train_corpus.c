@@ -365,6 +365,10 @@ static void normalise(const struct train_corpus *corpus, const struct utterance 
   linnet_cmvn_apply(statistics, config->cmvn_variance, features, frames);
 }
 
+static struct linnet_augment_key key_of(const struct train_corpus *corpus, uint64_t epoch, size_t utterance) {
+  return (struct linnet_augment_key){corpus->config->training.seed, epoch, utterance};
+}
+
 static const struct clip *choose_clip(const struct train_corpus *corpus, const struct utterance *u,
                                       struct linnet_augment_key key) {
   if (corpus->config->num_speeds == 0)
@@ -377,8 +381,7 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
                                           float *features, size_t capacity, size_t *frames) {
   const struct train_corpus *corpus = user;
   const struct utterance *u = &corpus->utterances[utterance];
-  const struct train_config *config = corpus->config;
-  struct linnet_augment_key key = {config->training.seed, epoch, utterance};
+  struct linnet_augment_key key = key_of(corpus, epoch, utterance);
   bool augmented = corpus->augmented && epoch > 0;
   enum linnet_status status =
       augmented && !u->stored ? compute(context, corpus, choose_clip(corpus, u, key), &key, features, capacity, frames)
@@ -386,9 +389,15 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   if (status != LINNET_OK)
     return status;
   normalise(corpus, u, features, *frames);
-  if (augmented && config->specaugment)
-    linnet_specaugment(&config->masks, key, features, *frames, config->feature_config.fbank.num_mel);
   return LINNET_OK;
+}
+
+/* The trainer applies them. */
+static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t frames,
+                         struct linnet_feature_mask *masks) {
+  const struct train_corpus *corpus = user;
+  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch, utterance), frames,
+                           corpus->config->feature_config.fbank.num_mel, masks);
 }
 
 /* Adds the statistics of each utterance to those of its set: its speaker, or all. */
@@ -470,11 +479,15 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
 }
 
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
+  const struct train_config *config = corpus->config;
+  bool masked = corpus->augmented && config->specaugment;
   return (struct linnet_corpus){.user = corpus,
                                 .count = corpus->count,
                                 .id = corpus_id,
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
                                 .features = corpus_features,
-                                .count_errors = count_errors};
+                                .count_errors = count_errors,
+                                .num_masks = masked ? linnet_specaugment_count(&config->masks) : 0,
+                                .masks = corpus_masks};
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <linnet/context.h>
+#include <linnet/train.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,14 @@ LINNET_API void linnet_specaugment_settings_default(struct linnet_specaugment_se
 LINNET_API enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings,
                                                  struct linnet_augment_key key, float *features, size_t frames,
                                                  int dim);
+
+/* The masks alone, for a linnet_corpus whose masks the trainer applies: how many each utterance has (0 if settings are
+ * out of range), and those that linnet_specaugment would draw; some may be empty. The trainer fills with 0 and does not
+ * warp. */
+LINNET_API size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settings);
+LINNET_API enum linnet_status linnet_specaugment_masks(const struct linnet_specaugment_settings *settings,
+                                                       struct linnet_augment_key key, size_t frames, int dim,
+                                                       struct linnet_feature_mask *masks);
 
 /* One of `count` choices, drawn evenly: which speed, for one. 0 if there are none. */
 LINNET_API size_t linnet_augment_choose(struct linnet_augment_key key, size_t count);

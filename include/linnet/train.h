@@ -16,6 +16,12 @@
 extern "C" {
 #endif
 
+/* A rectangle of an utterance's features that is hidden in training (SpecAugment). Without frames or channels: none. */
+struct linnet_feature_mask {
+  size_t first_frame, frames;
+  size_t first_channel, channels;
+};
+
 /* Utterances 0 ... count-1 with features and labels. All functions must be callable from several threads at once. */
 struct linnet_corpus {
   void *user;
@@ -41,6 +47,12 @@ struct linnet_corpus {
   enum linnet_status (*count_errors)(void *user, struct linnet_context *context, size_t utterance,
                                      const float *log_posteriors, size_t frames, size_t symbols, size_t *errors,
                                      size_t *reference);
+
+  /* Optional, for training: writes the masks (num_masks) of an utterance, as linnet_specaugment_masks draws them.
+   * `frames`: what features() gave. Covered features become 0 on the device that trains, before the network reads
+   * them. */
+  size_t num_masks;
+  void (*masks)(void *user, size_t utterance, uint64_t epoch, size_t frames, struct linnet_feature_mask *masks);
 };
 
 enum linnet_train_optimizer { LINNET_TRAIN_ADAM = 0, LINNET_TRAIN_RADAM = 1 };

@@ -39,6 +39,14 @@ struct linnet_dropout {
   uint64_t row;  /* index of the first row in the whole batch */
 };
 
+/* Masks on the features of a packed batch (SpecAugment), T rows of `stack` frames with `channels` each. Those of a
+ * sequence count its frames from its first row on, lie inside it, and may overlap. */
+struct linnet_masks {
+  size_t count; /* of each sequence; 0: none */
+  size_t stack, channels;
+  const struct linnet_feature_mask *masks; /* (sequences, count), see linnet/train.h */
+};
+
 /* A matrix product C = op(A) op(B) [+ C | + bias], then the activation.
  * op(A) is (m, k), op(B) is (k, n), C is (m, n). */
 struct linnet_gemm {

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/base.h"
 #include "ops/position.h"
+#include "ops/spec_augment.h"
 
 static const struct linnet_ops *kernels(const struct linnet_device *d) {
   return ((const struct linnet_cpu_device *)d)->kernels;
@@ -46,7 +47,7 @@ static enum linnet_status cpu_wait(struct linnet_device *d, struct linnet_contex
 }
 
 static enum linnet_status cpu_upload_batch(struct linnet_device *d, struct linnet_context *context,
-                                           const struct linnet_host_batch *batch, const real **features) {
+                                           const struct linnet_host_batch *batch, real **features) {
   (void)d, (void)context;
   *features = batch->features;
   return LINNET_OK;
@@ -139,6 +140,12 @@ static void cpu_column_sum(struct linnet_device *d, size_t rows, size_t width, c
 }
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+static void cpu_spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m,
+                             real *x) {
+  (void)d;
+  linnet_spec_augment_reference(p, m, x);
+}
 
 static void cpu_add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x) {
   (void)d;
@@ -320,6 +327,7 @@ const struct linnet_device_ops linnet_cpu_device_ops = {
     .feature_map_work = cpu_feature_map_work,
     .add = cpu_add,
     .column_sum = cpu_column_sum,
+    .spec_augment = cpu_spec_augment,
     .add_positions = cpu_add_positions,
     .conv_forward = cpu_conv_forward,
     .conv_backward = cpu_conv_backward,

@@ -18,10 +18,11 @@ struct linnet_device {
 /* A batch in host memory. */
 struct linnet_host_batch {
   struct linnet_pack pack;
-  const real *features; /* (T, columns) */
+  real *features; /* (T, columns); where the host is the device, ops on them change these */
   size_t columns;
   const int *const *labels; /* (sequences), or NULL: none */
   const size_t *num_labels; /* (sequences) */
+  struct linnet_masks masks;
 };
 
 /* CTC of all sequences of a batch that was uploaded with its labels. */
@@ -60,7 +61,7 @@ struct linnet_device_ops {
   /* Takes a batch to the device, where its features are then at *features: ops on its pack may be queued until the next
    * one is uploaded, which must not come before they are done. batch->pack must stay for as long. */
   enum linnet_status (*upload_batch)(struct linnet_device *d, struct linnet_context *context,
-                                     const struct linnet_host_batch *batch, const real **features);
+                                     const struct linnet_host_batch *batch, real **features);
 
   /* --- rows and elements */
   void (*gemm)(struct linnet_device *d, const struct linnet_gemm *g, real *work); /* b is not packed */
@@ -95,6 +96,8 @@ struct linnet_device_ops {
   void (*column_sum)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *sums_add);
 
   /* --- sequences */
+  /* x (T, stack * channels), the features of a batch that was uploaded with these masks: 0 where one covers them. */
+  void (*spec_augment)(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, real *x);
   void (*add_positions)(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x);
   void (*conv_forward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
                        const real *w, const real *bias, real *y);

@@ -19,7 +19,7 @@ struct linnet_network {
 /* A batch on the device, or the part of it that one thread works on. */
 struct linnet_shard {
   struct linnet_pack pack; /* in output frames; T rows in all */
-  const real *features;    /* (T, stack * input_dim), see linnet_stack_frames */
+  real *features;          /* (T, stack * input_dim), see linnet_stack_frames */
   bool forward_only;       /* no backward will follow */
   double dropout;          /* rate; 0 in validation */
   uint64_t seed;           /* of the dropout masks ... */

@@ -1,5 +1,7 @@
 #include "train/batch.h"
 
+#include <string.h>
+
 #include "model/network.h"
 #include "ops/ctc.h"
 
@@ -9,7 +11,7 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 
 void linnet_batch_release(struct linnet_batch *batch) {
   void *blocks[] = {batch->offsets, batch->features, batch->labels, batch->num_labels, batch->loss,
-                    batch->raw,     batch->slots,    batch->frames, batch->status};
+                    batch->raw,     batch->slots,    batch->frames, batch->status,     batch->masks};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(batch->context, blocks[i]);
   linnet_batch_init(batch, batch->context, batch->config);
@@ -53,12 +55,45 @@ static bool reserve_features(struct linnet_batch *b, size_t frames) {
   return b->feature_capacity > 0;
 }
 
+static bool reserve_masks(struct linnet_batch *b, size_t utterances) {
+  size_t count;
+  if (!linnet_mul_size(utterances, b->num_masks, &count))
+    return false;
+  if (count <= b->mask_capacity)
+    return true;
+  b->mask_capacity = REPLACE(b->context, b->masks, count) ? count : 0;
+  return b->mask_capacity > 0;
+}
+
 struct loading {
   struct linnet_batch *batch;
   const struct linnet_corpus *corpus;
   uint64_t epoch;
   struct linnet_context *const *contexts;
 };
+
+static size_t smaller(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+/* Keeps a mask inside its utterance; one that covers the last frame covers those, too, that stacking repeats it in. */
+static void fit_mask(const struct linnet_config *config, size_t frames, struct linnet_feature_mask *m) {
+  m->first_channel = smaller(m->first_channel, config->input_dim);
+  m->channels = smaller(m->channels, config->input_dim - m->first_channel);
+  m->first_frame = smaller(m->first_frame, frames);
+  m->frames = smaller(m->frames, frames - m->first_frame);
+  if (m->frames > 0 && m->first_frame + m->frames == frames)
+    m->frames = linnet_stacked_frames(config, frames) * config->stack - m->first_frame;
+}
+
+static void load_masks(const struct loading *l, size_t i) {
+  const struct linnet_batch *b = l->batch;
+  struct linnet_feature_mask *masks = b->masks + i * b->num_masks;
+  memset(masks, 0, b->num_masks * sizeof *masks);
+  l->corpus->masks(l->corpus->user, b->utterances[i], l->epoch, b->frames[i], masks);
+  for (size_t m = 0; m < b->num_masks; m++)
+    fit_mask(b->config, b->frames[i], &masks[m]);
+}
 
 static void load_utterance(void *user, size_t i, unsigned worker) {
   const struct loading *l = user;
@@ -68,6 +103,8 @@ static void load_utterance(void *user, size_t i, unsigned worker) {
   b->frames[i] = 0;
   b->status[i] = l->corpus->features(l->corpus->user, context, b->utterances[i], l->epoch,
                                      b->raw + b->slots[i] * b->config->input_dim, capacity, &b->frames[i]);
+  if (b->status[i] == LINNET_OK && b->num_masks > 0)
+    load_masks(l, i);
 }
 
 static void stack_utterance(void *user, size_t i, unsigned worker) {
@@ -117,6 +154,9 @@ enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu utterances", count);
   b->count = count;
   b->utterances = utterances;
+  b->num_masks = epoch > 0 ? corpus->num_masks : 0;
+  if (!reserve_masks(b, count))
+    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
   locate(b, corpus, nominal);
   if (!reserve_raw(b, b->slots[count]))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
@@ -130,6 +170,13 @@ enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
   for_each(b, contexts, stack_utterance, b);
   return LINNET_OK;
+}
+
+struct linnet_masks linnet_batch_masks(const struct linnet_batch *b, size_t first) {
+  return (struct linnet_masks){.count = b->num_masks,
+                               .stack = b->config->stack,
+                               .channels = b->config->input_dim,
+                               .masks = b->num_masks > 0 ? b->masks + first * b->num_masks : NULL};
 }
 
 bool linnet_batch_feasible(const struct linnet_batch *b, size_t i) {

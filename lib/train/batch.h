@@ -1,4 +1,5 @@
-/* A batch in memory: stacked features of several utterances, packed. One object is reused from batch to batch. */
+/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. One
+ * object is reused from batch to batch. */
 #ifndef LINNET_BATCH_H
 #define LINNET_BATCH_H
 
@@ -19,21 +20,28 @@ struct linnet_batch {
   size_t *num_labels;       /* (count) */
   double *loss;             /* (count): negative log likelihoods, filled by who computes them */
 
+  size_t num_masks;                  /* of each utterance; 0 in validation */
+  struct linnet_feature_mask *masks; /* (count, num_masks) */
+
   float *raw; /* features as the corpus gives them, utterance i from frame slots[i] on */
   size_t *slots, *frames;
   enum linnet_status *status;            /* of each utterance's features */
   size_t utterance_capacity;             /* utterances */
   size_t raw_capacity, feature_capacity; /* elements */
+  size_t mask_capacity;                  /* masks */
 };
 
 void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config);
 void linnet_batch_release(struct linnet_batch *batch);
 
-/* Loads `count` utterances of `nominal[u]` frames each. With `contexts`, one for each worker, the batch's context runs
- * the corpus on all threads; with contexts NULL everything happens in this thread. */
+/* Loads `count` utterances of `nominal[u]` frames each; epoch 0 is validation. With `contexts`, one for each worker,
+ * the batch's context runs the corpus on all threads; with contexts NULL everything happens in this thread. */
 enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);
+
+/* The masks of the utterances from `first` on, as ops take them. */
+struct linnet_masks linnet_batch_masks(const struct linnet_batch *batch, size_t first);
 
 /* True if the labels of utterance i fit into its frames. */
 bool linnet_batch_feasible(const struct linnet_batch *batch, size_t i);

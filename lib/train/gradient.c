@@ -102,6 +102,7 @@ static enum linnet_status run_batch(const struct step *step, struct linnet_worke
                                .step = step->step,
                                .first_row = batch->offsets[begin]};
   LINNET_TRY(device->ops->upload_batch(device, worker->context, host, &shard.features));
+  device->ops->spec_augment(device, &shard.pack, &host->masks, shard.features);
   LINNET_TRY(linnet_worker_forward(worker, network, step->weights, &shard));
   LINNET_TRY(linnet_worker_ctc(worker, network, &shard, host->labels, host->num_labels, step->scale, true));
   linnet_pass_backward(worker->pass, worker->logits.data, gradient);
@@ -122,7 +123,8 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
                                    .features = batch->features + first * columns,
                                    .columns = columns,
                                    .labels = batch->labels + begin,
-                                   .num_labels = batch->num_labels + begin};
+                                   .num_labels = batch->num_labels + begin,
+                                   .masks = linnet_batch_masks(batch, begin)};
   enum linnet_status status = run_batch(step, worker, &host, begin, gradient);
   linnet_free(worker->context, offsets);
   return status;

@@ -229,7 +229,8 @@ static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_
 }
 
 static bool complete(const struct linnet_corpus *corpus) {
-  return corpus && corpus->id && corpus->frames && corpus->labels && corpus->features;
+  return corpus && corpus->id && corpus->frames && corpus->labels && corpus->features &&
+         (corpus->num_masks == 0 || corpus->masks);
 }
 
 static enum linnet_status create_workers(struct linnet_trainer *t) {

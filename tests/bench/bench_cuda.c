@@ -179,7 +179,7 @@ static void attention_both(void *user) {
 
 /* Ops find the tables of a packed batch with the batch that was uploaded last. */
 static void upload_pack(struct attention *r) {
-  const real *features;
+  real *features;
   size_t frames = r->offsets[r->pack.sequences];
   float *host = bench_alloc(frames * sizeof *host);
   struct linnet_host_batch batch = {.pack = r->pack, .features = host, .columns = 1};

@@ -301,7 +301,7 @@ static void bench_update(struct linnet_device *d, const struct linnet_update *u,
 
 /* Its way from the host is no bandwidth of the device. */
 static enum linnet_status bench_upload_batch(struct linnet_device *d, struct linnet_context *context,
-                                             const struct linnet_host_batch *batch, const real **features) {
+                                             const struct linnet_host_batch *batch, real **features) {
   enum linnet_status status;
   double start = bench_profile.timed ? bench_profile_clock(d) : 0;
   status = bench_profile.inner->upload_batch(d, context, batch, features);

@@ -21,6 +21,7 @@
 #include "ops/lstm.h"
 #include "ops/optimizer.h"
 #include "ops/softmax_attention.h"
+#include "ops/spec_augment.h"
 #include "ops/vector.h"
 
 /* A size that takes the time it is given. */
@@ -402,6 +403,38 @@ static double test_lsh_attention(struct mirrors *m) {
   return test_attention(m, causal ? LINNET_ATTENTION_CAUSAL_LSH : LINNET_ATTENTION_LSH, false, 150);
 }
 
+/* --- SpecAugment */
+
+/* Some of `total` places, or all. */
+static void some_span(struct test_random *r, size_t total, size_t *first, size_t *length) {
+  *length = test_below(r, 5) ? test_below(r, (total < 40 ? total : 40) + 1) : total;
+  *first = test_below(r, total - *length + 1);
+}
+
+static double test_spec_augment(struct mirrors *m) {
+  enum { MOST_MASKS = 12 };
+  struct test_random *r = &m->random;
+  size_t offsets[MOST_SEQUENCES + 1];
+  struct linnet_feature_mask masks[MOST_SEQUENCES * MOST_MASKS];
+  struct linnet_pack p = some_pack(r, offsets, 1000);
+  struct linnet_masks t = {.count = test_below(r, MOST_MASKS + 1), .stack = 1 + test_below(r, 4), .masks = masks};
+  t.channels = 1 + some_size(r, 100);
+  for (size_t i = 0; i < p.sequences * t.count; i++) {
+    const size_t s = i / t.count;
+    some_span(r, (offsets[s + 1] - offsets[s]) * t.stack, &masks[i].first_frame, &masks[i].frames);
+    some_span(r, t.channels, &masks[i].first_channel, &masks[i].channels);
+  }
+  struct buffer x = buffer_random(r, offsets[p.sequences] * t.stack * t.channels), x2 = buffer_copy(r, &x);
+  linnet_spec_augment_reference(&p, &t, x.x);
+  struct linnet_cuda_pack pack = mirror_pack(m, &p);
+  t.masks = mirror_bytes(m, masks, p.sequences * t.count * sizeof *masks);
+  linnet_cuda_spec_augment(m->device, &pack, &t, mirror(m, &x2));
+  mirrors_return(m);
+  double error = buffer_error(&x2, &x);
+  RELEASE(x, x2);
+  return error;
+}
+
 /* --- Convolution, LSTM, feature maps */
 
 static double test_conv(struct mirrors *m) {
@@ -666,6 +699,7 @@ static const struct {
     {"causal_softmax", test_causal_softmax, 5e-6, 20},
     {"lsh_attention", test_lsh_attention, 1e-5, 12},
     {"packed_rows", test_packed_rows, 0, 30},
+    {"spec_augment", test_spec_augment, 0, 60},
     {"conv", test_conv, 5e-6, 30},
     {"lstm", test_lstm, 5e-6, 30},
     {"feature_map", test_feature_map, 1e-4, 40}, /* errors of u = W y stand in exponents and angles */

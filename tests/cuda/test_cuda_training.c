@@ -12,6 +12,7 @@ enum { FRAMES = 45 };
 static struct run device_run(const char *config, unsigned epochs) {
   struct run run = make_run(config, 2, epochs);
   run.on_device = linnet_cuda_open;
+  run.train.masking = MASKED;
   return run;
 }
 
@@ -60,10 +61,11 @@ static double compare_recognition(const char *folder) {
   return error;
 }
 
-/* Two epochs of some ten steps in all: weights, validation loss and posteriors. */
+/* Two epochs of some ten steps in all, with masks: weights, validation loss and posteriors. */
 static void test_against_cpu(const char *config) {
   char folders[2][64];
   struct run cpu = make_run(config, 1, 2), device = device_run(config, 2);
+  cpu.train.masking = MASKED;
   train(&cpu, make_folder(folders[0]));
   train(&device, make_folder(folders[1]));
   CHECK(cpu.status == LINNET_OK && device.status == LINNET_OK, "%s%s", cpu.error, device.error);

@@ -37,6 +37,28 @@ static void test_resume(const char *config) {
   remove_folder(parts);
 }
 
+/* Masks that the trainer applies, on any number of threads and in a run that was interrupted, give the bytes of masks
+ * in the features. */
+static void test_masks(const char *config) {
+  char plain[64], features_masked[64], masked[64];
+  struct run run = make_run(config, 1, 2);
+  train(&run, make_folder(plain));
+  run.train.masking = MASKED_FEATURES;
+  train(&run, make_folder(features_masked));
+  run.train.masking = run.dev.masking = MASKED;
+  run.threads = 3, run.steps = 0, run.stop_after = 7;
+  train(&run, make_folder(masked));
+  CHECK(run.status == LINNET_ERROR_CANCELLED, "status %d: %s", run.status, run.error);
+  run.stop_after = 0;
+  train(&run, masked);
+  CHECK(run.status == LINNET_OK, "status %d: %s", run.status, run.error);
+  CHECK(same_model(features_masked, masked), "%s: masks of the trainer and in features differ", config);
+  CHECK(!same_model(plain, masked), "%s: masks change nothing", config);
+  remove_folder(plain);
+  remove_folder(features_masked);
+  remove_folder(masked);
+}
+
 static void test_other_settings(void) {
   char folder[64];
   struct run a = make_run(transformer, 1, 1);
@@ -208,6 +230,8 @@ int main(void) {
     test_learning_and_threads(&networks[i]);
     test_resume(networks[i].config);
   }
+  test_masks(transformer);
+  test_masks(blstm);
   test_other_settings();
   test_not_finite();
   test_bad_labels();

@@ -1,6 +1,8 @@
-/* Batches on their way to a CUDA device: features, tables of the packed sequences, labels and spans lie in one block of
- * host memory and go in one copy. */
+/* Batches on their way to a CUDA device: features, tables of the packed sequences, labels, spans and masks lie in one
+ * block of host memory and go in one copy. */
 #include <string.h>
+
+#include <linnet/train.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "base/arena.h"
@@ -12,7 +14,9 @@ struct parts {
   void *pack;
   uint32_t *label_offsets; /* (sequences + 1) */
   int *labels;
-  struct linnet_span *spans; /* (sequences) */
+  struct linnet_span *spans;         /* (sequences) */
+  struct linnet_feature_mask *masks; /* (num_masks) */
+  size_t num_masks;
 };
 
 static size_t count_labels(const struct linnet_host_batch *b) {
@@ -24,7 +28,7 @@ static size_t count_labels(const struct linnet_host_batch *b) {
 
 static struct parts plan(const struct linnet_host_batch *b, struct linnet_arena *arena) {
   size_t numbers, sequences = b->pack.sequences;
-  struct parts p = {0};
+  struct parts p = {.num_masks = sequences * b->masks.count};
   if (!linnet_mul_size(b->pack.offsets[sequences], b->columns, &numbers))
     numbers = SIZE_MAX;
   p.features = linnet_arena_take(arena, numbers, sizeof *p.features);
@@ -32,6 +36,7 @@ static struct parts plan(const struct linnet_host_batch *b, struct linnet_arena 
   p.label_offsets = linnet_arena_take(arena, sequences + 1, sizeof *p.label_offsets);
   p.labels = linnet_arena_take(arena, count_labels(b), sizeof *p.labels);
   p.spans = linnet_arena_take(arena, sequences, sizeof *p.spans);
+  p.masks = linnet_arena_take(arena, p.num_masks, sizeof *p.masks);
   return p;
 }
 
@@ -54,7 +59,7 @@ void linnet_cuda_release_batch(struct linnet_device *device) {
 }
 
 /* What lies at `host` in the staging block lies there on the device. */
-static const void *image(const struct linnet_cuda_batch *batch, const void *host) {
+static void *image(const struct linnet_cuda_batch *batch, const void *host) {
   return batch->memory + ((const unsigned char *)host - batch->staging);
 }
 
@@ -69,7 +74,7 @@ static void write_labels(const struct linnet_host_batch *b, struct parts *p) {
 }
 
 enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct linnet_context *context,
-                                            const struct linnet_host_batch *b, const real **features) {
+                                            const struct linnet_host_batch *b, real **features) {
   struct linnet_cuda_batch *batch = &linnet_cuda_device(device)->batch;
   struct linnet_arena arena = {0};
   size_t rows = b->pack.offsets[b->pack.sequences];
@@ -84,12 +89,15 @@ enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct
   memcpy(p.features, b->features, rows * b->columns * sizeof *p.features);
   write_labels(b, &p);
   linnet_spans_longest_first(&b->pack, p.spans);
+  if (p.num_masks > 0)
+    memcpy(p.masks, b->masks.masks, p.num_masks * sizeof *p.masks);
   batch->offsets = b->pack.offsets;
   batch->pack = linnet_cuda_pack_write(&b->pack, p.pack, image(batch, p.pack));
   batch->label_offsets = image(batch, p.label_offsets);
   batch->labels = image(batch, p.labels);
   batch->spans = image(batch, p.spans);
   batch->host_spans = p.spans;
+  batch->masks = image(batch, p.masks);
   linnet_cuda_upload(device, batch->memory, batch->staging, bytes);
   *features = image(batch, p.features);
   return LINNET_OK;

@@ -15,7 +15,8 @@ struct linnet_cuda_batch {
   const int *labels;
   const struct linnet_span *spans; /* (sequences), longest first */
   const struct linnet_span *host_spans;
-  unsigned char *staging, *memory; /* host memory that copies start from, and its image on the device */
+  const struct linnet_feature_mask *masks; /* (sequences, as many as each has) */
+  unsigned char *staging, *memory;         /* host memory that copies start from, and its image on the device */
   size_t bytes;
 };
 
@@ -60,7 +61,7 @@ static inline struct linnet_cuda_device *linnet_cuda_device(const struct linnet_
 
 /* batch.c: uploads; LINNET_ERROR_MEMORY. */
 enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct linnet_context *context,
-                                            const struct linnet_host_batch *batch, const real **features);
+                                            const struct linnet_host_batch *batch, real **features);
 void linnet_cuda_release_batch(struct linnet_device *device);
 
 /* products.c: cuBLASLt, found when it is needed first; NULL: not there, or not usable. */

@@ -88,6 +88,9 @@ void linnet_cuda_update(struct linnet_device *device, const struct linnet_update
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
+/* x (T, stack * channels), features: 0 where a mask of the sequence covers them. m->masks: device memory. */
+void linnet_cuda_spec_augment(struct linnet_device *device, const struct linnet_cuda_pack *p,
+                              const struct linnet_masks *m, float *x);
 /* x (T, width): row t of each sequence += row t of the table (longest, width): positional encodings, made once. */
 void linnet_cuda_add_table(struct linnet_device *device, const struct linnet_cuda_pack *p, size_t width,
                            const float *table, float *x);

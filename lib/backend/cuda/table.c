@@ -39,6 +39,13 @@ static void feature_map_backward(struct linnet_device *d, const struct linnet_fe
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
+/* The masks that came with the batch. */
+static void spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, float *x) {
+  struct linnet_masks uploaded = *m;
+  uploaded.masks = linnet_cuda_device(d)->batch.masks;
+  linnet_cuda_spec_augment(d, pack_of(d, p), &uploaded, x);
+}
+
 /* Makes the table of positions at least `rows` long. */
 static bool reserve_positions(struct linnet_cuda_device *c, size_t rows, size_t width) {
   if (rows <= c->position_rows && width == c->position_width)
@@ -209,6 +216,7 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .feature_map_work = no_work,
     .add = linnet_cuda_add,
     .column_sum = linnet_cuda_column_sum,
+    .spec_augment = spec_augment,
     .add_positions = add_positions,
     .conv_forward = conv_forward,
     .conv_backward = conv_backward,

@@ -93,6 +93,37 @@ static void test_mask_places(void) {
         "some channel or frame is never masked");
 }
 
+/* Masks by themselves are those that linnet_specaugment covers features with. */
+static void test_masks_alone(void) {
+  struct linnet_specaugment_settings s;
+  linnet_specaugment_settings_default(&s);
+  CHECK(linnet_specaugment_count(&s) == 6, "%zu masks of 6", linnet_specaugment_count(&s));
+  for (uint64_t utterance = 0; utterance < 200; utterance++) {
+    static float x[SIZE], expected[SIZE];
+    struct linnet_feature_mask masks[6];
+    size_t frames = utterance % 3 ? FRAMES : utterance % 11;
+    fill_ones(x), fill_ones(expected);
+    linnet_specaugment(&s, key_of(1, 2, utterance), expected, frames, DIM);
+    CHECK(linnet_specaugment_masks(&s, key_of(1, 2, utterance), frames, DIM, masks) == LINNET_OK, "refused");
+    for (size_t m = 0; m < 6; m++)
+      for (size_t t = 0; t < masks[m].frames; t++)
+        for (size_t c = 0; c < masks[m].channels; c++)
+          x[(masks[m].first_frame + t) * DIM + masks[m].first_channel + c] = 0;
+    CHECK(memcmp(x, expected, sizeof x) == 0, "utterance %d: other masks", (int)utterance);
+  }
+}
+
+/* Trainings that are resumed, or repeated after years, draw what they drew. */
+static void test_same_masks(void) {
+  static const struct linnet_feature_mask expected[] = {{0, 300, 33, 1}, {0, 300, 22, 8}, {158, 11, 0, 40},
+                                                        {27, 11, 0, 40}, {51, 12, 0, 40}, {140, 27, 0, 40}};
+  struct linnet_specaugment_settings s;
+  struct linnet_feature_mask masks[6];
+  linnet_specaugment_settings_default(&s);
+  linnet_specaugment_masks(&s, key_of(1, 2, 3), FRAMES, DIM, masks);
+  CHECK(memcmp(masks, expected, sizeof expected) == 0, "other masks than ever");
+}
+
 static void test_fill_mean(void) {
   struct linnet_specaugment_settings s;
   linnet_specaugment_settings_default(&s);
@@ -287,6 +318,8 @@ static void test_arguments(void) {
   CHECK(linnet_specaugment(&masks, key_of(0, 0, 0), NULL, 2, 2) == LINNET_ERROR_ARGUMENT, "NULL features");
   CHECK(linnet_specaugment(&masks, key_of(0, 0, 0), x, 2, 0) == LINNET_ERROR_ARGUMENT, "no channels");
   CHECK(linnet_specaugment(&masks, key_of(0, 0, 0), NULL, 0, 2) == LINNET_OK, "no frames");
+  CHECK(linnet_specaugment_masks(&masks, key_of(0, 0, 0), 2, 2, NULL) == LINNET_ERROR_ARGUMENT, "NULL masks");
+  CHECK(linnet_specaugment_count(&m) == 0 && linnet_specaugment_count(NULL) == 0, "masks of bad settings");
   n = noise, n.probability = 2;
   CHECK(linnet_augment_noise(&n, key_of(0, 0, 0), NULL, 0, x, 4) == LINNET_ERROR_ARGUMENT, "probability");
   n = noise, n.snr_low = 30;
@@ -300,6 +333,8 @@ int main(void) {
   struct linnet_context *context = test_context();
   test_masks();
   test_mask_places();
+  test_masks_alone();
+  test_same_masks();
   test_fill_mean();
   test_warp();
   test_keys();

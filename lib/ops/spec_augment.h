@@ -1,0 +1,16 @@
+/* SpecAugment (Park et al. 2019): masks over features. Which there are is drawn on the host, by frontend/augment.c for
+ * one. */
+#ifndef LINNET_SPEC_AUGMENT_H
+#define LINNET_SPEC_AUGMENT_H
+
+#include <linnet/train.h>
+
+#include "backend/backend.h"
+
+/* x (frames, channels) = fill (channels) where the mask covers it; fill NULL: 0. */
+void linnet_mask_features(const struct linnet_feature_mask *mask, size_t channels, const real *fill, real *x);
+
+/* x (T, stack * channels) = 0 where one of its sequence's masks covers it. */
+void linnet_spec_augment_reference(const struct linnet_pack *p, const struct linnet_masks *m, real *x);
+
+#endif
