@@ -111,6 +111,53 @@ void experiment_release(struct experiment *e) {
     linnet_free(e->context, e->gradients[i]);
 }
 
+/* --- checkpoints -------------------------------------------------------------------------------------------------- */
+
+/* What a checkpoint holds, in its order. */
+struct piece {
+  void *data;
+  size_t bytes;
+};
+enum { PIECES = 5 };
+
+static void checkpoint_pieces(const struct experiment *e, void *more, size_t bytes, struct piece pieces[PIECES]) {
+  size_t size = e->size * sizeof(real);
+  pieces[0] = (struct piece){more, bytes};
+  pieces[1] = (struct piece){(void *)(uintptr_t)&e->step, sizeof e->step};
+  pieces[2] = (struct piece){e->weights, size};
+  pieces[3] = (struct piece){e->moment1, size};
+  pieces[4] = (struct piece){e->moment2, size};
+}
+
+void experiment_save(const struct experiment *e, const char *path, const void *more, size_t bytes) {
+  struct piece pieces[PIECES];
+  FILE *file = experiment_create(path);
+  checkpoint_pieces(e, (void *)(uintptr_t)more, bytes, pieces);
+  for (size_t i = 0; i < PIECES; i++)
+    fwrite(pieces[i].data, 1, pieces[i].bytes, file);
+  experiment_finish(file, path);
+}
+
+bool experiment_load(struct experiment *e, const char *path, void *more, size_t bytes) {
+  struct piece pieces[PIECES];
+  FILE *file = fopen(path, "rb");
+  bool good = true;
+  if (!file && errno == ENOENT)
+    return false;
+  if (!file)
+    experiment_die("%s: %s", path, strerror(errno));
+  checkpoint_pieces(e, more, bytes, pieces);
+  for (size_t i = 0; i < PIECES; i++)
+    good = good && fread(pieces[i].data, 1, pieces[i].bytes, file) == pieces[i].bytes;
+  good = good && fgetc(file) == EOF;
+  fclose(file);
+  if (!good)
+    experiment_die("%s: not a checkpoint of this training; remove it to begin anew", path);
+  return true;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
 struct step {
   struct experiment *experiment;
   experiment_shard_fn *shard;

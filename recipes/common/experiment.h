@@ -50,6 +50,12 @@ void experiment_create_parameters(struct experiment *e, struct linnet_context *c
                                   size_t size);
 void experiment_release(struct experiment *e);
 
+/* A checkpoint: weights, moments and steps, and so many bytes of the caller's, by which it knows where it was. The file
+ * replaces `path` when it is complete. */
+void experiment_save(const struct experiment *e, const char *path, const void *more, size_t bytes);
+/* False: there is none. One of another size is the end. */
+bool experiment_load(struct experiment *e, const char *path, void *more, size_t bytes);
+
 /* Returns the shard's loss and adds its gradient. */
 typedef double experiment_shard_fn(void *user, size_t shard, const real *weights, real *gradient_add);
 

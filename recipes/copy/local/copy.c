@@ -1,7 +1,10 @@
 /* The duplication task of Katharopoulos et al. 2020, section 4.1.1: from "# w # w[0..i)" a causal transformer predicts
- * w[i], w being random symbols. The loss is the cross entropy of the second w. Symbols go in as one-hot rows. */
+ * w[i], w being random symbols. The loss is the cross entropy of the second w. Symbols go in as one-hot rows. w has a
+ * quarter to a half of the longest sequence, as in the authors' code. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/philox.h"
 #include "common/experiment.h"
@@ -42,7 +45,7 @@ static const struct poptOption option_table[] = {
     POPT_TABLEEND};
 #undef INT
 
-enum { REPORT = 50 }; /* updates per line of the log */
+enum { REPORT = 50, CHECKPOINT = 250 }; /* updates per line of the log, and per checkpoint */
 
 /* One shard's sequences and memory. */
 struct shard {
@@ -75,7 +78,8 @@ static uint32_t draw(uint64_t batch, size_t index, size_t i) {
 
 /* Appends "# w #" and w without its last symbol: rows of features, and what follows each in the second half. */
 static void add_sequence(struct copy *c, struct shard *s, uint64_t batch, size_t index) {
-  size_t most = ((size_t)options.length - 2) / 2, n = 1 + draw(batch, index, 0) % most, rows = 2 * n + 1;
+  size_t least = (size_t)options.length / 4, most = ((size_t)options.length - 2) / 2;
+  size_t n = least + draw(batch, index, 0) % (most - least + 1), rows = 2 * n + 1;
   size_t first = s->offsets[s->sequences], symbols = (size_t)options.symbols;
   for (size_t t = 0; t < rows; t++) {
     bool separator = t == 0 || t == n + 1;
@@ -191,11 +195,44 @@ static double error_rate(const struct copy *c) {
   return errors / (double)c->predictions;
 }
 
-static void train(struct copy *c, FILE *log) {
-  double start = experiment_seconds(), loss = 0, errors = 0;
-  c->training = true;
-  fprintf(log, "# update, cross entropy (nats) and errors (%%) of the last %d batches, seconds\n", REPORT);
-  for (int u = 1; u <= options.updates; u++) {
+/* Where a training was when it was saved, and of which settings it is. */
+struct progress {
+  char attention[32];
+  double settings[9];
+  long log_bytes;
+  double seconds;
+};
+
+static struct progress progress_of(long log_bytes, double seconds) {
+  struct progress p;
+  memset(&p, 0, sizeof p);
+  snprintf(p.attention, sizeof p.attention, "%s", options.attention);
+  const double settings[] = {options.symbols, options.length, options.layers, options.heads, options.width,
+                             options.batch,   options.rounds, options.decay,  options.seed};
+  memcpy(p.settings, settings, sizeof settings);
+  p.log_bytes = log_bytes, p.seconds = seconds;
+  return p;
+}
+
+/* The log of a training that goes on, or of a new one; lines behind its checkpoint are dropped. */
+static FILE *open_log(struct copy *c, const char *partial, const char *checkpoint, double *seconds) {
+  struct progress own = progress_of(0, 0), saved = own;
+  const bool again = experiment_load(&c->experiment, checkpoint, &saved, sizeof saved);
+  if (memcmp(own.attention, saved.attention, sizeof own.attention) != 0 ||
+      memcmp(own.settings, saved.settings, sizeof own.settings) != 0)
+    experiment_die("%s: a checkpoint of other settings; remove it to begin anew", checkpoint);
+  FILE *log = fopen(partial, again ? "r+" : "w");
+  if (!log || ftruncate(fileno(log), saved.log_bytes) != 0 || fseek(log, 0, SEEK_END) != 0)
+    experiment_die("%s: %s", partial, strerror(errno));
+  if (!again)
+    fprintf(log, "# update, cross entropy (nats) and errors (%%) of the last %d batches, seconds\n", REPORT);
+  *seconds = saved.seconds;
+  return log;
+}
+
+static void train_updates(struct copy *c, FILE *log, const char *checkpoint, double seconds) {
+  double start = experiment_seconds() - seconds, loss = 0, errors = 0;
+  for (int u = (int)c->experiment.step + 1; u <= options.updates; u++) {
     fill_batch(c, (uint64_t)u);
     loss += experiment_step(&c->experiment, u <= options.decay ? options.rate : options.rate / 10, shard_loss, c);
     errors += error_rate(c);
@@ -203,12 +240,32 @@ static void train(struct copy *c, FILE *log) {
       experiment_die("%s: the loss is not finite at update %d", options.attention, u);
     if (u % REPORT != 0)
       continue;
-    fprintf(log, "%d\t%.6f\t%.4f\t%.2f\n", u, loss / REPORT, 100 * errors / REPORT, experiment_seconds() - start);
-    if (u % (20 * REPORT) == 0)
-      fprintf(stderr, "%s: update %d of %d, loss %.4f, %.0f s\n", options.attention, u, options.updates, loss / REPORT,
-              experiment_seconds() - start);
+    seconds = experiment_seconds() - start;
+    fprintf(log, "%d\t%.6f\t%.4f\t%.2f\n", u, loss / REPORT, 100 * errors / REPORT, seconds);
+    if (u % CHECKPOINT == 0 && fflush(log) == 0) {
+      const struct progress p = progress_of(ftell(log), seconds);
+      experiment_save(&c->experiment, checkpoint, &p, sizeof p);
+      fprintf(stderr, "%s: update %d of %d, loss %.4f, %.0f s, %.0f s left\n", options.attention, u, options.updates,
+              loss / REPORT, seconds, seconds / u * (options.updates - u));
+    }
     loss = errors = 0;
   }
+}
+
+/* The log appears at its place when all is done; until then, beside it, it is OUT.partial, and OUT.checkpoint is what
+ * an interrupted training goes on from. */
+static void train(struct copy *c) {
+  char partial[4096], checkpoint[4096];
+  double seconds;
+  snprintf(partial, sizeof partial, "%s.partial", options.out);
+  snprintf(checkpoint, sizeof checkpoint, "%s.checkpoint", options.out);
+  FILE *log = open_log(c, partial, checkpoint, &seconds);
+  c->training = true;
+  train_updates(c, log, checkpoint, seconds);
+  const bool failed = ferror(log) != 0;
+  if (fclose(log) != 0 || failed || rename(partial, options.out) != 0)
+    experiment_die("%s: could not be written", options.out);
+  remove(checkpoint);
 }
 
 /* A batch that training never saw. */
@@ -230,9 +287,7 @@ int main(int argc, const char **argv) {
   if (!linnet_attention_traits[experiment_kind(options.attention)].causal)
     experiment_die("--attention %s sees the symbols that it should predict; it must be causal", options.attention);
   create(&c, context);
-  FILE *log = experiment_create(options.out);
-  train(&c, log);
-  experiment_finish(log, options.out);
+  train(&c);
   evaluate(&c);
   release(&c);
   return 0;
