@@ -1,6 +1,6 @@
 # The CUDA backend: kernels of lib/ops/*.cu and the device of lib/backend/cuda, where nvcc is found. The runtime is linked
-# statically and asks for a driver only when a device is opened; cuBLASLt is opened at run time (products.c). So what is
-# built here starts on machines without a GPU, a driver or the CUDA libraries.
+# statically and asks for a driver only when a device is opened; cuBLASLt and cuDNN are opened at run time (products.c,
+# cudnn.c). So what is built here starts on machines without a GPU, a driver or the CUDA libraries.
 set(LINNET_HAVE_CUDA OFF)
 if(NOT LINNET_CUDA)
   return()

@@ -170,6 +170,21 @@ struct linnet_lstm {
   const real *bias;                /* b_hh (4H); not for backward */
 };
 
+/* Where the tensors of one direction of a layer lie in a buffer of weights or gradients, as torch.nn.LSTM has them. H
+ * units, I inputs. */
+struct linnet_lstm_offsets {
+  size_t weight_ih, weight_hh; /* (4H, I), (4H, H) */
+  size_t bias_ih, bias_hh;     /* (4H) */
+};
+
+/* An LSTM layer of two directions, whose outputs lie side by side. */
+struct linnet_lstm_layer {
+  size_t inputs, width;                         /* I, H */
+  bool forward_only;                            /* no backward will follow */
+  const struct linnet_lstm_offsets *directions; /* (2): forward, reverse */
+  const real *weights;                          /* the buffer */
+};
+
 /* The terms of one Adam or RAdam update; see ops/optimizer.h. */
 struct linnet_update {
   double gradient_scale; /* gradients are multiplied by this first (clipping, averaging) */

@@ -47,7 +47,7 @@ static enum linnet_status cpu_wait(struct linnet_device *d, struct linnet_contex
 }
 
 static enum linnet_status cpu_upload_batch(struct linnet_device *d, struct linnet_context *context,
-                                           const struct linnet_host_batch *batch, real **features) {
+                                           const struct linnet_host_batch *batch, void **features) {
   (void)d, (void)context;
   *features = batch->features;
   return LINNET_OK;
@@ -55,7 +55,8 @@ static enum linnet_status cpu_upload_batch(struct linnet_device *d, struct linne
 
 /* --- rows and elements -------------------------------------------------------------------------------------------- */
 
-static void cpu_gemm(struct linnet_device *d, const struct linnet_gemm *g, real *work) {
+static void cpu_gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, real *work) {
+  (void)result;
   kernels(d)->gemm(g, work);
 }
 
@@ -63,53 +64,53 @@ static size_t cpu_gemm_work(struct linnet_device *d) {
   return kernels(d)->gemm_work;
 }
 
-static void cpu_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                                  const real *bias, real *y, real *mean, real *rstd) {
+static void cpu_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
+                                  const real *bias, void *y, real *mean, real *rstd) {
   kernels(d)->layernorm_forward(rows, width, x, gain, bias, y, mean, rstd);
 }
 
-static void cpu_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                                   const real *mean, const real *rstd, const real *dy, const real *residual, real *dx,
+static void cpu_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
+                                   const real *mean, const real *rstd, const void *dy, const void *residual, void *dx,
                                    real *dgain_add, real *dbias_add) {
   kernels(d)->layernorm_backward(rows, width, x, gain, mean, rstd, dy, residual, dx, dgain_add, dbias_add);
 }
 
 static void cpu_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                        const real *x, const real *residual, real *y) {
+                        const void *x, const void *residual, void *y) {
   kernels(d)->dropout(mask, rows, width, x, residual, y);
 }
 
 static void cpu_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                              const real *x, const real *residual, const real *gain, const real *bias, real *sum,
-                              real *y, real *mean, real *rstd) {
+                              const void *x, const void *residual, const real *gain, const real *bias, void *sum,
+                              void *y, real *mean, real *rstd) {
   kernels(d)->dropout(mask, rows, width, x, residual, sum);
   kernels(d)->layernorm_forward(rows, width, sum, gain, bias, y, mean, rstd);
 }
 
 static void cpu_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
-                                       size_t width, const real *sum, const real *gain, const real *mean,
-                                       const real *rstd, const real *dy, real *dsum, real *dx, real *dgain_add,
+                                       size_t width, const void *sum, const real *gain, const real *mean,
+                                       const real *rstd, const void *dy, void *dsum, void *dx, real *dgain_add,
                                        real *dbias_add) {
   kernels(d)->layernorm_backward(rows, width, sum, gain, mean, rstd, dy, NULL, dsum, dgain_add, dbias_add);
   kernels(d)->dropout(mask, rows, width, dsum, NULL, dx);
 }
 
-static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
-                                   real *y) {
+static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const void *x,
+                                   void *y) {
   kernels(d)->activation_forward(f, n, x, y);
 }
 
 static void cpu_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, real scale,
-                                    const real *x, const real *dy, real *dx) {
+                                    const void *x, const void *dy, void *dx) {
   kernels(d)->activation_backward(f, n, scale, x, dy, dx);
 }
 
-static void cpu_glu_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y) {
+static void cpu_glu_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y) {
   kernels(d)->glu_forward(rows, width, x, y);
 }
 
-static void cpu_glu_backward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *dy,
-                             real *dx) {
+static void cpu_glu_backward(struct linnet_device *d, size_t rows, size_t width, const void *x, const void *dy,
+                             void *dx) {
   kernels(d)->glu_backward(rows, width, x, dy, dx);
 }
 
@@ -118,12 +119,12 @@ static void cpu_log_softmax(struct linnet_device *d, size_t rows, size_t width, 
 }
 
 static void cpu_feature_map_forward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                    const real *x, real *phi, real *work) {
+                                    const void *x, void *phi, real *work) {
   kernels(d)->feature_map_forward(m, rows, x, phi, work);
 }
 
 static void cpu_feature_map_backward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                     const real *x, const real *phi, const real *dphi, real *dx, real *work) {
+                                     const void *x, const void *phi, const void *dphi, void *dx, real *work) {
   kernels(d)->feature_map_backward(m, rows, x, phi, dphi, dx, work);
 }
 
@@ -135,31 +136,32 @@ static void cpu_add(struct linnet_device *d, size_t n, const real *x, real *y_ad
   kernels(d)->add(n, x, y_add);
 }
 
-static void cpu_column_sum(struct linnet_device *d, size_t rows, size_t width, const real *x, real *sums_add) {
+static void cpu_column_sum(struct linnet_device *d, size_t rows, size_t width, const void *x, real *sums_add) {
   kernels(d)->column_sum(rows, width, x, sums_add);
 }
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
 static void cpu_spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m,
-                             real *x) {
+                             void *x) {
   (void)d;
   linnet_spec_augment_reference(p, m, x);
 }
 
-static void cpu_add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x) {
+static void cpu_add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, void *x) {
+  real *rows = x;
   (void)d;
   for (size_t s = 0; s < p->sequences; s++)
-    linnet_add_positions(0, p->offsets[s + 1] - p->offsets[s], width, x + p->offsets[s] * width);
+    linnet_add_positions(0, p->offsets[s + 1] - p->offsets[s], width, rows + p->offsets[s] * width);
 }
 
 static void cpu_conv_forward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                             const real *x, const real *w, const real *bias, real *y) {
+                             const void *x, const real *w, const real *bias, void *y) {
   kernels(d)->conv_forward(c, p, x, w, bias, y);
 }
 
 static void cpu_conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                              const real *x, const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add) {
+                              const void *x, const real *w, const void *dy, void *dx, real *dw_add, real *dbias_add) {
   kernels(d)->conv_backward(c, p, x, w, dy, dx, dw_add, dbias_add);
 }
 
@@ -176,15 +178,15 @@ static size_t cpu_attention_work_bytes(struct linnet_device *d, enum linnet_atte
 }
 
 static void cpu_attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                  const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
-                                  const real *k, const real *v, void *saved, real *out, void *work) {
+                                  const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
+                                  const void *k, const void *v, void *saved, void *out, void *work) {
   kernels(d)->attention[kind]->forward(a, p, q, k, v, saved, out, work);
 }
 
 static void cpu_attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                   const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
-                                   const real *k, const real *v, const void *saved, const real *out, const real *dout,
-                                   real *dq, real *dk, real *dv, void *work) {
+                                   const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
+                                   const void *k, const void *v, const void *saved, const void *out, const void *dout,
+                                   void *dq, void *dk, void *dv, void *work) {
   kernels(d)->attention[kind]->backward(a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
@@ -235,7 +237,7 @@ static struct linnet_lstm prepare_lstm(struct linnet_device *d, const struct lin
 }
 
 static void cpu_lstm_forward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                             real *gates, real *cells, real *h, void *work) {
+                             void *gates, real *cells, void *h, void *work) {
   struct lstm_work w;
   struct linnet_lstm lstm = prepare_lstm(d, l, LINNET_LSTM_FORWARD, p, work, &w);
   memset(w.state, 0, 2 * p->sequences * l->width * sizeof *w.state);
@@ -243,22 +245,24 @@ static void cpu_lstm_forward(struct linnet_device *d, const struct linnet_lstm *
 }
 
 static void cpu_lstm_backward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                              const real *cells, const real *dh, real *gates, void *work) {
+                              const real *cells, const void *dh, void *gates, void *work) {
   struct lstm_work w;
   struct linnet_lstm lstm = prepare_lstm(d, l, LINNET_LSTM_BACKWARD, p, work, &w);
   kernels(d)->lstm_backward(&lstm, cells, dh, gates, w.work);
 }
 
 static void cpu_steps_before(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width,
-                             const real *h, size_t ld, real *before) {
+                             const void *h, size_t ld, void *before) {
+  const real *from = h;
+  real *to = before;
   (void)d;
   for (size_t s = 0; s < p->sequences; s++)
     for (size_t t = p->offsets[s]; t < p->offsets[s + 1]; t++) {
       bool first = t == (reverse ? p->offsets[s + 1] - 1 : p->offsets[s]);
       if (first)
-        memset(before + t * width, 0, width * sizeof *before);
+        memset(to + t * width, 0, width * sizeof *to);
       else
-        memcpy(before + t * width, h + (reverse ? t + 1 : t - 1) * ld, width * sizeof *before);
+        memcpy(to + t * width, from + (reverse ? t + 1 : t - 1) * ld, width * sizeof *to);
     }
 }
 

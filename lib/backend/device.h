@@ -4,6 +4,10 @@
  * backend.h. A CUDA device (cuda/) runs them later. Numbers that ops read or write, results included, are in the
  * device's memory; structures and tables of pointers are in host memory and are read before the call returns.
  *
+ * Activations, that is what layers pass on and keep, and their gradients, are `void *`: on the CPU they are `real`, a
+ * device may store them with fewer bits. Weights, their gradients, statistics of rows, logits and losses are `real`
+ * everywhere, and so is what sums are made of.
+ *
  * What the ops compute and the shapes of their arguments: backend.h. */
 #ifndef LINNET_DEVICE_H
 #define LINNET_DEVICE_H
@@ -12,8 +16,12 @@
 
 struct linnet_device {
   const struct linnet_device_ops *ops;
-  const char *name; /* for people */
+  const char *name;        /* for people */
+  size_t activation_bytes; /* of one number that layers pass on or keep */
 };
+
+/* What a product leaves behind. */
+enum linnet_gemm_result { LINNET_GEMM_ACTIVATIONS, LINNET_GEMM_REALS };
 
 /* A batch in host memory. */
 struct linnet_host_batch {
@@ -61,70 +69,88 @@ struct linnet_device_ops {
   /* Takes a batch to the device, where its features are then at *features: ops on its pack may be queued until the next
    * one is uploaded, which must not come before they are done. batch->pack must stay for as long. */
   enum linnet_status (*upload_batch)(struct linnet_device *d, struct linnet_context *context,
-                                     const struct linnet_host_batch *batch, real **features);
+                                     const struct linnet_host_batch *batch, void **features);
+
+  /* --- products. The weights (size) that ops take until they change, or this is called again; NULL: need not know. */
+  void (*use_weights)(struct linnet_device *d, size_t size, const real *weights);
+  /* a and b of the product are activations or weights, c is what `result` says; g only carries the pointers. b is not
+   * packed. */
+  void (*gemm)(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, real *work);
+  size_t (*gemm_work)(struct linnet_device *d); /* elements */
+  /* y (n) = x as activations; for devices whose activations are not reals. */
+  void (*activations_of)(struct linnet_device *d, size_t n, const real *x, void *y);
 
   /* --- rows and elements */
-  void (*gemm)(struct linnet_device *d, const struct linnet_gemm *g, real *work); /* b is not packed */
-  size_t (*gemm_work)(struct linnet_device *d);                                   /* elements */
-  void (*layernorm_forward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                            const real *bias, real *y, real *mean, real *rstd);
-  void (*layernorm_backward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                             const real *mean, const real *rstd, const real *dy, const real *residual, real *dx,
+  void (*layernorm_forward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
+                            const real *bias, void *y, real *mean, real *rstd);
+  void (*layernorm_backward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
+                             const real *mean, const real *rstd, const void *dy, const void *residual, void *dx,
                              real *dgain_add, real *dbias_add);
-  void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const real *x,
-                  const real *residual, real *y);
+  void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const void *x,
+                  const void *residual, void *y);
   /* sum = residual + dropout(x), y = layernorm(sum): the end of a post-norm sublayer; y may be x. */
   void (*residual_norm)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                        const real *x, const real *residual, const real *gain, const real *bias, real *sum, real *y,
+                        const void *x, const void *residual, const real *gain, const real *bias, void *sum, void *y,
                         real *mean, real *rstd);
   /* Back from dy: dsum, which may be dy, and dx = dropout(dsum). */
   void (*residual_norm_backward)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                                 const real *sum, const real *gain, const real *mean, const real *rstd, const real *dy,
-                                 real *dsum, real *dx, real *dgain_add, real *dbias_add);
-  void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x, real *y);
-  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, real scale, const real *x,
-                              const real *dy, real *dx);
-  void (*glu_forward)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);
-  void (*glu_backward)(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *dy, real *dx);
+                                 const void *sum, const real *gain, const real *mean, const real *rstd, const void *dy,
+                                 void *dsum, void *dx, real *dgain_add, real *dbias_add);
+  void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, size_t n, const void *x, void *y);
+  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, real scale, const void *x,
+                              const void *dy, void *dx);
+  void (*glu_forward)(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y);
+  void (*glu_backward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const void *dy, void *dx);
   void (*log_softmax)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);
   void (*feature_map_forward)(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                              const real *x, real *phi, real *work);
+                              const void *x, void *phi, real *work);
   void (*feature_map_backward)(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                               const real *x, const real *phi, const real *dphi, real *dx, real *work);
+                               const void *x, const void *phi, const void *dphi, void *dx, real *work);
   size_t (*feature_map_work)(struct linnet_device *d); /* elements */
   void (*add)(struct linnet_device *d, size_t n, const real *x, real *y_add);
-  void (*column_sum)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *sums_add);
+  void (*column_sum)(struct linnet_device *d, size_t rows, size_t width, const void *x, real *sums_add);
 
   /* --- sequences */
   /* x (T, stack * channels), the features of a batch that was uploaded with these masks: 0 where one covers them. */
-  void (*spec_augment)(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, real *x);
-  void (*add_positions)(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x);
-  void (*conv_forward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p, const real *x,
-                       const real *w, const real *bias, real *y);
+  void (*spec_augment)(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, void *x);
+  void (*add_positions)(struct linnet_device *d, const struct linnet_pack *p, size_t width, void *x);
+  void (*conv_forward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p, const void *x,
+                       const real *w, const real *bias, void *y);
   void (*conv_backward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                        const real *x, const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add);
+                        const void *x, const real *w, const void *dy, void *dx, real *dw_add, real *dbias_add);
   size_t (*attention_saved_bytes)(struct linnet_device *d, enum linnet_attention_kind kind,
                                   const struct linnet_attention *a, size_t frames, size_t sequences);
   size_t (*attention_work_bytes)(struct linnet_device *d, enum linnet_attention_kind kind,
                                  const struct linnet_attention *a, size_t frames, size_t sequences);
   void (*attention_forward)(struct linnet_device *d, enum linnet_attention_kind kind, const struct linnet_attention *a,
-                            const struct linnet_pack *p, const real *q, const real *k, const real *v, void *saved,
-                            real *out, void *work);
+                            const struct linnet_pack *p, const void *q, const void *k, const void *v, void *saved,
+                            void *out, void *work);
   void (*attention_backward)(struct linnet_device *d, enum linnet_attention_kind kind, const struct linnet_attention *a,
-                             const struct linnet_pack *p, const real *q, const real *k, const real *v,
-                             const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
+                             const struct linnet_pack *p, const void *q, const void *k, const void *v,
+                             const void *saved, const void *out, const void *dout, void *dq, void *dk, void *dv,
                              void *work);
 
   /* One direction of an LSTM layer over a batch from zero state. weights (4H, H) as they are in the model; spans and
    * sequences are the pack's. work: lstm_work_bytes, the same for both. before (T, H): h of the step before each
    * frame's, zero at a sequence's first step. */
   size_t (*lstm_work_bytes)(struct linnet_device *d, size_t width, size_t sequences);
-  void (*lstm_forward)(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p, real *gates,
-                       real *cells, real *h, void *work);
+  void (*lstm_forward)(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p, void *gates,
+                       real *cells, void *h, void *work);
   void (*lstm_backward)(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                        const real *cells, const real *dh, real *gates, void *work);
-  void (*steps_before)(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width, const real *h,
-                       size_t ld, real *before);
+                        const real *cells, const void *dh, void *gates, void *work);
+  void (*steps_before)(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width, const void *h,
+                       size_t ld, void *before);
+
+  /* Both directions of a layer over the batch that was uploaded last, by a library that a device may have; NULL: never.
+   * False: not for this layer, or it failed; the directions can run by themselves instead, as if nothing had been
+   * called. x (T, I); out, dout (T, 2H); dx (T, I) or NULL. Bytes are those of `saved`, which forward leaves for
+   * backward, and of the work of both. */
+  bool (*lstm_layer_bytes)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
+                           size_t *saved, size_t *work);
+  bool (*lstm_layer_forward)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
+                             const void *x, void *saved, void *out, void *work);
+  bool (*lstm_layer_backward)(struct linnet_device *d, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
+                              const void *x, const void *dout, void *saved, void *dx, real *gradients_add, void *work);
 
   /* --- the loss and the update. squares: the sum of squares of all gradients; where it is not finite nothing is
    * changed, and gradients are scaled by clip / (norm + 1e-6) where that is below 1 (clip 0: never). */
@@ -134,6 +160,11 @@ struct linnet_device_ops {
   void (*update)(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares, size_t n,
                  real *parameters, const real *gradients, real *m, real *v);
 };
+
+/* The activation that lies `count` behind x. */
+static inline void *linnet_activation_at(const struct linnet_device *d, const void *x, size_t count) {
+  return (unsigned char *)(uintptr_t)x + count * d->activation_bytes;
+}
 
 /* Opens a device by the name that linnet_context_settings has: *device stays NULL for the CPU.
  * LINNET_ERROR_DEVICE: there is none, or this build has no backend for it. */
@@ -161,7 +192,7 @@ extern const struct linnet_device_ops linnet_cpu_device_ops;
 
 static inline struct linnet_cpu_device linnet_cpu_device(struct linnet_context *context,
                                                          const struct linnet_ops *kernels) {
-  return (struct linnet_cpu_device){{&linnet_cpu_device_ops, "cpu"}, kernels, context};
+  return (struct linnet_cpu_device){{&linnet_cpu_device_ops, "cpu", sizeof(real)}, kernels, context};
 }
 
 #endif

@@ -36,13 +36,15 @@ static struct linnet_attention attention_of(const struct linnet_pass *pass, cons
 
 /* Queries and keys as attention takes them. */
 struct keys {
-  real *q, *k;
+  void *q, *k;
 };
 
-static struct keys keys_of(const struct linnet_pass *pass, const struct linnet_sublayer *s, real *qkv, real *phi) {
+static struct keys keys_of(const struct linnet_pass *pass, const struct linnet_sublayer *s, void *qkv, void *phi) {
+  const struct linnet_device *device = pass->network->device;
   if (phi)
-    return (struct keys){phi, phi + linnet_mapped_columns(pass->network->config, s->layer) / 2};
-  return (struct keys){qkv, qkv + columns_of(pass, s).key};
+    return (struct keys){phi,
+                         linnet_activation_at(device, phi, linnet_mapped_columns(pass->network->config, s->layer) / 2)};
+  return (struct keys){qkv, linnet_activation_at(device, qkv, columns_of(pass, s).key)};
 }
 
 static struct linnet_feature_map_terms map_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
@@ -58,7 +60,7 @@ static void map_forward(const struct linnet_pass *pass, const struct linnet_subl
   device->ops->feature_map_forward(device, &map, pass->frames, x.k, phi.k, pass->work);
 }
 
-static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer *s, real *dphi, real *dqkv) {
+static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer *s, void *dphi, void *dqkv) {
   const struct linnet_feature_map_terms map = map_of(pass, s);
   struct linnet_device *device = pass->network->device;
   const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
@@ -72,16 +74,16 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct lin
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
-  saved->qkv = linnet_take_reals(arena, pass->frames, columns_of(pass, s).total);
+  saved->qkv = linnet_take_activations(pass, arena, columns_of(pass, s).total);
   size_t mapped = linnet_mapped_columns(pass->network->config, s->layer);
-  saved->phi = mapped > 0 ? linnet_take_reals(arena, pass->frames, mapped) : NULL;
+  saved->phi = mapped > 0 ? linnet_take_activations(pass, arena, mapped) : NULL;
   size_t kept =
       device->ops->attention_saved_bytes(device, kind_of(pass, s), &a, pass->frames, pass->shard->pack.sequences);
   saved->kept = linnet_arena_take(arena, kept, 1);
-  saved->heads = linnet_take_reals(arena, pass->frames, pass->width);
+  saved->heads = linnet_take_activations(pass, arena, pass->width);
 }
 
-static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
+static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
@@ -92,22 +94,24 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
     map_forward(pass, s);
   struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
   device->ops->attention_forward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
-                                 saved->qkv + at.value, saved->kept, saved->heads, pass->work);
+                                 linnet_activation_at(device, saved->qkv, at.value), saved->kept, saved->heads,
+                                 pass->work);
   linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
 }
 
-static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
+static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
   struct columns at = columns_of(pass, s);
-  real *dheads = pass->narrow2, *dqkv = pass->wide, *dphi = saved->phi ? dqkv + pass->frames * at.total : NULL;
+  void *dheads = pass->narrow2, *dqkv = pass->wide;
+  void *dphi = saved->phi ? linnet_activation_at(device, dqkv, pass->frames * at.total) : NULL;
   struct keys keys = keys_of(pass, s, saved->qkv, saved->phi), dkeys = keys_of(pass, s, dqkv, dphi);
   linnet_linear_backward(pass, &out, saved->heads, dy, dheads, false);
   device->ops->attention_backward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
-                                  saved->qkv + at.value, saved->kept, saved->heads, dheads, dkeys.q, dkeys.k,
-                                  dqkv + at.value, pass->work);
+                                  linnet_activation_at(device, saved->qkv, at.value), saved->kept, saved->heads, dheads,
+                                  dkeys.q, dkeys.k, linnet_activation_at(device, dqkv, at.value), pass->work);
   if (dphi)
     map_backward(pass, s, dphi, dqkv);
   linnet_linear_backward(pass, &in, x, dqkv, dx, !s->pre);

@@ -8,24 +8,24 @@
 #include "model/pass.h"
 
 struct linnet_attention_saved {
-  real *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
-  real *phi;   /* (T, linnet_mapped_columns): mapped queries, then keys; NULL if attention takes qkv */
+  void *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
+  void *phi;   /* (T, linnet_mapped_columns): mapped queries, then keys; NULL if attention takes qkv */
   void *kept;  /* what the op saves */
-  real *heads; /* (T, D) */
+  void *heads; /* (T, D) */
 };
 
 struct linnet_conv_saved {
-  real *pointwise; /* (T, 2 D): before the gate */
-  real *gated;     /* (T, D) */
-  real *depthwise; /* (T, D): before norm2 */
+  void *pointwise; /* (T, 2 D): before the gate */
+  void *gated;     /* (T, D) */
+  void *depthwise; /* (T, D): before norm2 */
   real *mean, *rstd;
-  real *normed; /* (T, D): after norm2 */
-  real *silu;   /* (T, D) */
+  void *normed; /* (T, D): after norm2 */
+  void *silu;   /* (T, D) */
 };
 
 struct linnet_feed_forward_saved {
-  real *hidden; /* (T, F): before the activation; NULL for ReLU, whose slope shows in `active` */
-  real *active; /* (T, F): after activation and dropout */
+  void *hidden; /* (T, F): before the activation; NULL for ReLU, whose slope shows in `active` */
+  void *active; /* (T, F): after activation and dropout */
 };
 
 struct linnet_sublayer;
@@ -34,10 +34,10 @@ struct linnet_block {
   /* Takes the block's arrays from the arena. */
   void (*plan)(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena);
   /* y (T, D) from x (T, D). */
-  void (*forward)(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y);
+  void (*forward)(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y);
   /* dx (T, D) from dy (T, D), added to what dx holds if the sublayer is not `pre`; adds parameter gradients. dy may be
    * overwritten. */
-  void (*backward)(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx);
+  void (*backward)(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx);
 };
 
 extern const struct linnet_block linnet_attention_block, linnet_convolution_block, linnet_feed_forward_block;
@@ -49,9 +49,9 @@ struct linnet_sublayer {
   size_t gain, bias; /* of its norm */
   bool pre;          /* x + block(norm(x)), else norm(x + block(x)) */
   uint32_t site;
-  real *normed; /* (T, D): pre: the norm's output; post: the norm's input x + block(x) */
+  void *normed; /* (T, D): pre: the norm's output; post: the norm's input x + block(x) */
   real *mean, *rstd;
-  real *out; /* (T, D) */
+  void *out; /* (T, D) */
   union {
     struct linnet_attention_saved attention;
     struct linnet_conv_saved conv;

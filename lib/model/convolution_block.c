@@ -18,16 +18,16 @@ static struct linnet_conv conv_of(const struct linnet_pass *pass) {
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv_saved *saved = &s->saved.conv;
-  saved->pointwise = linnet_take_reals(arena, rows, 2 * width);
-  saved->gated = linnet_take_reals(arena, rows, width);
-  saved->depthwise = linnet_take_reals(arena, rows, width);
+  saved->pointwise = linnet_take_activations(pass, arena, 2 * width);
+  saved->gated = linnet_take_activations(pass, arena, width);
+  saved->depthwise = linnet_take_activations(pass, arena, width);
   saved->mean = linnet_take_reals(arena, rows, 1);
   saved->rstd = linnet_take_reals(arena, rows, 1);
-  saved->normed = linnet_take_reals(arena, rows, width);
-  saved->silu = linnet_take_reals(arena, rows, width);
+  saved->normed = linnet_take_activations(pass, arena, width);
+  saved->silu = linnet_take_activations(pass, arena, width);
 }
 
-static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
+static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
   struct linnet_device *device = pass->network->device;
   const struct linnet_layer_offsets *o = s->offsets;
   const real *w = pass->weights;
@@ -46,11 +46,12 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
 }
 
 /* Always of a sublayer that is `pre`: dx is scratch on the way. */
-static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
+static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
   struct linnet_device *device = pass->network->device;
   const struct linnet_layer_offsets *o = s->offsets;
   const real *w = pass->weights;
-  real *g = pass->gradients, *a = pass->narrow2;
+  real *g = pass->gradients;
+  void *a = pass->narrow2;
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv conv = conv_of(pass);
   struct linnet_conv_saved *saved = &s->saved.conv;

@@ -65,11 +65,11 @@ static enum linnet_status run(struct linnet_device_encoder *d, size_t rows) {
   const struct linnet_host_batch batch = {
       .pack = {1, offsets}, .features = d->stacked.data, .columns = config->stack * config->input_dim};
   struct linnet_shard shard = {.pack = batch.pack, .forward_only = true};
-  if (!linnet_device_reserve(device, &d->memory, linnet_pass_bytes(d->pass, rows, 1, true)) ||
+  LINNET_TRY(device->ops->upload_batch(device, d->context, &batch, &shard.features));
+  if (!linnet_device_reserve(device, &d->memory, linnet_pass_bytes(d->pass, &shard.pack, true)) ||
       !linnet_device_reserve(device, &d->logits, bytes))
     return linnet_fail(d->context, LINNET_ERROR_MEMORY, "%s: out of memory for an utterance of %zu frames",
                        device->name, rows);
-  LINNET_TRY(device->ops->upload_batch(device, d->context, &batch, &shard.features));
   linnet_pass_forward(d->pass, d->weights, &shard, d->memory.data, d->memory.bytes, d->logits.data);
   device->ops->log_softmax(device, rows, config->outputs, d->logits.data, d->logits.data);
   device->ops->download(device, d->log_p.data, d->logits.data, bytes);

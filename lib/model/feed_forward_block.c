@@ -13,12 +13,11 @@ static struct linnet_linear second_map(const struct linnet_pass *pass, const str
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
-  saved->active = linnet_take_reals(arena, pass->frames, config->feed_forward);
-  saved->hidden =
-      config->activation == LINNET_RELU ? NULL : linnet_take_reals(arena, pass->frames, config->feed_forward);
+  saved->active = linnet_take_activations(pass, arena, config->feed_forward);
+  saved->hidden = config->activation == LINNET_RELU ? NULL : linnet_take_activations(pass, arena, config->feed_forward);
 }
 
-static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *y) {
+static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
@@ -34,14 +33,14 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const r
 }
 
 /* A ReLU's output that dropout zeroed has a slope of 0: for it dropout is no more than its scale. */
-static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *dy, real *dx) {
+static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
-  real *d = pass->wide;
+  void *d = pass->wide;
   const bool relu = config->activation == LINNET_RELU;
-  const real *at = relu ? saved->active : saved->hidden;
+  const void *at = relu ? saved->active : saved->hidden;
   linnet_linear_backward(pass, &second, saved->active, dy, d, false);
   if (!relu)
     linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);

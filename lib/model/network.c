@@ -44,12 +44,20 @@ void linnet_pass_destroy(struct linnet_pass *pass) {
     linnet_free(pass->context, pass);
 }
 
-size_t linnet_pass_bytes(struct linnet_pass *pass, size_t frames, size_t sequences, bool forward_only) {
-  struct linnet_shard shard = {.pack = {.sequences = sequences}, .forward_only = forward_only};
+static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
+  const struct linnet_network *network = pass->network;
+  kind_of(network)->plan(pass, arena);
+  pass->dlogits = network->device->activation_bytes == sizeof(real)
+                      ? NULL
+                      : linnet_take_activations(pass, arena, network->config->outputs);
+}
+
+size_t linnet_pass_bytes(struct linnet_pass *pass, const struct linnet_pack *pack, bool forward_only) {
+  struct linnet_shard shard = {.pack = *pack, .forward_only = forward_only};
   struct linnet_arena arena = {0};
   pass->shard = &shard;
-  pass->frames = frames;
-  kind_of(pass->network)->plan(pass, &arena);
+  pass->frames = linnet_shard_frames(&shard);
+  plan(pass, &arena);
   return arena.used;
 }
 
@@ -59,11 +67,17 @@ void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const st
   pass->shard = shard;
   pass->weights = weights;
   pass->frames = linnet_shard_frames(shard);
-  kind_of(pass->network)->plan(pass, &arena);
+  plan(pass, &arena);
+  struct linnet_device *device = pass->network->device;
+  if (device->ops->use_weights)
+    device->ops->use_weights(device, pass->network->parameters->size, weights);
   kind_of(pass->network)->forward(pass, logits);
 }
 
 void linnet_pass_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add) {
+  struct linnet_device *device = pass->network->device;
   pass->gradients = gradients_add;
-  kind_of(pass->network)->backward(pass, dlogits);
+  if (pass->dlogits)
+    device->ops->activations_of(device, pass->frames * pass->network->config->outputs, dlogits, pass->dlogits);
+  kind_of(pass->network)->backward(pass, pass->dlogits ? pass->dlogits : dlogits);
 }

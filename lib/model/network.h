@@ -19,7 +19,7 @@ struct linnet_network {
 /* A batch on the device, or the part of it that one thread works on. */
 struct linnet_shard {
   struct linnet_pack pack; /* in output frames; T rows in all */
-  real *features;          /* (T, stack * input_dim), see linnet_stack_frames */
+  void *features;          /* (T, stack * input_dim) activations, see linnet_stack_frames */
   bool forward_only;       /* no backward will follow */
   double dropout;          /* rate; 0 in validation */
   uint64_t seed;           /* of the dropout masks ... */
@@ -47,9 +47,9 @@ enum linnet_status linnet_pass_create(struct linnet_context *context, const stru
 /* NULL is allowed. */
 void linnet_pass_destroy(struct linnet_pass *pass);
 
-/* Bytes of the device's memory that a shard of `frames` output frames in `sequences` sequences needs; SIZE_MAX:
- * overflow. */
-size_t linnet_pass_bytes(struct linnet_pass *pass, size_t frames, size_t sequences, bool forward_only);
+/* Bytes of the device's memory that a shard of this pack needs, which a device that is not the host has been given in a
+ * batch; SIZE_MAX: overflow. */
+size_t linnet_pass_bytes(struct linnet_pass *pass, const struct linnet_pack *pack, bool forward_only);
 
 /* Forward: writes logits (T, outputs). `memory` is aligned to 64 bytes and holds linnet_pass_bytes; it, the shard and
  * the weights are needed for backward. */

@@ -13,7 +13,7 @@ struct linnet_network_kind {
   /* logits (T, outputs) from the shard's features. */
   void (*forward)(struct linnet_pass *pass, real *logits);
   /* Adds the gradients of all parameters, from dlogits (T, outputs). */
-  void (*backward)(struct linnet_pass *pass, const real *dlogits);
+  void (*backward)(struct linnet_pass *pass, const void *dlogits);
 };
 
 extern const struct linnet_network_kind linnet_transformer_network, linnet_blstm_network;

@@ -9,7 +9,7 @@
 #ifndef LINNET_PARAMETERS_H
 #define LINNET_PARAMETERS_H
 
-#include "base/real.h"
+#include "backend/backend.h"
 #include "model/config.h"
 
 enum { LINNET_PARAMETER_ALIGN = 16 };
@@ -39,12 +39,6 @@ struct linnet_layer_offsets {
   size_t linear1, linear1_bias;                   /* (F, D), (F) */
   size_t linear2, linear2_bias;                   /* (D, F), (D) */
   size_t norm2_gain, norm2_bias;                  /* (D): of the feed-forward block */
-};
-
-/* Offsets of one direction of an LSTM layer in the buffer, as torch.nn.LSTM has them. H units, I inputs. */
-struct linnet_lstm_offsets {
-  size_t weight_ih, weight_hh; /* (4H, I), (4H, H) */
-  size_t bias_ih, bias_hh;     /* (4H) */
 };
 
 struct linnet_parameters {

@@ -15,31 +15,41 @@ struct linnet_pass {
   size_t frames, width;
   void *layers;           /* where the kind of network has what; host memory behind the pass */
   void *work;             /* for ops */
-  real *running;          /* (T, D): in backward, the gradient of what runs through the layers */
-  real *wide;             /* scratch (T, widest row inside a layer) */
-  real *narrow, *narrow2; /* scratch (T, D) */
+  void *running;          /* (T, D): in backward, the gradient of what runs through the layers */
+  void *wide;             /* scratch (T, widest row inside a layer) */
+  void *narrow, *narrow2; /* scratch (T, D) */
+  void *dlogits;          /* scratch (T, outputs), where the device's activations are not reals */
 };
 
 /* y (T, out) = activation(x (T, in) W^T + b), with W (out, in) and b (out) at the given offsets. */
 struct linnet_linear {
   size_t in, out, weight, bias;
 };
-void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                           enum linnet_activation activation, real *y);
+void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
+                           enum linnet_activation activation, void *y);
+/* The last map of a network: to logits (T, out). */
+void linnet_linear_logits(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x, real *logits);
 /* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b; `add`: to what dx holds. */
-void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const real *x,
-                            const real *dy, real *dx, bool add);
+void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
+                            const void *dy, void *dx, bool add);
 
 /* What a dropout of the shard draws its mask by. */
 struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site);
 
 /* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */
-void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const real *x,
-                         const real *residual, real *y);
+void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const void *x,
+                         const void *residual, void *y);
 
 static inline real *linnet_take_reals(struct linnet_arena *arena, size_t rows, size_t width) {
   size_t count;
   return linnet_arena_take(arena, linnet_mul_size(rows, width, &count) ? count : SIZE_MAX, sizeof(real));
+}
+
+/* (T, width). */
+static inline void *linnet_take_activations(const struct linnet_pass *pass, struct linnet_arena *arena, size_t width) {
+  size_t count;
+  return linnet_arena_take(arena, linnet_mul_size(pass->frames, width, &count) ? count : SIZE_MAX,
+                           pass->network->device->activation_bytes);
 }
 
 #endif

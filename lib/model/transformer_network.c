@@ -8,14 +8,15 @@ enum { SHARD_ROWS = 640 };
 struct transformer {
   struct linnet_sublayer sublayers[3 * LINNET_MAX_LAYERS];
   size_t count;
-  real *input;               /* (T, D): the first sublayer's input */
-  real *final, *mean, *rstd; /* final norm (pre-norm): output (T, D) and statistics */
+  void *input;       /* (T, D): the first sublayer's input */
+  void *final;       /* (T, D): output of the final norm (pre-norm) */
+  real *mean, *rstd; /* ... and its statistics */
 };
 
 /* --- the plan of a pass ----------------------------------------------------------------------------------------- */
 
 static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, struct linnet_sublayer *s) {
-  s->normed = linnet_take_reals(arena, pass->frames, pass->width);
+  s->normed = linnet_take_activations(pass, arena, pass->width);
   s->mean = linnet_take_reals(arena, pass->frames, 1);
   s->rstd = linnet_take_reals(arena, pass->frames, 1);
   s->block->plan(pass, s, arena);
@@ -90,16 +91,16 @@ static void describe_layers(const struct linnet_network *network, struct transfo
 static void plan_kept(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
   for (size_t i = 0; i < t->count; i++) {
     plan_sublayer(pass, arena, &t->sublayers[i]);
-    t->sublayers[i].out = linnet_take_reals(arena, pass->frames, pass->width);
+    t->sublayers[i].out = linnet_take_activations(pass, arena, pass->width);
   }
 }
 
 /* All sublayers share memory, but for an output that is the next one's input. */
 static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
-  real *out[2];
+  void *out[2];
   size_t most = 0;
   for (size_t i = 0; i < 2; i++)
-    out[i] = linnet_take_reals(arena, pass->frames, pass->width);
+    out[i] = linnet_take_activations(pass, arena, pass->width);
   for (size_t i = 0; i < t->count; i++) {
     struct linnet_arena shared = *arena;
     plan_sublayer(pass, &shared, &t->sublayers[i]);
@@ -114,21 +115,21 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   struct transformer *t = pass->layers;
   pass->width = network->config->width;
   describe_layers(network, t);
-  t->input = linnet_take_reals(arena, pass->frames, pass->width);
-  t->final = linnet_take_reals(arena, pass->frames, pass->width);
+  t->input = linnet_take_activations(pass, arena, pass->width);
+  t->final = linnet_take_activations(pass, arena, pass->width);
   t->mean = linnet_take_reals(arena, pass->frames, 1);
   t->rstd = linnet_take_reals(arena, pass->frames, 1);
   (pass->shard->forward_only ? plan_passing : plan_kept)(pass, arena, t);
-  pass->wide = linnet_take_reals(arena, pass->frames, widest_row(network->config));
-  pass->narrow = linnet_take_reals(arena, pass->frames, pass->width);
-  pass->narrow2 = linnet_take_reals(arena, pass->frames, pass->width);
-  pass->running = linnet_take_reals(arena, pass->frames, pass->width);
+  pass->wide = linnet_take_activations(pass, arena, widest_row(network->config));
+  pass->narrow = linnet_take_activations(pass, arena, pass->width);
+  pass->narrow2 = linnet_take_activations(pass, arena, pass->width);
+  pass->running = linnet_take_activations(pass, arena, pass->width);
   pass->work = linnet_arena_take(arena, work_bytes(pass), 1);
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x) {
+static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x) {
   struct linnet_device *device = pass->network->device;
   const real *gain = pass->weights + s->gain, *bias = pass->weights + s->bias;
   if (s->pre)
@@ -153,7 +154,7 @@ static struct linnet_linear output_map(const struct linnet_network *network) {
                                 network->parameters->output_bias};
 }
 
-static void forward_input(struct linnet_pass *pass, real *x) {
+static void forward_input(struct linnet_pass *pass, void *x) {
   const struct linnet_shard *shard = pass->shard;
   struct linnet_device *device = pass->network->device;
   struct linnet_linear in = input_map(pass->network);
@@ -169,7 +170,7 @@ static void forward(struct linnet_pass *pass, real *logits) {
   struct linnet_device *device = network->device;
   struct transformer *t = pass->layers;
   forward_input(pass, t->input);
-  const real *x = t->input;
+  const void *x = t->input;
   for (size_t i = 0; i < t->count; i++) {
     forward_sublayer(pass, &t->sublayers[i], x);
     x = t->sublayers[i].out;
@@ -180,18 +181,19 @@ static void forward(struct linnet_pass *pass, real *logits) {
     x = t->final;
   }
   struct linnet_linear out = output_map(network);
-  linnet_linear_forward(pass, &out, x, LINNET_IDENTITY, logits);
+  linnet_linear_logits(pass, &out, x, logits);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 /* d (T, D) holds the gradient of the sublayer's output and gets that of its input x. */
-static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const real *x, real *d) {
+static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *d) {
   struct linnet_device *device = pass->network->device;
   const real *gain = pass->weights + s->gain;
-  real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias, *dy = pass->narrow;
+  real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias;
+  void *dy = pass->narrow;
   if (s->pre) {
-    real *dnormed = s->out;
+    void *dnormed = s->out;
     linnet_pass_dropout(pass, s->site, pass->width, d, NULL, dy);
     s->block->backward(pass, s, s->normed, dy, dnormed);
     device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, s->mean, s->rstd, dnormed, d, d, dgain,
@@ -204,16 +206,16 @@ static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *
   }
 }
 
-static void backward(struct linnet_pass *pass, const real *dlogits) {
+static void backward(struct linnet_pass *pass, const void *dlogits) {
   const struct linnet_network *network = pass->network;
   const struct linnet_parameters *p = network->parameters;
   struct linnet_device *device = network->device;
   struct transformer *t = pass->layers;
   size_t n = t->count;
-  const real *last = n > 0 ? t->sublayers[n - 1].out : t->input;
+  const void *last = n > 0 ? t->sublayers[n - 1].out : t->input;
   bool pre = network->config->norm == LINNET_NORM_PRE;
   struct linnet_linear in = input_map(network), out = output_map(network);
-  real *d = pass->running;
+  void *d = pass->running;
   linnet_linear_backward(pass, &out, pre ? t->final : last, dlogits, d, false);
   if (pre)
     device->ops->layernorm_backward(device, pass->frames, pass->width, last, pass->weights + p->norm_gain, t->mean,

@@ -6,12 +6,13 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
 
-struct terms {
+template <class T> struct terms {
   struct linnet_conv c;
   struct linnet_cuda_pack pack;
-  const float *x, *w, *bias;
-  const float *dy;
-  float *y;
+  const T *x;
+  const float *w, *bias;
+  const T *dy;
+  T *y;
 };
 
 /* What a thread walks: its channel, and the sequence of a piece. */
@@ -20,7 +21,7 @@ struct place {
   struct linnet_cuda_piece piece;
 };
 
-static __device__ __forceinline__ place place_of(const terms &t, size_t piece) {
+template <class T> static __device__ __forceinline__ place place_of(const terms<T> &t, size_t piece) {
   place p;
   p.piece = t.pack.table[piece];
   p.channel = blockIdx.y * 32 + threadIdx.x % 32;
@@ -29,44 +30,45 @@ static __device__ __forceinline__ place place_of(const terms &t, size_t piece) {
 }
 
 /* The sum over taps j of w[j] x[frame + j - half], or, turned around, of w[j] x[frame - j + half]; zero outside. */
-static __device__ __forceinline__ float taps(const terms &t, const place &p, const float *x, size_t frame, bool turned,
+template <class T>
+static __device__ __forceinline__ float taps(const terms<T> &t, const place &p, const T *x, size_t frame, bool turned,
                                              float sum) {
   const size_t half = t.c.kernel / 2;
   for (size_t j = 0; j < t.c.kernel; j++) {
     const size_t at = frame + (turned ? half : j), back = turned ? j : half;
     if (at >= p.begin + back && at - back < p.end)
-      sum = fmaf(t.w[j * t.c.channels + p.channel], x[(at - back) * t.c.channels + p.channel], sum);
+      sum = fmaf(t.w[j * t.c.channels + p.channel], widen(x[(at - back) * t.c.channels + p.channel]), sum);
   }
   return sum;
 }
 
 /* Block (piece, channels). */
-static __global__ void __launch_bounds__(THREADS) conv_kernel(terms t, bool backward) {
+template <class T> static __global__ void __launch_bounds__(THREADS) conv_kernel(terms<T> t, bool backward) {
   const place p = place_of(t, blockIdx.x);
   if (p.channel >= t.c.channels)
     return;
   for (size_t row = threadIdx.x / 32; row < p.piece.rows; row += WARPS) {
     const size_t frame = p.piece.first + row;
-    t.y[frame * t.c.channels + p.channel] =
-        taps(t, p, backward ? t.dy : t.x, frame, backward, backward ? 0 : t.bias[p.channel]);
+    write(t.y + frame * t.c.channels + p.channel,
+          taps(t, p, backward ? t.dy : t.x, frame, backward, backward ? 0 : t.bias[p.channel]));
   }
 }
 
 /* The sum over the rows of a piece of x[t + j - half] dy[t]; j = kernel: of dy[t]. */
-static __device__ float weight_gradient(const terms &t, const place &p, size_t j, float sum) {
+template <class T> static __device__ float weight_gradient(const terms<T> &t, const place &p, size_t j, float sum) {
   const size_t half = t.c.kernel / 2;
   for (size_t frame = p.piece.first; frame < p.piece.first + p.piece.rows; frame++) {
-    const float dy = t.dy[frame * t.c.channels + p.channel];
+    const float dy = widen(t.dy[frame * t.c.channels + p.channel]);
     if (j == t.c.kernel)
       sum += dy;
     else if (frame + j >= p.begin + half && frame + j - half < p.end)
-      sum = fmaf(t.x[(frame + j - half) * t.c.channels + p.channel], dy, sum);
+      sum = fmaf(widen(t.x[(frame + j - half) * t.c.channels + p.channel]), dy, sum);
   }
   return sum;
 }
 
 /* Block (part, channels): every gridDim.x-th piece; warps share the taps. partial (parts, kernel + 1, channels). */
-static __global__ void __launch_bounds__(THREADS) weight_kernel(terms t, float *partial) {
+template <class T> static __global__ void __launch_bounds__(THREADS) weight_kernel(terms<T> t, float *partial) {
   if (blockIdx.y * 32 + threadIdx.x % 32 >= t.c.channels)
     return;
   for (size_t j = threadIdx.x / 32; j <= t.c.kernel; j += WARPS) {
@@ -77,32 +79,47 @@ static __global__ void __launch_bounds__(THREADS) weight_kernel(terms t, float *
   }
 }
 
-void run(struct linnet_device *device, const terms &t, bool backward) {
-  LINNET_LAUNCH(device, conv_kernel, dim3((unsigned)t.pack.pieces, linnet_blocks(t.c.channels, 32)), THREADS, 0, t,
-                backward);
+template <class T> void run(struct linnet_device *device, const terms<T> &t, bool backward) {
+  if (t.pack.rows > 0)
+    LINNET_LAUNCH(device, conv_kernel<T>, dim3((unsigned)t.pack.pieces, linnet_blocks(t.c.channels, 32)), THREADS, 0, t,
+                  backward);
+}
+
+template <class T> void run_weights(struct linnet_device *device, const terms<T> &t, float *dw_add, float *dbias_add) {
+  const size_t taps = t.c.kernel * t.c.channels, part = taps + t.c.channels;
+  const size_t parts = smaller(t.pack.pieces, smaller(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MOST_PARTS));
+  if (parts == 0)
+    return;
+  float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * part * sizeof(float)));
+  LINNET_LAUNCH(device, weight_kernel<T>, dim3((unsigned)parts, linnet_blocks(t.c.channels, 32)), THREADS, 0, t,
+                partial);
+  linnet_cuda_add_partials(device, parts, part, taps, partial, dw_add);
+  linnet_cuda_add_partials(device, parts, part, t.c.channels, partial + taps, dbias_add);
+}
+
+template <class T>
+terms<T> terms_of(const struct linnet_conv *c, const struct linnet_cuda_pack *p, const T *x, const float *w,
+                  const float *bias, const T *dy, T *y) {
+  return terms<T>{*c, *p, x, w, bias, dy, y};
 }
 
 } // namespace
 
 void linnet_cuda_conv_forward(struct linnet_device *device, const struct linnet_conv *c,
-                              const struct linnet_cuda_pack *p, const float *x, const float *w, const float *bias,
-                              float *y) {
-  const terms t = {*c, *p, x, w, bias, nullptr, y};
-  if (p->rows > 0)
-    run(device, t, false);
+                              const struct linnet_cuda_pack *p, const void *x, const float *w, const float *bias,
+                              void *y) {
+  for_activations(device, [&](auto as) {
+    const void *none = nullptr;
+    run(device, terms_of(c, p, as(x), w, bias, as(none), as(y)), false);
+  });
 }
 
 void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet_conv *c,
-                               const struct linnet_cuda_pack *p, const float *x, const float *w, const float *dy,
-                               float *dx, float *dw_add, float *dbias_add) {
-  const terms t = {*c, *p, x, w, nullptr, dy, dx};
-  const size_t taps = c->kernel * c->channels, part = taps + c->channels;
-  const size_t parts = smaller(p->pieces, smaller(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MOST_PARTS));
-  if (p->rows == 0)
-    return;
-  run(device, t, true);
-  float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * part * sizeof(float)));
-  LINNET_LAUNCH(device, weight_kernel, dim3((unsigned)parts, linnet_blocks(c->channels, 32)), THREADS, 0, t, partial);
-  linnet_cuda_add_partials(device, parts, part, taps, partial, dw_add);
-  linnet_cuda_add_partials(device, parts, part, c->channels, partial + taps, dbias_add);
+                               const struct linnet_cuda_pack *p, const void *x, const float *w, const void *dy,
+                               void *dx, float *dw_add, float *dbias_add) {
+  for_activations(device, [&](auto as) {
+    const auto t = terms_of(c, p, as(x), w, nullptr, as(dy), as(dx));
+    run(device, t, true);
+    run_weights(device, t, dw_add, dbias_add);
+  });
 }

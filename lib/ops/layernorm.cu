@@ -16,14 +16,16 @@ static __device__ __forceinline__ size_t warp_in_grid() {
   return (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
 }
 
-struct norm_terms {
+template <class T> struct norm_terms {
   size_t rows, width;
-  const float *x, *gain, *bias;
-  float *y, *mean, *rstd; /* mean and rstd may be NULL */
+  const T *x;
+  const float *gain, *bias;
+  T *y;
+  float *mean, *rstd; /* may be NULL */
 };
 
 /* The sum over a row of f(x). */
-template <int V, class F> static __device__ float row_sum(size_t width, const float *x, F f) {
+template <int V, class T, class F> static __device__ float row_sum(size_t width, const T *x, F f) {
   float sum = 0;
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
     floats<V> v = load<V>(x + c);
@@ -33,7 +35,7 @@ template <int V, class F> static __device__ float row_sum(size_t width, const fl
   return warp_sum(sum);
 }
 
-template <int V> static __device__ void normalise_row(const norm_terms &n, size_t t, const float *x) {
+template <int V, class T> static __device__ void normalise_row(const norm_terms<T> &n, size_t t, const T *x) {
   const size_t width = n.width;
   const float mean = row_sum<V>(width, x, [](float v) { return v; }) / (float)width;
   const float variance = row_sum<V>(width, x, [mean](float v) { return (v - mean) * (v - mean); }) / (float)width;
@@ -52,15 +54,15 @@ template <int V> static __device__ void normalise_row(const norm_terms &n, size_
   }
 }
 
-template <int V> static __global__ void __launch_bounds__(THREADS) forward_kernel(norm_terms n) {
+template <int V, class T> static __global__ void __launch_bounds__(THREADS) forward_kernel(norm_terms<T> n) {
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS)
     normalise_row<V>(n, t, n.x + t * n.width);
 }
 
 /* n.x is the sum that is written first. A lane reads back what itself wrote. */
-template <int V>
+template <int V, class T>
 static __global__ void __launch_bounds__(THREADS)
-    dropout_kernel(norm_terms n, dropout_mask mask, const float *x, const float *residual, float *sum) {
+    dropout_kernel(norm_terms<T> n, dropout_mask mask, const T *x, const T *residual, T *sum) {
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS) {
     for (size_t c = threadIdx.x % 32 * V; c < n.width; c += 32 * V) {
       const size_t e = t * n.width + c;
@@ -76,19 +78,22 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-struct norm_backward {
-  size_t rows, width, stretch;                         /* rows of a block */
-  const float *x, *gain, *mean, *rstd, *dy, *residual; /* residual may be NULL */
-  float *dx;
-  float *dropped; /* dropout(dx), or NULL */
+template <class T> struct norm_backward {
+  size_t rows, width, stretch; /* rows of a block */
+  const T *x;
+  const float *gain, *mean, *rstd;
+  const T *dy, *residual; /* residual may be NULL */
+  T *dx;
+  T *dropped; /* dropout(dx), or NULL */
   dropout_mask mask;
   float *partial; /* (blocks, 2, width): sums for gain, then bias */
 };
 
 /* Adds the row to the lane's own columns of sums (2, width). */
-template <int V> static __device__ void backward_row(const norm_backward &n, size_t t, float *sums) {
+template <int V, class T> static __device__ void backward_row(const norm_backward<T> &n, size_t t, float *sums) {
   const size_t width = n.width;
-  const float *x = n.x + t * width, *dy = n.dy + t * width, mean = n.mean[t], rstd = n.rstd[t];
+  const T *x = n.x + t * width, *dy = n.dy + t * width;
+  const float mean = n.mean[t], rstd = n.rstd[t];
   float sum = 0, projected = 0;
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
     floats<V> v = load<V>(x + c), d = load<V>(dy + c), gain = load<V>(n.gain + c);
@@ -119,7 +124,8 @@ template <int V> static __device__ void backward_row(const norm_backward &n, siz
 }
 
 /* Shared: (warps, 2, width); where WIDE, one warp sums in the block's place of `partial`. */
-template <int V, bool WIDE> static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward n) {
+template <int V, bool WIDE, class T>
+static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward<T> n) {
   LINNET_SHARED(float, room);
   const size_t columns = 2 * n.width, warps = blockDim.x / 32, warp = threadIdx.x / 32;
   float *sums = WIDE ? n.partial + blockIdx.x * columns : room;
@@ -141,16 +147,17 @@ template <int V, bool WIDE> static __global__ void __launch_bounds__(THREADS) ba
 }
 
 /* As many warps as have room for their sums in 48 KiB, or one that has not. */
-template <int V> void launch_backward(struct linnet_device *device, size_t blocks, const norm_backward &n) {
+template <int V, class T> void launch_backward(struct linnet_device *device, size_t blocks, const norm_backward<T> &n) {
   const size_t row = 2 * n.width * sizeof(float), warps = smaller(48 * 1024 / row, WARPS);
   if (warps > 0)
-    LINNET_LAUNCH(device, (backward_kernel<V, false>), (unsigned)blocks, 32 * (unsigned)warps, warps * row, n);
+    LINNET_LAUNCH(device, (backward_kernel<V, false, T>), (unsigned)blocks, 32 * (unsigned)warps, warps * row, n);
   else
-    LINNET_LAUNCH(device, (backward_kernel<V, true>), (unsigned)blocks, 32, 0, n);
+    LINNET_LAUNCH(device, (backward_kernel<V, true, T>), (unsigned)blocks, 32, 0, n);
 }
 
 /* `fours`: what only some launchers read is aligned, too. */
-void run_backward(struct linnet_device *device, norm_backward n, bool fours, float *dgain_add, float *dbias_add) {
+template <class T>
+void run_backward(struct linnet_device *device, norm_backward<T> n, bool fours, float *dgain_add, float *dbias_add) {
   if (n.rows == 0 || n.width == 0)
     return;
   n.stretch = linnet_cuda_stretch(n.rows, 2 * n.width);
@@ -164,44 +171,72 @@ void run_backward(struct linnet_device *device, norm_backward n, bool fours, flo
   linnet_cuda_add_partials(device, blocks, 2 * n.width, n.width, n.partial + n.width, dbias_add);
 }
 
+template <class T> void run_forward(struct linnet_device *device, const norm_terms<T> &n) {
+  if (n.rows == 0 || n.width == 0)
+    return;
+  if (by_fours(n.width, n.x, n.gain, n.bias, n.y))
+    LINNET_LAUNCH(device, (forward_kernel<4, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n);
+  else
+    LINNET_LAUNCH(device, (forward_kernel<1, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n);
+}
+
+template <class T>
+void run_dropout(struct linnet_device *device, const norm_terms<T> &n, const dropout_mask &mask, const T *x,
+                 const T *residual, T *sum) {
+  if (n.rows == 0 || n.width == 0)
+    return;
+  if (by_fours(n.width, x, residual, n.gain, n.bias, sum, n.y) && mask.first % 4 == 0)
+    LINNET_LAUNCH(device, (dropout_kernel<4, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+  else
+    LINNET_LAUNCH(device, (dropout_kernel<1, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+}
+
+template <class T>
+norm_terms<T> terms_of(size_t rows, size_t width, const T *x, const float *gain, const float *bias, T *y, float *mean,
+                       float *rstd) {
+  return norm_terms<T>{rows, width, x, gain, bias, y, mean, rstd};
+}
+
+template <class T>
+norm_backward<T> backward_of(size_t rows, size_t width, const T *x, const float *gain, const float *mean,
+                             const float *rstd, const T *dy, const T *residual, T *dx) {
+  return norm_backward<T>{rows, width, 0, x, gain, mean, rstd, dy, residual, dx, nullptr, {}, nullptr};
+}
+
 } // namespace
 
-void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const float *x,
-                                   const float *gain, const float *bias, float *y, float *mean, float *rstd) {
-  const norm_terms n = {rows, width, x, gain, bias, y, mean, rstd};
-  if (rows == 0 || width == 0)
-    return;
-  if (by_fours(width, x, gain, bias, y))
-    LINNET_LAUNCH(device, forward_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n);
-  else
-    LINNET_LAUNCH(device, forward_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n);
+void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const void *x,
+                                   const float *gain, const float *bias, void *y, float *mean, float *rstd) {
+  for_activations(device,
+                  [&](auto as) { run_forward(device, terms_of(rows, width, as(x), gain, bias, as(y), mean, rstd)); });
 }
 
 void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
-                                   size_t width, const float *x, const float *residual, const float *gain,
-                                   const float *bias, float *sum, float *y, float *mean, float *rstd) {
-  const norm_terms n = {rows, width, sum, gain, bias, y, mean, rstd};
-  const dropout_mask mask = dropout_mask_of(d, width);
-  if (rows == 0 || width == 0)
-    return;
-  if (by_fours(width, x, residual, gain, bias, sum, y) && mask.first % 4 == 0)
-    LINNET_LAUNCH(device, dropout_kernel<4>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
-  else
-    LINNET_LAUNCH(device, dropout_kernel<1>, linnet_blocks(rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
+                                   size_t width, const void *x, const void *residual, const float *gain,
+                                   const float *bias, void *sum, void *y, float *mean, float *rstd) {
+  for_activations(device, [&](auto as) {
+    const auto n = terms_of(rows, width, as(static_cast<const void *>(sum)), gain, bias, as(y), mean, rstd);
+    run_dropout(device, n, dropout_mask_of(d, width), as(x), as(residual), as(sum));
+  });
 }
 
-void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const float *x,
-                                    const float *gain, const float *mean, const float *rstd, const float *dy,
-                                    const float *residual, float *dx, float *dgain_add, float *dbias_add) {
-  const norm_backward n = {rows, width, 0, x, gain, mean, rstd, dy, residual, dx, nullptr, {}, nullptr};
-  run_backward(device, n, by_fours(width, residual), dgain_add, dbias_add);
+void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const void *x,
+                                    const float *gain, const float *mean, const float *rstd, const void *dy,
+                                    const void *residual, void *dx, float *dgain_add, float *dbias_add) {
+  for_activations(device, [&](auto as) {
+    const auto n = backward_of(rows, width, as(x), gain, mean, rstd, as(dy), as(residual), as(dx));
+    run_backward(device, n, by_fours(width, n.residual), dgain_add, dbias_add);
+  });
 }
 
 void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
-                                            size_t width, const float *sum, const float *gain, const float *mean,
-                                            const float *rstd, const float *dy, float *dsum, float *dx,
-                                            float *dgain_add, float *dbias_add) {
-  const dropout_mask mask = dropout_mask_of(d, width);
-  const norm_backward n = {rows, width, 0, sum, gain, mean, rstd, dy, nullptr, dsum, dx, mask, nullptr};
-  run_backward(device, n, by_fours(width, dx) && mask.first % 4 == 0, dgain_add, dbias_add);
+                                            size_t width, const void *sum, const float *gain, const float *mean,
+                                            const float *rstd, const void *dy, void *dsum, void *dx, float *dgain_add,
+                                            float *dbias_add) {
+  for_activations(device, [&](auto as) {
+    const void *none = nullptr;
+    auto n = backward_of(rows, width, as(sum), gain, mean, rstd, as(dy), as(none), as(dsum));
+    n.dropped = as(dx), n.mask = dropout_mask_of(d, width);
+    run_backward(device, n, by_fours(width, n.dropped) && n.mask.first % 4 == 0, dgain_add, dbias_add);
+  });
 }

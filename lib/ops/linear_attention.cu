@@ -28,16 +28,16 @@ enum order { TOTAL, BEFORE, BEHIND }; /* which pieces a state is the sum of */
 
 /* --- states ------------------------------------------------------------------------------------------------------- */
 
-struct state_terms {
+template <class P> struct state_terms {
   struct linnet_cuda_pack pack;
-  size_t heads, size; /* of a head's state */
-  operand a, b;       /* phi(k), v; or phi(q), n */
-  const float *f;     /* (heads, T): z is the sum of f a; NULL: 1 */
-  float *state;       /* (pieces, heads, size) */
+  size_t heads, size;                   /* of a head's state */
+  operand<typename P::activation> a, b; /* phi(k), v; or phi(q), n */
+  const float *f;                       /* (heads, T): z is the sum of f a; NULL: 1 */
+  float *state;                         /* (pieces, heads, size) */
 };
 
 /* Sums f_s a_s of a tile's rows into lanes: thread (g, c) has rows 8 g ... 8 g + 7 of column c. */
-static __device__ float sum_rows(const state_terms &t, const tile_rows &rows, const float *a) {
+template <class P> static __device__ float sum_rows(const state_terms<P> &t, const tile_rows &rows, const float *a) {
   const int c = (int)threadIdx.x % 32, g = (int)threadIdx.x / 32;
   float sum = 0;
   for (int row = 8 * g; row < 8 * g + 8 && row < rows.rows; row++)
@@ -45,7 +45,8 @@ static __device__ float sum_rows(const state_terms &t, const tile_rows &rows, co
   return sum;
 }
 
-static __device__ void store_z(const state_terms &t, float *state, size_t k, float sum, float *room) {
+template <class P>
+static __device__ void store_z(const state_terms<P> &t, float *state, size_t k, float sum, float *room) {
   room[threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.x < 32 && k + threadIdx.x < t.a.width) {
@@ -57,7 +58,7 @@ static __device__ void store_z(const state_terms &t, float *state, size_t k, flo
 }
 
 /* Block (piece, tile of the state, head). Shared: two tiles. */
-static __global__ void __launch_bounds__(TILE_THREADS) state_kernel(state_terms t) {
+template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) state_kernel(state_terms<P> t) {
   LINNET_SHARED(float, room);
   const size_t across = (t.b.width + TILE_COLUMNS - 1) / TILE_COLUMNS, head = blockIdx.z;
   const size_t k = blockIdx.y / across * TILE_COLUMNS, m = blockIdx.y % across * TILE_COLUMNS;
@@ -70,15 +71,15 @@ static __global__ void __launch_bounds__(TILE_THREADS) state_kernel(state_terms 
     load_tile(t.a, rows, k, room);
     load_tile(t.b, rows, m, room + TILE_SIZE);
     __syncthreads();
-    tile_multiply<TILE_ROWS, 1, TILE_LD, TILE_LD, 1>(&sum, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_ROWS, 1, TILE_LD, TILE_LD, 1>(&sum, room, room + TILE_SIZE);
     if (m == 0)
       z += sum_rows(t, rows, room);
     __syncthreads();
   }
   for (int r = 0; r < 2; r++)
     for (int n = 0; n < 2; n++)
-      if (k + tile_row(r) < t.a.width && m + tile_column(n) < t.b.width)
-        state[(k + tile_row(r)) * t.b.width + m + tile_column(n)] = sum.x[r][n];
+      if (k + sum.row(r) < t.a.width && m + sum.column(n) < t.b.width)
+        state[(k + sum.row(r)) * t.b.width + m + sum.column(n)] = sum.x[r][n];
   if (m == 0)
     store_z(t, state, k, z, room);
 }
@@ -103,7 +104,8 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* The states that rows of `order` take: per sequence to `total`, or per piece in `pieces`. */
-void sum_states(struct linnet_device *device, const state_terms &t, enum order order, float *total) {
+template <class P>
+void sum_states(struct linnet_device *device, const state_terms<P> &t, enum order order, float *total) {
   const unsigned tiles = column_tiles(t.a.width) * column_tiles(t.b.width);
   const size_t size = t.heads * t.size;
   LINNET_LAUNCH(device, state_kernel, dim3((unsigned)t.pack.pieces, tiles, (unsigned)t.heads), TILE_THREADS,
@@ -114,20 +116,21 @@ void sum_states(struct linnet_device *device, const state_terms &t, enum order o
 
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
-struct product {
+template <class P> struct product {
+  typedef typename P::activation number;
   struct linnet_cuda_pack pack;
   enum order order;
   size_t heads, size;
-  operand x, a, b;
+  operand<number> x, a, b;
   bool pairs_extra;   /* the term g_t f_s */
   const float *g, *f; /* (heads, T); NULL: 1 */
   const float *state; /* (sequences or pieces, heads, size) */
   bool transposed;    /* of the state */
   bool normalised;    /* divided by d */
   float least;
-  float *scale;       /* (heads, T): 1 / d; written where normalised */
-  const float *slope; /* (T, heads * width) with the leading dimension of y: times phi'(slope), or NULL */
-  float *y;
+  float *scale;        /* (heads, T): 1 / d; written where normalised */
+  const number *slope; /* (T, heads * width) with the leading dimension of y: times phi'(slope), or NULL */
+  number *y;
   size_t y_ld;
 };
 
@@ -138,7 +141,8 @@ static __device__ __forceinline__ float at(const float *per_row, const tile_rows
 }
 
 /* W (32, 32) of the state: rows k ... of x's columns, columns m ... of y's. */
-static __device__ void load_state(const product &p, const float *state, size_t k, size_t m, float *to) {
+template <class P>
+static __device__ void load_state(const product<P> &p, const float *state, size_t k, size_t m, float *to) {
   for (int i = (int)threadIdx.x; i < TILE_COLUMNS * TILE_COLUMNS; i += TILE_THREADS) {
     const size_t fast = i % TILE_COLUMNS, slow = i / TILE_COLUMNS; /* neighbours read neighbours */
     const size_t row = k + (p.transposed ? fast : slow), column = m + (p.transposed ? slow : fast);
@@ -150,36 +154,41 @@ static __device__ void load_state(const product &p, const float *state, size_t k
 }
 
 /* y += x W, and the quad's share of x . z. */
-static __device__ void apply_state(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
+template <class P>
+static __device__ void apply_state(const product<P> &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
                                    float *sum, float *room) {
   const float *z = state + p.x.width * p.b.width;
   for (size_t k = 0; k < p.x.width; k += TILE_COLUMNS) {
     load_tile(p.x, t, k, room);
     load_state(p, state, k, m, room + TILE_SIZE);
     __syncthreads();
-    tile_multiply<TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(y, room, room + TILE_SIZE);
-    for (int c = (int)threadIdx.x % 4; p.normalised && c < TILE_COLUMNS && k + c < p.x.width; c += 4)
-      *sum = fmaf(room[quad_row() * TILE_LD + c], z[k + c], *sum);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(y, room, room + TILE_SIZE);
+    for (int i = 0; p.normalised && i < TILE_COLUMNS / 4; i++)
+      if (k + quad_column(i) < p.x.width)
+        *sum = fmaf(room[quad_row() * TILE_LD + quad_column(i)], z[k + quad_column(i)], *sum);
     __syncthreads();
   }
 }
 
 /* y_t += g_t z, as the state's share of the extra term. */
-static __device__ void apply_extra(const product &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y) {
+template <class P>
+static __device__ void apply_extra(const product<P> &p, const float *state, const tile_rows &t, size_t m,
+                                   tile<4, 2> *y) {
   const float *z = state + p.x.width * p.b.width;
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      if (m + tile_column(n) < p.b.width)
-        y->x[r][n] = fmaf(at(p.g, t, tile_row(r)), z[m + tile_column(n)], y->x[r][n]);
+      if (m + y->column(n) < p.b.width)
+        y->x[r][n] = fmaf(at(p.g, t, y->row(r)), z[m + y->column(n)], y->x[r][n]);
 }
 
 /* Weights of rows t against rows s of the same piece, zero where t does not see s. */
-static __device__ void weigh(const product &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+template <class P>
+static __device__ void weigh(const product<P> &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
   tile<4, 4> w = {};
-  multiply_rows(&w, p.x, t, p.a, s, room);
+  multiply_rows<P>(&w, p.x, t, p.a, s, room);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 4; n++) {
-      const int row = tile_row(r), column = tile_column(n);
+      const int row = w.row(r), column = w.column(n);
       const size_t i = t.first + row, j = s.first + column;
       const bool seen = p.order == BEFORE ? j <= i : j >= i;
       const float extra = p.pairs_extra ? at(p.g, t, row) * at(p.f, s, column) : 0;
@@ -188,7 +197,8 @@ static __device__ void weigh(const product &p, const tile_rows &t, const tile_ro
 }
 
 /* The rows of the own piece that rows t see. */
-static __device__ void apply_piece(const product &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
+template <class P>
+static __device__ void apply_piece(const product<P> &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
                                    float *weights, float *room) {
   const struct linnet_cuda_piece piece = p.pack.table[blockIdx.x / PIECE_TILES];
   const size_t first = p.order == BEFORE ? piece.first : t.first;
@@ -196,14 +206,15 @@ static __device__ void apply_piece(const product &p, const tile_rows &t, size_t 
   for (size_t j = first; j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);
     weigh(p, t, s, weights, room);
-    multiply_weights(y, weights, p.b, s, m, room);
-    for (int c = (int)threadIdx.x % 4; p.normalised && c < TILE_ROWS; c += 4)
-      *sum += weights[quad_row() * WEIGHT_LD + c];
+    multiply_weights<P>(y, weights, p.b, s, m, room);
+    for (int i = 0; p.normalised && i < TILE_ROWS / 4; i++)
+      *sum += weights[quad_row() * WEIGHT_LD + quad_column(i)];
   }
 }
 
 /* y times 1 / d; `sum` is the quad's share of phi(q) . z. */
-static __device__ void normalise(const product &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
+template <class P>
+static __device__ void normalise(const product<P> &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
   const float d = quad_sum(sum), scale = 1 / ((d < p.least ? p.least : d) + (float)LINNET_ATTENTION_EPSILON);
   if (threadIdx.x % 4 == 0) {
     scales[quad_row()] = scale;
@@ -213,22 +224,23 @@ static __device__ void normalise(const product &p, const tile_rows &t, float sum
   __syncthreads();
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      y->x[r][n] *= scales[tile_row(r)];
+      y->x[r][n] *= scales[y->row(r)];
 }
 
-static __device__ void store_rows(const product &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
+template <class P>
+static __device__ void store_rows(const product<P> &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
-      const size_t place = (t.first + tile_row(r)) * p.y_ld + t.head * p.b.width + m + tile_column(n);
-      if (tile_row(r) >= t.rows || m + tile_column(n) >= p.b.width)
+      const size_t place = (t.first + y.row(r)) * p.y_ld + t.head * p.b.width + m + y.column(n);
+      if (y.row(r) >= t.rows || m + y.column(n) >= p.b.width)
         continue;
-      const float x = p.slope ? p.slope[place] : 1;
-      p.y[place] = x > 0 ? y.x[r][n] : y.x[r][n] * expf(x);
+      const float x = p.slope ? widen(p.slope[place]) : 1;
+      write(p.y + place, x > 0 ? y.x[r][n] : y.x[r][n] * expf(x));
     }
 }
 
 /* Block (tile of rows, tile of y's columns, head). Shared: two tiles, and weights where causal. */
-static __global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p) {
+template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) product_kernel(product<P> p) {
   LINNET_SHARED(float, room);
   const tile_rows t = block_tile(p.pack, blockIdx.z);
   if (t.rows <= 0)
@@ -248,7 +260,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) product_kernel(product p)
   store_rows(p, t, m, y);
 }
 
-void multiply(struct linnet_device *device, const product &p) {
+template <class P> void multiply(struct linnet_device *device, const product<P> &p) {
   const dim3 grid((unsigned)p.pack.pieces * PIECE_TILES, column_tiles(p.b.width), (unsigned)p.heads);
   const size_t weights = p.order == TOTAL ? 0 : WEIGHT_SIZE;
   LINNET_LAUNCH(device, product_kernel, grid, TILE_THREADS, (2 * TILE_SIZE + weights) * sizeof(float), p);
@@ -257,15 +269,18 @@ void multiply(struct linnet_device *device, const product &p) {
 /* --- e ------------------------------------------------------------------------------------------------------------ */
 
 /* e_t = -(dout_t . out_t) / d_t, 0 where d_t is the least. A warp has a row of a head. */
+template <class T>
 static __global__ void __launch_bounds__(THREADS)
-    project_kernel(struct linnet_attention a, size_t frames, const float *out, const float *dout, const float *scale,
+    project_kernel(struct linnet_attention a, size_t frames, const T *out, const T *dout, const float *scale,
                    float largest, float *e) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / a.heads, head = i % a.heads;
   if (i >= frames * a.heads)
     return;
   float sum = 0;
-  for (size_t m = threadIdx.x % 32; m < a.width; m += 32)
-    sum = fmaf(dout[t * a.out_ld + head * a.width + m], out[t * a.out_ld + head * a.width + m], sum);
+  for (size_t m = threadIdx.x % 32; m < a.width; m += 32) {
+    const size_t place = t * a.out_ld + head * a.width + m;
+    sum = fmaf(widen(dout[place]), widen(out[place]), sum);
+  }
   sum = warp_sum(sum);
   const float own = scale[head * frames + t];
   if (threadIdx.x % 32 == 0)
@@ -311,98 +326,94 @@ size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequen
 }
 
 /* Queries, keys, values, and the gradient over d as operands. */
-struct operands {
-  operand q, k, v, n;
-};
+template <class T> struct operands { operand<T> q, k, v, n; };
 
-operands operands_of(const struct linnet_attention *a, const float *q, const float *k, const float *v,
-                     const float *dout, const float *scale) {
+template <class T>
+operands<T> operands_of(const struct linnet_attention *a, const T *q, const T *k, const T *v, const T *dout,
+                        const float *scale) {
   const bool elu = a->map == LINNET_MAP_ELU;
-  return operands{
+  return operands<T>{
       operand_of(q, a->key_ld, a->key_width, elu, nullptr), operand_of(k, a->key_ld, a->key_width, elu, nullptr),
       operand_of(v, a->value_ld, a->width, false, nullptr), operand_of(dout, a->out_ld, a->width, false, scale)};
 }
 
-product product_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, enum order order) {
-  product t = {};
+template <class P>
+product<P> product_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, enum order order) {
+  product<P> t = {};
   t.pack = *p, t.order = order, t.heads = a->heads, t.size = head_state(a), t.least = a->least;
   return t;
 }
 
-void forward_either(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                    enum order order, const float *q, const float *k, const float *v, void *kept, float *out,
-                    void *work) {
+template <class P>
+void forward_as(P as, struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                enum order order, const void *q, const void *k, const void *v, void *kept, void *out, void *work) {
+  const void *none = nullptr;
   const saved s = saved_of(a, order == TOTAL ? p->sequences : p->pieces, kept);
-  const operands o = operands_of(a, q, k, v, nullptr, nullptr);
-  if (p->rows == 0)
-    return;
+  const auto o = operands_of(a, as(q), as(k), as(v), as(none), nullptr);
   float *pieces = order == TOTAL ? static_cast<float *>(work) : s.states;
-  const state_terms state = {*p, a->heads, head_state(a), o.k, o.v, nullptr, pieces};
+  const state_terms<P> state = {*p, a->heads, head_state(a), o.k, o.v, nullptr, pieces};
   sum_states(device, state, order, s.states);
-  product y = product_of(a, p, order);
+  product<P> y = product_of<P>(a, p, order);
   y.x = o.q, y.a = o.k, y.b = o.v;
-  y.state = s.states, y.normalised = true, y.scale = s.scale, y.y = out, y.y_ld = a->out_ld;
+  y.state = s.states, y.normalised = true, y.scale = s.scale;
+  y.y = as(out), y.y_ld = a->out_ld;
   multiply(device, y);
 }
 
 /* The gradient of queries or keys: transposed states, and the extra term. */
-void key_gradient(struct linnet_device *device, product y, const operand &of, const float *raw, float *to, size_t ld) {
+template <class P>
+void key_gradient(struct linnet_device *device, product<P> y, const operand<typename P::activation> &of,
+                  typename P::activation *to) {
   y.transposed = y.pairs_extra = true;
-  y.slope = of.elu ? raw : nullptr;
-  y.y = to, y.y_ld = ld;
+  y.slope = of.elu ? of.x : nullptr;
+  y.y = to, y.y_ld = of.ld;
   multiply(device, y);
 }
 
-void backward_either(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                     enum order before, enum order behind, const float *q, const float *k, const float *v,
-                     const void *kept, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                     void *work) {
+template <class P>
+void backward_as(P as, struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+                 enum order before, enum order behind, const void *q, const void *k, const void *v, const void *kept,
+                 const void *out, const void *dout, void *dq, void *dk, void *dv, void *work) {
   const saved s = saved_of(a, before == TOTAL ? p->sequences : p->pieces, kept);
-  const operands o = operands_of(a, q, k, v, dout, s.scale);
+  const auto o = operands_of(a, as(q), as(k), as(v), as(dout), s.scale);
   const size_t size = linnet_linear_state_size(a);
   float *pieces = static_cast<float *>(work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
-  if (p->rows == 0)
-    return;
   LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
-                out, dout, s.scale, linnet_causal_scale(a->least, a->least), e);
-  const state_terms state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
+                as(out), as(dout), s.scale, linnet_causal_scale(a->least, a->least), e);
+  const state_terms<P> state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
   sum_states(device, state, behind, total);
-  product y = product_of(a, p, before);
+  product<P> y = product_of<P>(a, p, before);
   y.x = o.n, y.a = o.v, y.b = o.k, y.g = e, y.state = s.states;
-  key_gradient(device, y, o.q, q, dq, a->key_ld);
-  y = product_of(a, p, behind);
+  key_gradient(device, y, o.q, as(dq));
+  y = product_of<P>(a, p, behind);
   y.state = behind == TOTAL ? total : pieces;
   y.x = o.v, y.a = o.n, y.b = o.q, y.f = e;
-  key_gradient(device, y, o.k, k, dk, a->key_ld);
-  y.x = o.k, y.a = o.q, y.b = o.n, y.y = dv, y.y_ld = a->value_ld;
+  key_gradient(device, y, o.k, as(dk));
+  y.x = o.k, y.a = o.q, y.b = o.n, y.y = as(dv), y.y_ld = a->value_ld;
   multiply(device, y);
 }
 
+template <enum order ORDER>
 void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-             const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
-  forward_either(device, a, p, TOTAL, q, k, v, saved, out, work);
+             const void *q, const void *k, const void *v, void *saved, void *out, void *work) {
+  if (p->rows > 0)
+    for_products(device, [&](auto as) { forward_as(as, device, a, p, ORDER, q, k, v, saved, out, work); });
 }
 
-void causal_forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                    const float *q, const float *k, const float *v, void *saved, float *out, void *work) {
-  forward_either(device, a, p, BEFORE, q, k, v, saved, out, work);
-}
-
+template <enum order ORDER, enum order BACK>
 void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-              const float *q, const float *k, const float *v, const void *saved, const float *out, const float *dout,
-              float *dq, float *dk, float *dv, void *work) {
-  backward_either(device, a, p, TOTAL, TOTAL, q, k, v, saved, out, dout, dq, dk, dv, work);
-}
-
-void causal_backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                     const float *q, const float *k, const float *v, const void *saved, const float *out,
-                     const float *dout, float *dq, float *dk, float *dv, void *work) {
-  backward_either(device, a, p, BEFORE, BEHIND, q, k, v, saved, out, dout, dq, dk, dv, work);
+              const void *q, const void *k, const void *v, const void *saved, const void *out, const void *dout,
+              void *dq, void *dk, void *dv, void *work) {
+  if (p->rows > 0)
+    for_products(device, [&](auto as) {
+      backward_as(as, device, a, p, ORDER, BACK, q, k, v, saved, out, dout, dq, dk, dv, work);
+    });
 }
 
 } // namespace
 
-const struct linnet_cuda_attention_ops linnet_cuda_linear_attention = {saved_bytes, work_bytes, forward, backward};
+const struct linnet_cuda_attention_ops linnet_cuda_linear_attention = {saved_bytes, work_bytes, forward<TOTAL>,
+                                                                       backward<TOTAL, TOTAL>};
 
-const struct linnet_cuda_attention_ops linnet_cuda_causal_linear_attention = {causal_saved_bytes, work_bytes,
-                                                                              causal_forward, causal_backward};
+const struct linnet_cuda_attention_ops linnet_cuda_causal_linear_attention = {
+    causal_saved_bytes, work_bytes, forward<BEFORE>, backward<BEFORE, BEHIND>};

@@ -12,28 +12,30 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-struct attention {
+template <class P> struct attention {
+  typedef typename P::activation number;
   struct linnet_attention a;
   struct linnet_cuda_pack pack;
   bool causal;
   float scale; /* of scores: 1 / sqrt(C) */
   size_t this_round;
-  operand q, key, v, dout;  /* key: q / |q| */
-  float *largest, *sum;     /* (heads, T) */
-  uint32_t *frame, *bucket; /* (rounds, heads, T): the sorted order of each sequence */
-  float *inverse, *d;       /* (heads, T): 1 / |q|, dout . out */
-  float *rotation;          /* (C, buckets / 2) */
-  uint32_t *unsorted;       /* (heads, T): buckets in order of time */
-  float *out;
+  operand<number> q, key, v, dout; /* key: q / |q| */
+  float *largest, *sum;            /* (heads, T) */
+  uint32_t *frame, *bucket;        /* (rounds, heads, T): the sorted order of each sequence */
+  float *inverse, *d;              /* (heads, T): 1 / |q|, dout . out */
+  float *rotation;                 /* (C, buckets / 2) */
+  uint32_t *unsorted;              /* (heads, T): buckets in order of time */
+  float *sums; /* (T, heads, C + M): of the rounds so far, of what the last one rounds to activations */
 };
 
-static __device__ __forceinline__ size_t sorted_place(const attention &t, size_t head, size_t at) {
+template <class P>
+static __device__ __forceinline__ size_t sorted_place(const attention<P> &t, size_t head, size_t at) {
   return (t.this_round * t.a.heads + head) * t.pack.rows + at;
 }
 
 /* --- buckets ------------------------------------------------------------------------------------------------------ */
 
-static __global__ void __launch_bounds__(THREADS) rotation_kernel(attention t) {
+template <class P> static __global__ void __launch_bounds__(THREADS) rotation_kernel(attention<P> t) {
   const size_t count = t.a.key_width * (t.a.lsh.buckets / 2), pair = (size_t)blockIdx.x * THREADS + threadIdx.x;
   const struct linnet_philox random =
       linnet_philox(t.a.lsh.seed, (uint64_t)t.a.lsh.step << 32 | t.a.lsh.site, (uint64_t)t.this_round << 32 | pair / 2);
@@ -48,7 +50,7 @@ static __global__ void __launch_bounds__(THREADS) rotation_kernel(attention t) {
 }
 
 /* The choice of linnet_lsh_bucket, with its rounding: no multiply-add is fused. */
-static __device__ uint32_t bucket_of(const attention &t, const float *q) {
+template <class P> static __device__ uint32_t bucket_of(const attention<P> &t, const typename P::activation *q) {
   const size_t half = t.a.lsh.buckets / 2;
   size_t best = 0;
   float largest = -1;
@@ -56,14 +58,14 @@ static __device__ uint32_t bucket_of(const attention &t, const float *q) {
   for (size_t b = 0; b < half; b++) {
     float x = 0;
     for (size_t c = 0; c < t.a.key_width; c++)
-      x = __fadd_rn(x, __fmul_rn(q[c], t.rotation[c * half + b]));
+      x = __fadd_rn(x, __fmul_rn(widen(q[c]), t.rotation[c * half + b]));
     if (fabsf(x) > largest || (fabsf(x) == largest && negative && x > 0))
       largest = fabsf(x), negative = x < 0, best = b;
   }
   return (uint32_t)(negative ? best + half : best);
 }
 
-static __global__ void __launch_bounds__(THREADS) hash_kernel(attention t) {
+template <class P> static __global__ void __launch_bounds__(THREADS) hash_kernel(attention<P> t) {
   const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, frame = i / t.a.heads, head = i % t.a.heads;
   if (i < t.pack.rows * t.a.heads)
     t.unsorted[head * t.pack.rows + frame] = bucket_of(t, t.q.x + frame * t.q.ld + head * t.q.width);
@@ -81,7 +83,7 @@ static __device__ void starts_of(size_t buckets, uint32_t *counts) {
 
 /* Block (sequence, head). Rows are placed 256 at a time: each counts those of its bucket before it. Shared: buckets of
  * these rows, then a place for each bucket. */
-static __global__ void __launch_bounds__(THREADS) sort_kernel(attention t) {
+template <class P> static __global__ void __launch_bounds__(THREADS) sort_kernel(attention<P> t) {
   LINNET_SHARED(uint32_t, own);
   uint32_t *places = own + THREADS;
   const size_t first = t.pack.offsets[blockIdx.x], rows = t.pack.offsets[blockIdx.x + 1] - first, head = blockIdx.y;
@@ -118,14 +120,18 @@ static __global__ void __launch_bounds__(THREADS) sort_kernel(attention t) {
 }
 
 /* 1 / |q|, or d = dout . out: a warp has a row of a head. */
+template <class P>
 static __global__ void __launch_bounds__(THREADS)
-    project_kernel(attention t, const float *x, const float *y, size_t ld, size_t width, bool norm, float *to) {
+    project_kernel(attention<P> t, const typename P::activation *x, const typename P::activation *y, size_t ld,
+                   size_t width, bool norm, float *to) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, frame = i / t.a.heads, head = i % t.a.heads;
   if (i >= t.pack.rows * t.a.heads)
     return;
   float sum = 0;
-  for (size_t c = threadIdx.x % 32; c < width; c += 32)
-    sum = fmaf(x[frame * ld + head * width + c], y[frame * ld + head * width + c], sum);
+  for (size_t c = threadIdx.x % 32; c < width; c += 32) {
+    const size_t place = frame * ld + head * width + c;
+    sum = fmaf(widen(x[place]), widen(y[place]), sum);
+  }
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0)
     to[head * t.pack.rows + frame] = norm ? 1 / sqrtf(sum + (float)LINNET_LSH_EPSILON) : sum;
@@ -141,7 +147,7 @@ struct run {
 
 /* Block (tile of a chunk, (head, tile of columns), sequence). Keys of a query lie in its chunk and the one before,
  * queries of a key in its chunk and the one behind. False: there is no such tile. */
-static __device__ bool run_of(const attention &t, size_t width, bool queries, run *r) {
+template <class P> static __device__ bool run_of(const attention<P> &t, size_t width, bool queries, run *r) {
   const size_t chunk = t.a.lsh.chunk, tiles = (chunk + TILE_ROWS - 1) / TILE_ROWS;
   const size_t across = (width + TILE_COLUMNS - 1) / TILE_COLUMNS;
   const size_t begin = t.pack.offsets[blockIdx.z], end = t.pack.offsets[blockIdx.z + 1];
@@ -154,37 +160,46 @@ static __device__ bool run_of(const attention &t, size_t width, bool queries, ru
   return r->first < r->end;
 }
 
-static __device__ tile_rows sorted_rows(const attention &t, size_t head, size_t first, size_t end) {
+template <class P>
+static __device__ tile_rows sorted_rows(const attention<P> &t, size_t head, size_t first, size_t end) {
   const tile_rows rows = {t.pack.rows, head, first, (int)smaller(end - first, TILE_ROWS),
                           t.frame + sorted_place(t, head, first)};
   return rows;
 }
 
-/* Whether the query at place i attends to the key at place j. */
-static __device__ __forceinline__ bool attends(const attention &t, size_t head, size_t i, size_t j) {
-  return t.bucket[sorted_place(t, head, i)] == t.bucket[sorted_place(t, head, j)] && !(t.causal && j > i);
+/* Whether `row` of tile i and `column` of tile j are a query and a key of its bucket; distance: from query to key. */
+template <class P>
+static __device__ __forceinline__ bool attends(const attention<P> &t, const tile_rows &i, int row, const tile_rows &j,
+                                               int column, int distance) {
+  const uint32_t *rows = t.bucket + sorted_place(t, i.head, i.first);
+  const uint32_t *columns = t.bucket + sorted_place(t, j.head, j.first);
+  return row < i.rows && column < j.rows && rows[row] == columns[column] && !(t.causal && distance > 0);
 }
 
-static __device__ __forceinline__ float score(const attention &t, float product, bool self) {
+template <class P> static __device__ __forceinline__ float score(const attention<P> &t, float product, bool self) {
   return product * t.scale + (self ? (float)LINNET_LSH_SELF : 0);
 }
 
-static __device__ void score_tile(const attention &t, const tile_rows &i, const tile_rows &j, float *weights,
+template <class P>
+static __device__ void score_tile(const attention<P> &t, const tile_rows &i, const tile_rows &j, float *weights,
                                   float *room) {
+  const int ahead = (int)(j.first - i.first);
   tile<4, 4> w = {};
-  multiply_rows(&w, t.q, i, t.key, j, room);
+  multiply_rows<P>(&w, t.q, i, t.key, j, room);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 4; n++) {
-      const int row = tile_row(r), column = tile_column(n);
-      const bool seen = row < i.rows && column < j.rows && attends(t, i.head, i.first + row, j.first + column);
-      weights[row * WEIGHT_LD + column] = seen ? score(t, w.x[r][n], i.first + row == j.first + column) : -INFINITY;
+      const int row = w.row(r), column = w.column(n), distance = column + ahead - row;
+      const bool seen = attends(t, i, row, j, column, distance);
+      weights[row * WEIGHT_LD + column] = seen ? score(t, w.x[r][n], distance == 0) : -INFINITY;
     }
   __syncthreads();
 }
 
-/* out of a row is its sum so far, relative to exp(largest); the last round divides by the sum. Each tile of columns
- * needs largest and sum as they were: they are read from `before` (2, heads, T) and written by the first one. */
-static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention t, const float *before) {
+/* Sums of a row so far are relative to exp(largest); the last round divides by the sum. Each tile of columns needs
+ * largest and sum as they were: they are read from `before` (2, heads, T) and written by the first one. */
+template <class P>
+static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
+    forward_kernel(attention<P> t, const float *before, typename P::activation *out) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
   run run;
@@ -201,7 +216,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention 
     const tile_rows keys = sorted_rows(t, run.head, j, run.other_end);
     score_tile(t, i, keys, weights, room);
     scale_rows(exponentials(&row, weights), &y, per_row);
-    multiply_weights(&y, weights, t.v, keys, run.column, room);
+    multiply_weights<P>(&y, weights, t.v, keys, run.column, room);
   }
   if (threadIdx.x % 4 == 0) {
     per_row[quad_row()] = expf(largest_before - row.largest);
@@ -212,92 +227,119 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention 
   __syncthreads();
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
-      const size_t column = run.column + tile_column(n);
-      if (tile_row(r) >= i.rows || column >= t.v.width)
+      const int row = y.row(r);
+      const size_t column = run.column + y.column(n);
+      if (row >= i.rows || column >= t.v.width)
         continue;
-      float *out = t.out + frame_of(i, tile_row(r)) * t.a.out_ld + run.head * t.v.width + column;
-      *out = ((first ? 0 : *out * per_row[tile_row(r)]) + y.x[r][n]) * room[tile_row(r)];
+      const size_t frame = frame_of(i, row);
+      float *sum = t.sums + (frame * t.a.heads + run.head) * t.v.width + column;
+      const float value = ((first ? 0 : *sum * per_row[row]) + y.x[r][n]) * room[row];
+      if (last)
+        write(out + frame * t.a.out_ld + run.head * t.v.width + column, value);
+      else
+        *sum = value;
     }
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-enum role { QUERIES, KEYS, VALUES };
+enum role { QUERIES, KEYS, VALUES }; /* known to the compiler, which is short of registers */
 
 /* ds of rows t against rows s, or p for values; along: a thread's shares of the sums of ds (q . key), for keys. */
-static __device__ void weigh(const attention &t, enum role role, const tile_rows &rows, const tile_rows &others,
-                             float *weights, float *along, float *room) {
-  const bool queries = role == QUERIES;
+template <enum role ROLE, class P>
+static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const tile_rows &others, float *weights,
+                             float *along, float *room) {
+  constexpr bool queries = ROLE == QUERIES;
+  const size_t first = rows.head * rows.frames;
+  const float *largest = t.largest + first, *sum = t.sum + first, *d = t.d + first;
+  const int ahead = (int)(others.first - rows.first);
   tile<4, 4> w = {}, dp = {};
-  multiply_rows(&w, queries ? t.q : t.key, rows, queries ? t.key : t.q, others, room);
-  if (role != VALUES)
-    multiply_rows(&dp, queries ? t.dout : t.v, rows, queries ? t.v : t.dout, others, room);
+  multiply_rows<P>(&w, queries ? t.q : t.key, rows, queries ? t.key : t.q, others, room);
+  if (ROLE != VALUES)
+    multiply_rows<P>(&dp, queries ? t.dout : t.v, rows, queries ? t.v : t.dout, others, room);
+#pragma unroll
   for (int r = 0; r < 4; r++)
+#pragma unroll
     for (int n = 0; n < 4; n++) {
-      const int row = tile_row(r), column = tile_column(n);
-      const size_t own = rows.first + row, other = others.first + column, i = queries ? own : other;
+      const int row = w.row(r), column = w.column(n);
+      const int distance = queries ? column + ahead - row : row - column - ahead;
       float value = 0;
-      if (row < rows.rows && column < others.rows && attends(t, rows.head, i, queries ? other : own)) {
-        const size_t frame = queries ? frame_of(rows, row) : frame_of(others, column);
-        const size_t place = rows.head * t.pack.rows + frame;
-        value = expf(score(t, w.x[r][n], own == other) - t.largest[place]) / t.sum[place];
-        if (role != VALUES)
-          value *= (dp.x[r][n] - t.d[place]) * t.scale;
+      if (attends(t, rows, row, others, column, distance)) {
+        const uint32_t query = queries ? rows.index[row] : others.index[column];
+        value = expf(score(t, w.x[r][n], distance == 0) - largest[query]) / sum[query];
+        if (ROLE != VALUES)
+          value *= (dp.x[r][n] - d[query]) * t.scale;
       }
       along[r] = fmaf(value, w.x[r][n], along[r]);
       weights[row * WEIGHT_LD + column] = value;
     }
 }
 
-/* The gradient of a key through its norm: (y - key along) / |q|. */
-static __device__ void through_norm(const attention &t, const tile_rows &rows, size_t column, float *along,
-                                    tile<4, 2> *y) {
+/* The gradient of a key through its norm: (y - key along) / |q|. A row is that of four warps; all threads have passed a
+ * barrier since `room` was last read. */
+template <class P>
+static __device__ void through_norm(const attention<P> &t, const tile_rows &rows, size_t column, const float *along,
+                                    tile<4, 2> *y, float *room) {
+  const int across = (int)threadIdx.x / 32 % 4;
   for (int r = 0; r < 4; r++) {
-    float sum = along[r];
-    for (int lanes = 8; lanes > 0; lanes /= 2) /* the 16 threads of a row */
-      sum += __shfl_xor_sync(LINNET_ALL_LANES, sum, lanes);
+    const float sum = quad_sum(along[r]);
+    if (threadIdx.x % 4 == 0)
+      room[across * TILE_ROWS + y->row(r)] = sum;
+  }
+  __syncthreads();
+  for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
-      const size_t c = column + tile_column(n);
-      if (tile_row(r) >= rows.rows || c >= t.q.width)
+      const int row = y->row(r);
+      const size_t c = column + y->column(n);
+      if (row >= rows.rows || c >= t.q.width)
         continue;
-      const size_t frame = frame_of(rows, tile_row(r));
+      const size_t frame = frame_of(rows, row);
+      const float sum = room[row] + room[TILE_ROWS + row] + room[2 * TILE_ROWS + row] + room[3 * TILE_ROWS + row];
       const float inverse = t.inverse[rows.head * t.pack.rows + frame];
-      const float key = t.q.x[frame * t.q.ld + rows.head * t.q.width + c] * inverse;
+      const float key = widen(t.q.x[frame * t.q.ld + rows.head * t.q.width + c]) * inverse;
       y->x[r][n] = (y->x[r][n] - key * sum) * inverse;
     }
-  }
 }
 
+template <class P, enum role ROLE>
 struct gradient {
-  enum role role;
-  bool first; /* overwrites */
-  operand b;
-  float *y;
+  bool first, last; /* of the launches that add to it */
+  operand<typename P::activation>
+      b;
+  float * sums; /* (T, heads, width) */
+  typename P::activation * y;
   size_t ld;
 };
 
-static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention t, gradient g) {
+template <class P, enum role ROLE>
+static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
+    backward_kernel(attention<P> t, gradient<P, ROLE> g) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE, along[4] = {0, 0, 0, 0};
   run run;
-  if (!run_of(t, g.b.width, g.role == QUERIES, &run))
+  if (!run_of(t, g.b.width, ROLE == QUERIES, &run))
     return;
   const tile_rows rows = sorted_rows(t, run.head, run.first, run.end);
   tile<4, 2> y = {};
   for (size_t j = run.other_first; j < run.other_end; j += TILE_ROWS) {
     const tile_rows others = sorted_rows(t, run.head, j, run.other_end);
-    weigh(t, g.role, rows, others, weights, along, room);
-    multiply_weights(&y, weights, g.b, others, run.column, room);
+    weigh<ROLE>(t, rows, others, weights, along, room);
+    multiply_weights<P>(&y, weights, g.b, others, run.column, room);
   }
-  if (g.role == KEYS)
-    through_norm(t, rows, run.column, along, &y);
+  if (ROLE == KEYS)
+    through_norm(t, rows, run.column, along, &y, room);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
-      const size_t column = run.column + tile_column(n);
-      if (tile_row(r) >= rows.rows || column >= g.b.width)
+      const size_t column = run.column + y.column(n);
+      if (y.row(r) >= rows.rows || column >= g.b.width)
         continue;
-      float *to = g.y + frame_of(rows, tile_row(r)) * g.ld + run.head * g.b.width + column;
-      *to = g.first ? y.x[r][n] : *to + y.x[r][n];
+      const size_t frame = frame_of(rows, y.row(r));
+      float *sum = g.sums + (frame * t.a.heads + run.head) * g.b.width + column;
+      const float value = g.first ? y.x[r][n] : *sum + y.x[r][n];
+      if (g.last)
+        write(g.y + frame * g.ld + run.head * g.b.width + column, value);
+      else
+        *sum = value;
     }
 }
 
@@ -308,40 +350,42 @@ size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t seque
   return a->heads * frames * (2 * sizeof(float) + 2 * a->lsh.rounds * sizeof(uint32_t));
 }
 
-/* 1 / |q|, d, buckets, largest and sum before a round, the rotation. */
+/* 1 / |q|, d, buckets, largest and sum before a round, the rotation, sums. */
 size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)sequences;
-  return (5 * a->heads * frames + a->key_width * (a->lsh.buckets / 2)) * sizeof(float);
+  return ((5 + a->key_width + a->width) * a->heads * frames + a->key_width * (a->lsh.buckets / 2)) * sizeof(float);
 }
 
-attention attention_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal, const float *q,
-                       const float *v, const void *saved, void *work) {
-  attention t = {};
+template <class P>
+attention<P> attention_of(P as, const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal,
+                          const void *q, const void *v, const void *saved, void *work) {
+  attention<P> t = {};
   const size_t n = a->heads * p->rows;
   t.a = *a, t.pack = *p, t.causal = causal, t.scale = 1 / sqrtf((float)a->key_width);
   t.largest = static_cast<float *>(const_cast<void *>(saved)), t.sum = t.largest + n;
   t.frame = reinterpret_cast<uint32_t *>(t.sum + n), t.bucket = t.frame + a->lsh.rounds * n;
   t.inverse = static_cast<float *>(work), t.d = t.inverse + n;
   t.unsorted = reinterpret_cast<uint32_t *>(t.d + n);
-  t.rotation = t.d + 4 * n;
-  t.q = operand_of(q, a->key_ld, a->key_width, false, nullptr);
-  t.key = operand_of(q, a->key_ld, a->key_width, false, t.inverse);
-  t.v = operand_of(v, a->value_ld, a->width, false, nullptr);
+  t.rotation = t.d + 4 * n, t.sums = t.rotation + a->key_width * (a->lsh.buckets / 2);
+  t.q = operand_of(as(q), a->key_ld, a->key_width, false, nullptr);
+  t.key = operand_of(as(q), a->key_ld, a->key_width, false, t.inverse);
+  t.v = operand_of(as(v), a->value_ld, a->width, false, nullptr);
   return t;
 }
 
 /* largest and sum before a round. */
-float *before_of(const attention &t) {
+template <class P> float *before_of(const attention<P> &t) {
   return t.d + 2 * t.a.heads * t.pack.rows;
 }
 
-void project(struct linnet_device *device, const attention &t, const float *x, const float *y, size_t ld, size_t width,
-             bool norm, float *to) {
-  LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t, x, y,
-                ld, width, norm, to);
+template <class P>
+void project(struct linnet_device *device, const attention<P> &t, const operand<typename P::activation> &x,
+             const typename P::activation *y, bool norm, float *to) {
+  LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t, x.x,
+                y, x.ld, x.width, norm, to);
 }
 
-void sort_round(struct linnet_device *device, const attention &t) {
+template <class P> void sort_round(struct linnet_device *device, const attention<P> &t) {
   const size_t pairs = (t.a.key_width * (t.a.lsh.buckets / 2) + 1) / 2;
   LINNET_LAUNCH(device, rotation_kernel, linnet_blocks(pairs, THREADS), THREADS, 0, t);
   LINNET_LAUNCH(device, hash_kernel, (unsigned)((t.pack.rows * t.a.heads + THREADS - 1) / THREADS), THREADS, 0, t);
@@ -349,63 +393,63 @@ void sort_round(struct linnet_device *device, const attention &t) {
                 (THREADS + t.a.lsh.buckets) * sizeof(uint32_t), t);
 }
 
-dim3 grid_of(const attention &t, size_t width) {
+template <class P> dim3 grid_of(const attention<P> &t, size_t width) {
   const size_t chunk = t.a.lsh.chunk, tiles = (chunk + TILE_ROWS - 1) / TILE_ROWS;
   return dim3((unsigned)((t.pack.longest + chunk - 1) / chunk * tiles), (unsigned)t.a.heads * column_tiles(width),
               (unsigned)t.pack.sequences);
 }
 
-void forward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
-                    const struct linnet_cuda_pack *p, const float *q, const float *v, void *saved, float *out,
-                    void *work) {
-  attention t = attention_of(a, p, causal, q, v, saved, work);
+template <class P> void run_forward(struct linnet_device *device, attention<P> t, typename P::activation *out) {
   const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
-  if (p->rows == 0)
-    return;
-  t.out = out;
-  project(device, t, q, q, a->key_ld, a->key_width, true, t.inverse);
-  for (t.this_round = 0; t.this_round < a->lsh.rounds; t.this_round++) {
+  project(device, t, t.q, t.q.x, true, t.inverse);
+  for (t.this_round = 0; t.this_round < t.a.lsh.rounds; t.this_round++) {
     sort_round(device, t);
     if (t.this_round > 0)
-      linnet_cuda_copy(device, before_of(t), t.largest, 2 * a->heads * p->rows * sizeof(float));
-    LINNET_LAUNCH(device, forward_kernel, grid_of(t, a->width), TILE_THREADS, shared, t, before_of(t));
+      linnet_cuda_copy(device, before_of(t), t.largest, 2 * t.a.heads * t.pack.rows * sizeof(float));
+    LINNET_LAUNCH(device, forward_kernel, grid_of(t, t.v.width), TILE_THREADS, shared, t, before_of(t), out);
   }
 }
 
-void gradient_of(struct linnet_device *device, const attention &t, enum role role, bool first, const operand &b,
-                 float *y, size_t ld) {
-  const gradient g = {role, first, b, y, ld};
-  LINNET_LAUNCH(device, backward_kernel, grid_of(t, b.width), TILE_THREADS,
+template <class P, enum role ROLE>
+void add_gradient(struct linnet_device *device, const attention<P> &t, const gradient<P, ROLE> &g) {
+  LINNET_LAUNCH(device, backward_kernel, grid_of(t, g.b.width), TILE_THREADS,
                 (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), t, g);
 }
 
-void backward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, const float *q, const float *v, const void *saved,
-                     const float *out, const float *dout, float *dq, float *dv, void *work) {
-  attention t = attention_of(a, p, causal, q, v, saved, work);
-  if (p->rows == 0)
-    return;
-  t.dout = operand_of(dout, a->out_ld, a->width, false, nullptr);
-  project(device, t, q, q, a->key_ld, a->key_width, true, t.inverse);
-  project(device, t, dout, out, a->out_ld, a->width, false, t.d);
-  for (t.this_round = 0; t.this_round < a->lsh.rounds; t.this_round++) {
-    gradient_of(device, t, QUERIES, t.this_round == 0, t.key, dq, a->key_ld);
-    gradient_of(device, t, KEYS, false, t.q, dq, a->key_ld);
-    gradient_of(device, t, VALUES, t.this_round == 0, t.dout, dv, a->value_ld);
+template <class P>
+void run_backward(struct linnet_device *device, attention<P> t, const typename P::activation *out,
+                  const typename P::activation *dout, typename P::activation *dq, typename P::activation *dv) {
+  float *dq_sums = t.sums, *dv_sums = dq_sums + t.pack.rows * t.a.heads * t.a.key_width;
+  t.dout = operand_of(dout, t.a.out_ld, t.a.width, false, nullptr);
+  project(device, t, t.q, t.q.x, true, t.inverse);
+  project(device, t, t.dout, out, false, t.d);
+  for (t.this_round = 0; t.this_round < t.a.lsh.rounds; t.this_round++) {
+    const bool first = t.this_round == 0, last = t.this_round + 1 == t.a.lsh.rounds;
+    add_gradient(device, t, gradient<P, QUERIES>{first, false, t.key, dq_sums, dq, t.a.key_ld});
+    add_gradient(device, t, gradient<P, KEYS>{false, last, t.q, dq_sums, dq, t.a.key_ld});
+    add_gradient(device, t, gradient<P, VALUES>{first, last, t.dout, dv_sums, dv, t.a.value_ld});
   }
 }
 
 template <bool CAUSAL>
 void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-             const float *q, const float *, const float *v, void *saved, float *out, void *work) {
-  forward_either(device, CAUSAL, a, p, q, v, saved, out, work);
+             const void *q, const void *, const void *v, void *saved, void *out, void *work) {
+  if (p->rows > 0)
+    for_products(device, [&](auto as) {
+      const auto t = attention_of(as, a, p, CAUSAL, q, v, saved, work);
+      run_forward(device, t, as(out));
+    });
 }
 
 template <bool CAUSAL>
 void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-              const float *q, const float *, const float *v, const void *saved, const float *out, const float *dout,
-              float *dq, float *, float *dv, void *work) {
-  backward_either(device, CAUSAL, a, p, q, v, saved, out, dout, dq, dv, work);
+              const void *q, const void *, const void *v, const void *saved, const void *out, const void *dout,
+              void *dq, void *, void *dv, void *work) {
+  if (p->rows > 0)
+    for_products(device, [&](auto as) {
+      const auto t = attention_of(as, a, p, CAUSAL, q, v, saved, work);
+      run_backward(device, t, as(out), as(dout), as(dq), as(dv));
+    });
 }
 
 } // namespace

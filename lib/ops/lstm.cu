@@ -11,15 +11,16 @@ namespace {
 
 enum { GATES = 4, UNITS = TILE_COLUMNS / GATES }; /* units of a block, forward: all gates of a unit are in one block */
 
-struct step_terms {
+template <class P> struct step_terms {
   size_t width, ld, step, sequences; /* sequences: that run in this step */
   bool reverse;
   const struct linnet_span *spans;
   const float *weights, *bias;
-  float *gates;
+  typename P::activation *gates;
 };
 
-static __device__ __forceinline__ size_t frame_of_step(const step_terms &t, size_t sequence, size_t step) {
+template <class P>
+static __device__ __forceinline__ size_t frame_of_step(const step_terms<P> &t, size_t sequence, size_t step) {
   const struct linnet_span span = t.spans[sequence];
   return span.first + (t.reverse ? span.frames - 1 - step : step);
 }
@@ -33,34 +34,39 @@ static __device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-struct forward_terms {
-  step_terms s;
+template <class P> struct forward_terms {
+  step_terms<P> s;
   size_t all; /* sequences of the batch */
   const float *before;
-  float *after;             /* h of each sequence, (sequences, H), before and after the step */
-  float *cells, *state, *h; /* cells may be NULL */
+  float *after;         /* h of each sequence, (sequences, H), before and after the step */
+  float *cells, *state; /* cells may be NULL */
+  typename P::activation *h;
 };
 
 /* One unit of one sequence; sums: of its gates, without inputs and bias. */
-static __device__ void forward_unit(const forward_terms &f, size_t sequence, size_t unit, const float *sums) {
-  const step_terms &t = f.s;
+template <class P>
+static __device__ void forward_unit(const forward_terms<P> &f, size_t sequence, size_t unit, const float *sums) {
+  const step_terms<P> &t = f.s;
   const size_t width = t.width, frame = frame_of_step(t, sequence, t.step), own = sequence * width + unit;
-  float *gates = t.gates + frame * GATES * width, *c = f.state + f.all * width + own, x[GATES];
+  typename P::activation *gates = t.gates + frame * GATES * width + unit;
+  float *c = f.state + f.all * width + own, x[GATES];
   for (int g = 0; g < GATES; g++)
-    x[g] = gates[g * width + unit] + (sums[g] + t.bias[g * width + unit]);
+    x[g] = widen(gates[g * width]) + (sums[g] + t.bias[g * width + unit]);
   const float i = logistic(x[0]), forget = logistic(x[1]), cell = tanhf(x[2]), o = logistic(x[3]);
   const float kept = forget * *c + i * cell, out = o * tanhf(kept);
-  gates[unit] = i, gates[width + unit] = forget, gates[2 * width + unit] = cell, gates[3 * width + unit] = o;
+  write(gates, i), write(gates + width, forget), write(gates + 2 * width, cell), write(gates + 3 * width, o);
   *c = kept;
   if (f.cells)
     f.cells[frame * width + unit] = kept;
-  f.h[frame * t.ld + unit] = f.after[own] = out;
+  f.after[own] = out;
+  write(f.h + frame * t.ld + unit, out);
   if (t.step + 1 == t.spans[sequence].frames)
     f.state[own] = out;
 }
 
 /* Block (units, sequences). Shared: two tiles, (TILE_COLUMNS) rows of W. Columns: the gates of a unit side by side. */
-static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(forward_terms f) {
+template <class P>
+static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) forward_kernel(forward_terms<P> f) {
   LINNET_SHARED(float, room);
   uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
   const size_t width = f.s.width, unit = (size_t)blockIdx.x * UNITS;
@@ -68,19 +74,20 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(forward_te
   if (threadIdx.x < TILE_COLUMNS)
     index[threadIdx.x] = (uint32_t)(threadIdx.x % GATES * width + unit + threadIdx.x / GATES);
   const tile_rows columns = {0, 0, 0, (int)(GATES * smaller(UNITS, width - unit)), index};
-  const operand h = {f.before, width, width, false, nullptr}, w = {f.s.weights, width, width, false, nullptr};
+  const operand<float> h = {f.before, width, width, false, nullptr};
+  const operand<float> w = {f.s.weights, width, width, false, nullptr};
   tile<4, 2> sums = {};
   __syncthreads();
   for (size_t k = 0; k < width; k += TILE_COLUMNS) {
     load_tile(h, rows, k, room);
     load_tile(w, columns, k, room + TILE_SIZE);
     __syncthreads();
-    tile_multiply<TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&sums, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&sums, room, room + TILE_SIZE);
     __syncthreads();
   }
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      room[tile_row(r) * TILE_LD + tile_column(n)] = sums.x[r][n];
+      room[sums.row(r) * TILE_LD + sums.column(n)] = sums.x[r][n];
   __syncthreads();
   for (int i = (int)threadIdx.x; i < TILE_ROWS * UNITS; i += TILE_THREADS)
     if (i / UNITS < rows.rows && unit + i % UNITS < width)
@@ -89,32 +96,36 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(forward_te
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-struct backward_terms {
-  step_terms s;
+template <class P> struct backward_terms {
+  step_terms<P> s;
   size_t later; /* sequences that run in the next step, too */
-  const float *cells, *dh;
+  const float *cells;
+  const typename P::activation *dh;
   float *dc; /* (sequences, H): from later steps; replaced by the next one's */
 };
 
 /* One unit of one sequence; e: what comes from the later step. */
-static __device__ void backward_unit(const backward_terms &b, size_t sequence, size_t unit, float e) {
-  const step_terms &t = b.s;
+template <class P>
+static __device__ void backward_unit(const backward_terms<P> &b, size_t sequence, size_t unit, float e) {
+  const step_terms<P> &t = b.s;
   const size_t width = t.width, frame = frame_of_step(t, sequence, t.step);
-  float *gates = t.gates + frame * GATES * width + unit, *dc = b.dc + sequence * width + unit;
-  const float i = gates[0], f = gates[width], g = gates[2 * width], o = gates[3 * width];
-  const float squashed = tanhf(b.cells[frame * width + unit]), all = e + b.dh[frame * t.ld + unit];
+  typename P::activation *gates = t.gates + frame * GATES * width + unit;
+  float *dc = b.dc + sequence * width + unit;
+  const float i = widen(gates[0]), f = widen(gates[width]), g = widen(gates[2 * width]), o = widen(gates[3 * width]);
+  const float squashed = tanhf(b.cells[frame * width + unit]), all = e + widen(b.dh[frame * t.ld + unit]);
   const float later = t.step + 1 < t.spans[sequence].frames ? *dc : 0;
   const float before = t.step > 0 ? b.cells[frame_of_step(t, sequence, t.step - 1) * width + unit] : 0;
   const float d = later + all * o * (1 - squashed * squashed);
-  gates[0] = d * g * i * (1 - i);
-  gates[width] = d * before * f * (1 - f);
-  gates[2 * width] = d * i * (1 - g * g);
-  gates[3 * width] = all * squashed * o * (1 - o);
+  write(gates, d * g * i * (1 - i));
+  write(gates + width, d * before * f * (1 - f));
+  write(gates + 2 * width, d * i * (1 - g * g));
+  write(gates + 3 * width, all * squashed * o * (1 - o));
   *dc = d * f;
 }
 
 /* Block (units, sequences). Shared: two tiles, frames (TILE_ROWS) of the later step. */
-static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(backward_terms b) {
+template <class P>
+static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_kernel(backward_terms<P> b) {
   LINNET_SHARED(float, room);
   uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
   const size_t width = b.s.width, unit = (size_t)blockIdx.x * TILE_COLUMNS;
@@ -123,21 +134,21 @@ static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(backward_
   if ((int)threadIdx.x < later.rows)
     index[threadIdx.x] = (uint32_t)frame_of_step(b.s, later.first + threadIdx.x, b.s.step + 1);
   later.index = index;
-  const operand da = {b.s.gates, GATES * width, GATES * width, false, nullptr};
-  const operand w = {b.s.weights, width, width, false, nullptr};
+  const operand<typename P::activation> da = {b.s.gates, GATES * width, GATES * width, false, nullptr};
+  const operand<float> w = {b.s.weights, width, width, false, nullptr};
   tile<4, 2> e = {};
   __syncthreads();
   for (size_t k = 0; later.rows > 0 && k < GATES * width; k += TILE_COLUMNS) {
     load_tile(da, later, k, room);
     load_tile(w, rows_from(weight_rows, k, smaller(k + TILE_COLUMNS, GATES * width)), unit, room + TILE_SIZE);
     __syncthreads();
-    tile_multiply<TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(&e, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(&e, room, room + TILE_SIZE);
     __syncthreads();
   }
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      if (tile_row(r) < rows.rows && unit + tile_column(n) < width)
-        backward_unit(b, rows.first + tile_row(r), unit + tile_column(n), e.x[r][n]);
+      if (e.row(r) < rows.rows && unit + e.column(n) < width)
+        backward_unit(b, rows.first + e.row(r), unit + e.column(n), e.x[r][n]);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -149,10 +160,10 @@ size_t running(const struct linnet_lstm *l, size_t step, size_t most) {
   return most;
 }
 
-step_terms terms_of(const struct linnet_lstm *l, const struct linnet_span *spans, float *gates, size_t step,
-                    size_t sequences) {
-  const step_terms t = {l->width, l->ld, step, sequences, l->reverse, spans, l->weights, l->bias, gates};
-  return t;
+template <class P>
+step_terms<P> terms_of(P as, const struct linnet_lstm *l, const struct linnet_span *spans, void *gates, size_t step,
+                       size_t sequences) {
+  return step_terms<P>{l->width, l->ld, step, sequences, l->reverse, spans, l->weights, l->bias, as(gates)};
 }
 
 } // namespace
@@ -162,34 +173,38 @@ size_t linnet_cuda_lstm_work(size_t width, size_t sequences) {
 }
 
 void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
-                              const struct linnet_span *spans, float *gates, float *cells, float *state, float *h,
+                              const struct linnet_span *spans, void *gates, float *cells, float *state, void *h,
                               float *work) {
   const size_t size = l->sequences * l->width, shared = (2 * TILE_SIZE + TILE_COLUMNS) * sizeof(float);
-  size_t count = l->sequences;
   linnet_cuda_copy(device, work, state, size * sizeof(float));
-  for (size_t step = 0; (count = running(l, step, count)) > 0; step++) {
-    const forward_terms f = {terms_of(l, spans, gates, step, count),
-                             l->sequences,
-                             work + step % 2 * size,
-                             work + (step + 1) % 2 * size,
-                             cells,
-                             state,
-                             h};
-    const dim3 grid(linnet_blocks(l->width, UNITS), linnet_blocks(count, TILE_ROWS));
-    LINNET_LAUNCH(device, forward_kernel, grid, TILE_THREADS, shared, f);
-  }
+  for_products(device, [&](auto as) {
+    size_t count = l->sequences;
+    for (size_t step = 0; (count = running(l, step, count)) > 0; step++) {
+      const forward_terms<decltype(as)> f = {terms_of(as, l, spans, gates, step, count),
+                                             l->sequences,
+                                             work + step % 2 * size,
+                                             work + (step + 1) % 2 * size,
+                                             cells,
+                                             state,
+                                             as(h)};
+      const dim3 grid(linnet_blocks(l->width, UNITS), linnet_blocks(count, TILE_ROWS));
+      LINNET_LAUNCH(device, forward_kernel, grid, TILE_THREADS, shared, f);
+    }
+  });
 }
 
 void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet_lstm *l,
-                               const struct linnet_span *spans, const float *cells, const float *dh, float *gates,
+                               const struct linnet_span *spans, const float *cells, const void *dh, void *gates,
                                float *work) {
   const size_t shared = (2 * TILE_SIZE + TILE_ROWS) * sizeof(float);
-  size_t later = 0;
-  for (size_t step = l->sequences > 0 ? l->spans[0].frames : 0; step-- > 0;) {
-    const size_t count = running(l, step, l->sequences);
-    const backward_terms b = {terms_of(l, spans, gates, step, count), later, cells, dh, work};
-    const dim3 grid(linnet_blocks(l->width, TILE_COLUMNS), linnet_blocks(count, TILE_ROWS));
-    LINNET_LAUNCH(device, backward_kernel, grid, TILE_THREADS, shared, b);
-    later = count;
-  }
+  for_products(device, [&](auto as) {
+    size_t later = 0;
+    for (size_t step = l->sequences > 0 ? l->spans[0].frames : 0; step-- > 0;) {
+      const size_t count = running(l, step, l->sequences);
+      const backward_terms<decltype(as)> b = {terms_of(as, l, spans, gates, step, count), later, cells, as(dh), work};
+      const dim3 grid(linnet_blocks(l->width, TILE_COLUMNS), linnet_blocks(count, TILE_ROWS));
+      LINNET_LAUNCH(device, backward_kernel, grid, TILE_THREADS, shared, b);
+      later = count;
+    }
+  });
 }

@@ -20,62 +20,68 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-struct attention {
+template <class P> struct attention {
+  typedef typename P::activation number;
   struct linnet_cuda_pack pack;
   bool causal;
   float scale; /* of scores */
-  operand q, k, v, dout;
-  const float *out;
+  operand<number> q, k, v, dout;
+  const number *out;
   float *log_sums; /* (heads, T) */
   float *d;        /* (heads, T): dout . out */
 };
 
-static __device__ __forceinline__ size_t sequence_begin(const attention &a) {
-  return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence];
+static __device__ __forceinline__ size_t sequence_begin(const struct linnet_cuda_pack &p) {
+  return p.offsets[p.table[blockIdx.x / PIECE_TILES].sequence];
 }
 
-static __device__ __forceinline__ size_t sequence_end(const attention &a) {
-  return a.pack.offsets[a.pack.table[blockIdx.x / PIECE_TILES].sequence + 1];
+static __device__ __forceinline__ size_t sequence_end(const struct linnet_cuda_pack &p) {
+  return p.offsets[p.table[blockIdx.x / PIECE_TILES].sequence + 1];
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* Scores of queries t against keys s; -infinity where t does not see s. */
-static __device__ void score(const attention &a, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+template <class P>
+static __device__ void score(const attention<P> &a, const tile_rows &t, const tile_rows &s, float *weights,
+                             float *room) {
   tile<4, 4> w = {};
-  multiply_rows(&w, a.q, t, a.k, s, room);
+  multiply_rows<P>(&w, a.q, t, a.k, s, room);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 4; n++) {
-      const int row = tile_row(r), column = tile_column(n);
+      const int row = w.row(r), column = w.column(n);
       const bool seen = column < s.rows && !(a.causal && s.first + column > t.first + row);
       weights[row * WEIGHT_LD + column] = seen ? w.x[r][n] * a.scale : -INFINITY;
     }
   __syncthreads();
 }
 
-static __device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, float *to,
+template <class T>
+static __device__ void store_rows(const tile_rows &t, size_t width, size_t column, const tile<4, 2> &y, T *to,
                                   size_t ld) {
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      if (tile_row(r) < t.rows && column + tile_column(n) < width)
-        to[(t.first + tile_row(r)) * ld + t.head * width + column + tile_column(n)] = y.x[r][n];
+      if (y.row(r) < t.rows && column + y.column(n) < width)
+        write(to + (t.first + y.row(r)) * ld + t.head * width + column + y.column(n), y.x[r][n]);
 }
 
 /* Block (tile of queries, tile of values' columns, head). Shared: two tiles, weights, a number per row. */
-static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention a, float *out, size_t out_ld) {
+template <class P>
+static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
+    forward_kernel(attention<P> a, typename P::activation *out, size_t out_ld) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
   const tile_rows t = block_tile(a.pack, blockIdx.z);
   if (t.rows <= 0)
     return;
-  const size_t column = blockIdx.y * TILE_COLUMNS, end = a.causal ? t.first + t.rows : sequence_end(a);
+  const size_t column = blockIdx.y * TILE_COLUMNS, end = a.causal ? t.first + t.rows : sequence_end(a.pack);
   running_softmax row = {-INFINITY, 0};
   tile<4, 2> y = {};
-  for (size_t j = sequence_begin(a); j < end; j += TILE_ROWS) {
+  for (size_t j = sequence_begin(a.pack); j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);
     score(a, t, s, weights, room);
     scale_rows(exponentials(&row, weights), &y, per_row);
-    multiply_weights(&y, weights, a.v, s, column, room);
+    multiply_weights<P>(&y, weights, a.v, s, column, room);
   }
   scale_rows(1 / row.sum, &y, per_row);
   store_rows(t, a.v.width, column, y, out, out_ld);
@@ -86,14 +92,14 @@ static __global__ void __launch_bounds__(TILE_THREADS) forward_kernel(attention 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 /* d_t = dout_t . out_t; a warp has a row of a head. */
-static __global__ void __launch_bounds__(THREADS) project_kernel(attention a, size_t heads) {
+template <class P> static __global__ void __launch_bounds__(THREADS) project_kernel(attention<P> a, size_t heads) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / heads, head = i % heads;
   if (i >= a.pack.rows * heads)
     return;
   float sum = 0;
   for (size_t m = threadIdx.x % 32; m < a.v.width; m += 32) {
     const size_t place = t * a.dout.ld + head * a.v.width + m;
-    sum = fmaf(a.dout.x[place], a.out[place], sum);
+    sum = fmaf(widen(a.dout.x[place]), widen(a.out[place]), sum);
   }
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0)
@@ -102,51 +108,55 @@ static __global__ void __launch_bounds__(THREADS) project_kernel(attention a, si
 
 enum role { QUERIES, KEYS, VALUES }; /* whose gradient */
 
-struct gradient {
+template <class P> struct gradient {
   enum role role;
-  operand b;
-  float *y;
+  operand<typename P::activation> b;
+  typename P::activation *y;
   size_t ld;
 };
 
 /* w of rows t against rows s. */
-static __device__ void weigh(const attention &a, enum role role, const tile_rows &t, const tile_rows &s, float *weights,
-                             float *room) {
+template <class P>
+static __device__ void weigh(const attention<P> &a, enum role role, const tile_rows &t, const tile_rows &s,
+                             float *weights, float *room) {
   const bool queries = role == QUERIES;
+  const size_t first = t.head * t.frames + (queries ? t.first : s.first);
+  const float *log_sums = a.log_sums + first, *d = a.d + first;
+  const int ahead = (int)(s.first - t.first);
   tile<4, 4> w = {}, dp = {};
-  multiply_rows(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
+  multiply_rows<P>(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
   if (role != VALUES)
-    multiply_rows(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, room);
+    multiply_rows<P>(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, room);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 4; n++) {
-      const int row = tile_row(r), column = tile_column(n);
-      const size_t i = queries ? t.first + row : s.first + column, j = queries ? s.first + column : t.first + row;
+      const int row = w.row(r), column = w.column(n);
+      const int query = queries ? row : column, distance = queries ? column + ahead - row : row - column - ahead;
       float value = 0;
-      if (row < t.rows && column < s.rows && !(a.causal && j > i)) {
-        const size_t place = t.head * t.frames + i;
-        value = expf(w.x[r][n] * a.scale - a.log_sums[place]);
+      if (row < t.rows && column < s.rows && !(a.causal && distance > 0)) { /* from the query to the key */
+        value = expf(w.x[r][n] * a.scale - log_sums[query]);
         if (role != VALUES)
-          value *= (dp.x[r][n] - a.d[place]) * a.scale;
+          value *= (dp.x[r][n] - d[query]) * a.scale;
       }
       weights[row * WEIGHT_LD + column] = value;
     }
 }
 
 /* Block (tile of rows, tile of y's columns, head). Shared: two tiles, weights. */
-static __global__ void __launch_bounds__(TILE_THREADS) backward_kernel(attention a, gradient g) {
+template <class P>
+static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_kernel(attention<P> a, gradient<P> g) {
   LINNET_SHARED(float, room);
   float *weights = room + 2 * TILE_SIZE;
   const tile_rows t = block_tile(a.pack, blockIdx.z);
   if (t.rows <= 0)
     return;
   const size_t column = blockIdx.y * TILE_COLUMNS;
-  const size_t first = a.causal && g.role != QUERIES ? t.first : sequence_begin(a);
-  const size_t end = a.causal && g.role == QUERIES ? t.first + t.rows : sequence_end(a);
+  const size_t first = a.causal && g.role != QUERIES ? t.first : sequence_begin(a.pack);
+  const size_t end = a.causal && g.role == QUERIES ? t.first + t.rows : sequence_end(a.pack);
   tile<4, 2> y = {};
   for (size_t j = first; j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);
     weigh(a, g.role, t, s, weights, room);
-    multiply_weights(&y, weights, g.b, s, column, room);
+    multiply_weights<P>(&y, weights, g.b, s, column, room);
   }
   store_rows(t, g.b.width, column, y, g.y, g.ld);
 }
@@ -162,77 +172,69 @@ size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequen
   return saved_bytes(a, frames, sequences);
 }
 
-attention attention_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal, const float *q,
-                       const float *k, const float *v, const void *saved) {
-  attention t = {};
+template <class P>
+attention<P> attention_of(P as, const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal,
+                          const void *q, const void *k, const void *v, const void *saved) {
+  attention<P> t = {};
   t.pack = *p, t.causal = causal, t.scale = 1 / sqrtf((float)a->key_width);
-  t.q = operand_of(q, a->key_ld, a->key_width, false, nullptr);
-  t.k = operand_of(k, a->key_ld, a->key_width, false, nullptr);
-  t.v = operand_of(v, a->value_ld, a->width, false, nullptr);
+  t.q = operand_of(as(q), a->key_ld, a->key_width, false, nullptr);
+  t.k = operand_of(as(k), a->key_ld, a->key_width, false, nullptr);
+  t.v = operand_of(as(v), a->value_ld, a->width, false, nullptr);
   t.log_sums = static_cast<float *>(const_cast<void *>(saved));
   return t;
 }
 
-dim3 grid_of(const attention &a, size_t width, size_t heads) {
-  return dim3((unsigned)a.pack.pieces * PIECE_TILES, column_tiles(width), (unsigned)heads);
+dim3 grid_of(const struct linnet_cuda_pack &p, size_t width, size_t heads) {
+  return dim3((unsigned)p.pieces * PIECE_TILES, column_tiles(width), (unsigned)heads);
 }
 
-void forward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
-                    const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v, void *saved,
-                    float *out) {
-  const attention t = attention_of(a, p, causal, q, k, v, saved);
-  const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
-  if (p->rows > 0)
-    LINNET_LAUNCH(device, forward_kernel, grid_of(t, a->width, a->heads), TILE_THREADS, shared, t, out, a->out_ld);
-}
-
-void gradient_of(struct linnet_device *device, const attention &a, size_t heads, enum role role, const operand &b,
-                 float *y, size_t ld) {
-  const gradient g = {role, b, y, ld};
-  LINNET_LAUNCH(device, backward_kernel, grid_of(a, b.width, heads), TILE_THREADS,
+template <class P>
+void gradient_of(struct linnet_device *device, const attention<P> &a, size_t heads, enum role role,
+                 const operand<typename P::activation> &b, typename P::activation *y, size_t ld) {
+  const gradient<P> g = {role, b, y, ld};
+  LINNET_LAUNCH(device, backward_kernel, grid_of(a.pack, b.width, heads), TILE_THREADS,
                 (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), a, g);
 }
 
-void backward_either(struct linnet_device *device, bool causal, const struct linnet_attention *a,
-                     const struct linnet_cuda_pack *p, const float *q, const float *k, const float *v,
-                     const void *saved, const float *out, const float *dout, float *dq, float *dk, float *dv,
-                     void *work) {
-  attention t = attention_of(a, p, causal, q, k, v, saved);
-  t.dout = operand_of(dout, a->out_ld, a->width, false, nullptr);
-  t.out = out, t.d = static_cast<float *>(work);
+template <bool CAUSAL>
+void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
+             const void *q, const void *k, const void *v, void *saved, void *out, void *) {
+  const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
   if (p->rows == 0)
     return;
-  LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t, a->heads);
-  gradient_of(device, t, a->heads, QUERIES, t.k, dq, a->key_ld);
-  gradient_of(device, t, a->heads, KEYS, t.q, dk, a->key_ld);
-  gradient_of(device, t, a->heads, VALUES, t.dout, dv, a->value_ld);
+  for_products(device, [&](auto as) {
+    LINNET_LAUNCH(device, forward_kernel, grid_of(*p, a->width, a->heads), TILE_THREADS, shared,
+                  attention_of(as, a, p, CAUSAL, q, k, v, saved), as(out), a->out_ld);
+  });
 }
 
-void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-             const float *q, const float *k, const float *v, void *saved, float *out, void *) {
-  forward_either(device, false, a, p, q, k, v, saved, out);
+template <class P>
+void backward_as(P as, struct linnet_device *device, attention<P> t, const struct linnet_attention *a, const void *out,
+                 const void *dout, void *dq, void *dk, void *dv, void *work) {
+  t.dout = operand_of(as(dout), a->out_ld, a->width, false, nullptr);
+  t.out = as(out), t.d = static_cast<float *>(work);
+  LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t,
+                a->heads);
+  gradient_of(device, t, a->heads, QUERIES, t.k, as(dq), a->key_ld);
+  gradient_of(device, t, a->heads, KEYS, t.q, as(dk), a->key_ld);
+  gradient_of(device, t, a->heads, VALUES, t.dout, as(dv), a->value_ld);
 }
 
-void causal_forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                    const float *q, const float *k, const float *v, void *saved, float *out, void *) {
-  forward_either(device, true, a, p, q, k, v, saved, out);
-}
-
+template <bool CAUSAL>
 void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-              const float *q, const float *k, const float *v, const void *saved, const float *out, const float *dout,
-              float *dq, float *dk, float *dv, void *work) {
-  backward_either(device, false, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
-}
-
-void causal_backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                     const float *q, const float *k, const float *v, const void *saved, const float *out,
-                     const float *dout, float *dq, float *dk, float *dv, void *work) {
-  backward_either(device, true, a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+              const void *q, const void *k, const void *v, const void *saved, const void *out, const void *dout,
+              void *dq, void *dk, void *dv, void *work) {
+  if (p->rows > 0)
+    for_products(device, [&](auto as) {
+      const auto t = attention_of(as, a, p, CAUSAL, q, k, v, saved);
+      backward_as(as, device, t, a, out, dout, dq, dk, dv, work);
+    });
 }
 
 } // namespace
 
-const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention = {saved_bytes, work_bytes, forward, backward};
+const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention = {saved_bytes, work_bytes, forward<false>,
+                                                                        backward<false>};
 
-const struct linnet_cuda_attention_ops linnet_cuda_causal_softmax_attention = {saved_bytes, work_bytes, causal_forward,
-                                                                               causal_backward};
+const struct linnet_cuda_attention_ops linnet_cuda_causal_softmax_attention = {saved_bytes, work_bytes, forward<true>,
+                                                                               backward<true>};

@@ -20,21 +20,26 @@ static __device__ bool covered(const struct linnet_feature_mask *masks, size_t c
 }
 
 /* Block: a piece. */
-static __global__ void __launch_bounds__(THREADS)
-    mask_kernel(struct linnet_cuda_pack p, struct linnet_masks m, float *x) {
+template <class T>
+static __global__ void __launch_bounds__(THREADS) mask_kernel(struct linnet_cuda_pack p, struct linnet_masks m, T *x) {
   const struct linnet_cuda_piece piece = p.table[blockIdx.x];
   const struct linnet_feature_mask *masks = m.masks + piece.sequence * m.count;
   const size_t first = (piece.first - p.offsets[piece.sequence]) * m.stack;
-  float *rows = x + piece.first * m.stack * m.channels;
+  T *rows = x + piece.first * m.stack * m.channels;
   for (size_t i = threadIdx.x; i < piece.rows * m.stack * m.channels; i += THREADS)
     if (covered(masks, m.count, first + i / m.channels, i % m.channels))
-      rows[i] = 0;
+      rows[i] = T();
+}
+
+template <class T>
+void mask(struct linnet_device *device, const struct linnet_cuda_pack *p, const struct linnet_masks *m, T *x) {
+  if (p->pieces > 0 && m->count > 0)
+    LINNET_LAUNCH(device, mask_kernel<T>, (unsigned)p->pieces, THREADS, 0, *p, *m, x);
 }
 
 } // namespace
 
 void linnet_cuda_spec_augment(struct linnet_device *device, const struct linnet_cuda_pack *p,
-                              const struct linnet_masks *m, float *x) {
-  if (p->pieces > 0 && m->count > 0)
-    LINNET_LAUNCH(device, mask_kernel, (unsigned)p->pieces, THREADS, 0, *p, *m, x);
+                              const struct linnet_masks *m, void *x) {
+  for_activations(device, [&](auto as) { mask(device, p, m, as(x)); });
 }

@@ -9,9 +9,9 @@ enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
 /* --- column sums -------------------------------------------------------------------------------------------------- */
 
 /* Block (part, columns): lanes have columns side by side, warps every eighth row. Shared: (WARPS, 32 * V). */
-template <int V>
+template <int V, class T>
 static __global__ void __launch_bounds__(THREADS)
-    column_kernel(size_t rows, size_t width, size_t stretch, const float *x, float *partial) {
+    column_kernel(size_t rows, size_t width, size_t stretch, const T *x, float *partial) {
   LINNET_SHARED(float, sums);
   const size_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = (blockIdx.y * 32 + lane) * V;
   const size_t first = blockIdx.x * stretch, end = smaller(first + stretch, rows);
@@ -91,6 +91,21 @@ static __global__ void __launch_bounds__(THREADS) total_kernel(size_t parts, con
     *total = sum;
 }
 
+template <class T>
+void column_sum(struct linnet_device *device, size_t rows, size_t width, const T *x, float *sums_add) {
+  if (rows == 0 || width == 0)
+    return;
+  const size_t stretch = linnet_cuda_stretch(rows, width), parts = (rows + stretch - 1) / stretch;
+  float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * width * sizeof(float)));
+  if (by_fours(width, x))
+    LINNET_LAUNCH(device, (column_kernel<4, T>), dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
+                  WARPS * 128 * sizeof(float), rows, width, stretch, x, partial);
+  else
+    LINNET_LAUNCH(device, (column_kernel<1, T>), dim3((unsigned)parts, linnet_blocks(width, 32)), THREADS,
+                  WARPS * 32 * sizeof(float), rows, width, stretch, x, partial);
+  linnet_cuda_add_partials(device, parts, width, width, partial, sums_add);
+}
+
 } // namespace
 
 size_t linnet_cuda_stretch(size_t rows, size_t width) {
@@ -99,18 +114,8 @@ size_t linnet_cuda_stretch(size_t rows, size_t width) {
   return stretch < 4 * WARPS ? 4 * WARPS : stretch;
 }
 
-void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const float *x, float *sums_add) {
-  if (rows == 0 || width == 0)
-    return;
-  const size_t stretch = linnet_cuda_stretch(rows, width), parts = (rows + stretch - 1) / stretch;
-  float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * width * sizeof(float)));
-  if (by_fours(width, x))
-    LINNET_LAUNCH(device, column_kernel<4>, dim3((unsigned)parts, linnet_blocks(width, 128)), THREADS,
-                  WARPS * 128 * sizeof(float), rows, width, stretch, x, partial);
-  else
-    LINNET_LAUNCH(device, column_kernel<1>, dim3((unsigned)parts, linnet_blocks(width, 32)), THREADS,
-                  WARPS * 32 * sizeof(float), rows, width, stretch, x, partial);
-  linnet_cuda_add_partials(device, parts, width, width, partial, sums_add);
+void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const void *x, float *sums_add) {
+  for_activations(device, [&](auto as) { column_sum(device, rows, width, as(x), sums_add); });
 }
 
 void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t ld, size_t width, const float *partial,

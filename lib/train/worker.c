@@ -60,7 +60,7 @@ static enum linnet_status reserve(struct linnet_worker *worker, const struct lin
 enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const struct linnet_network *network,
                                          const real *weights, const struct linnet_shard *shard) {
   size_t frames = linnet_shard_frames(shard);
-  size_t bytes = linnet_pass_bytes(worker->pass, frames, shard->pack.sequences, shard->forward_only);
+  size_t bytes = linnet_pass_bytes(worker->pass, &shard->pack, shard->forward_only);
   LINNET_TRY(reserve(worker, network, shard, &worker->memory, bytes));
   LINNET_TRY(reserve(worker, network, shard, &worker->logits, frames * network->config->outputs * sizeof(real)));
   linnet_pass_forward(worker->pass, weights, shard, worker->memory.data, worker->memory.bytes, worker->logits.data);

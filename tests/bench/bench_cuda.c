@@ -161,7 +161,7 @@ struct attention {
   struct linnet_pack pack;
   size_t columns; /* of queries, keys and values */
   size_t offsets[ATTENTION_FRAMES / SHORTEST + 1];
-  real *qkv, *dqkv, *out, *dout;
+  void *qkv, *dqkv, *out, *dout;
   void *saved, *work;
 };
 
@@ -170,8 +170,9 @@ static void attention_both(void *user) {
   const struct linnet_attention *a = &r->a;
   bool keys = !linnet_attention_traits[r->kind].shared_key;
   size_t key = a->heads * a->key_width, value = r->columns - a->out_ld;
-  const real *q = r->qkv, *k = keys ? q + key : q, *v = q + value;
-  real *dq = r->dqkv, *dk = keys ? dq + key : dq, *dv = dq + value;
+  const struct linnet_device *d = r->device;
+  const void *q = r->qkv, *k = keys ? linnet_activation_at(d, q, key) : q, *v = linnet_activation_at(d, q, value);
+  void *dq = r->dqkv, *dk = keys ? linnet_activation_at(d, dq, key) : dq, *dv = linnet_activation_at(d, dq, value);
   r->device->ops->attention_forward(r->device, r->kind, a, &r->pack, q, k, v, r->saved, r->out, r->work);
   r->device->ops->attention_backward(r->device, r->kind, a, &r->pack, q, k, v, r->saved, r->out, r->dout, dq, dk, dv,
                                      r->work);
@@ -179,7 +180,7 @@ static void attention_both(void *user) {
 
 /* Ops find the tables of a packed batch with the batch that was uploaded last. */
 static void upload_pack(struct attention *r) {
-  real *features;
+  void *features;
   size_t frames = r->offsets[r->pack.sequences];
   float *host = bench_alloc(frames * sizeof *host);
   struct linnet_host_batch batch = {.pack = r->pack, .features = host, .columns = 1};
@@ -201,10 +202,10 @@ static void attention_create(struct attention *r, struct linnet_context *context
   for (size_t s = 0; s <= sequences; s++)
     r->offsets[s] = s * length;
   upload_pack(r);
-  r->qkv = bench_device_floats(context, frames * r->columns);
-  r->dqkv = bench_device_alloc(context, frames * r->columns * sizeof(real));
-  r->out = bench_device_alloc(context, frames * r->a.out_ld * sizeof(real));
-  r->dout = bench_device_floats(context, frames * r->a.out_ld);
+  r->qkv = bench_device_activations(context, frames * r->columns);
+  r->dqkv = bench_device_alloc(context, frames * r->columns * d->activation_bytes);
+  r->out = bench_device_alloc(context, frames * r->a.out_ld * d->activation_bytes);
+  r->dout = bench_device_activations(context, frames * r->a.out_ld);
   r->saved = bench_device_alloc(context, d->ops->attention_saved_bytes(d, r->kind, &r->a, frames, sequences));
   r->work = bench_device_alloc(context, d->ops->attention_work_bytes(d, r->kind, &r->a, frames, sequences));
 }

@@ -54,6 +54,18 @@ static inline real *bench_device_floats(struct linnet_context *context, size_t n
   return x;
 }
 
+/* The same as activations. */
+static inline void *bench_device_activations(struct linnet_context *context, size_t n) {
+  struct linnet_device *device = linnet_device_of(context);
+  real *x = bench_device_floats(context, n);
+  if (device->activation_bytes == sizeof *x)
+    return x;
+  void *y = bench_device_alloc(context, n * device->activation_bytes);
+  device->ops->activations_of(device, n, x, y);
+  device->ops->free(device, x);
+  return y;
+}
+
 /* --- limits ------------------------------------------------------------------------------------------------------- */
 
 struct bench_limit {
@@ -71,7 +83,7 @@ static void bench_limit_add(void *user) {
 
 static void bench_limit_gemm(void *user) {
   struct bench_limit *l = user;
-  l->device->ops->gemm(l->device, &l->gemm, l->work);
+  l->device->ops->gemm(l->device, LINNET_GEMM_ACTIVATIONS, &l->gemm, l->work);
 }
 
 /* y += x moves 12 bytes an element. The vectors fit into no cache. */
@@ -92,8 +104,8 @@ static inline double bench_device_flops(struct linnet_context *context, double s
   size_t edge = device->ops->host ? 1024 : 8192;
   struct bench_limit l = {.device = device,
                           .work = bench_device_alloc(context, device->ops->gemm_work(device) * sizeof(real))};
-  real *a = bench_device_floats(context, edge * edge), *b = bench_device_floats(context, edge * edge);
-  real *c = bench_device_alloc(context, edge * edge * sizeof *c);
+  void *a = bench_device_activations(context, edge * edge), *b = bench_device_activations(context, edge * edge);
+  void *c = bench_device_alloc(context, edge * edge * device->activation_bytes);
   l.gemm = (struct linnet_gemm){.transpose_b = true,
                                 .m = edge,
                                 .n = edge,

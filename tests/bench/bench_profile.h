@@ -89,74 +89,87 @@ static void bench_count(enum bench_op op, double bytes, double flops) {
   bench_profile.calls[op]++;
 }
 
-/* Counts so many numbers and operations, and makes the call. */
-#define BENCH_COUNTED(d, op, numbers, flops, call)                                                                     \
+/* Counts so many bytes and operations, and makes the call. */
+#define BENCH_COUNTED_BYTES(d, op, bytes, flops, call)                                                                 \
   do {                                                                                                                 \
     double bench_start_ = bench_profile.timed ? bench_profile_clock(d) : 0;                                            \
     bench_profile.inner->call;                                                                                         \
     if (bench_profile.timed)                                                                                           \
       bench_profile.seconds[op] += bench_profile_clock(d) - bench_start_;                                              \
-    bench_count(op, (double)sizeof(real) * (double)(numbers), flops);                                                  \
+    bench_count(op, (double)(bytes), flops);                                                                           \
   } while (0)
+#define BENCH_COUNTED(d, op, activations, flops, call)                                                                 \
+  BENCH_COUNTED_BYTES(d, op, (activations) * (d)->activation_bytes, flops, call)
+#define BENCH_COUNTED_REALS(d, op, reals, flops, call) BENCH_COUNTED_BYTES(d, op, (reals) * sizeof(real), flops, call)
 
 /* --- rows and elements -------------------------------------------------------------------------------------------- */
 
-static void bench_gemm(struct linnet_device *d, const struct linnet_gemm *g, real *work) {
+static void bench_gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g,
+                       real *work) {
   enum bench_op op = g->transpose_a ? BENCH_GEMM_WEIGHT : g->transpose_b ? BENCH_GEMM_FORWARD : BENCH_GEMM_INPUT;
-  size_t numbers = g->m * g->k + g->k * g->n + g->m * g->n * (g->accumulate ? 2 : 1);
-  BENCH_COUNTED(d, op, numbers, 2.0 * (double)g->m * (double)g->n * (double)g->k, gemm(d, g, work));
+  size_t bytes = (g->m * g->k + g->k * g->n) * d->activation_bytes;
+  bytes += g->m * g->n * (g->accumulate ? 2 : 1) * (result == LINNET_GEMM_REALS ? sizeof(real) : d->activation_bytes);
+  BENCH_COUNTED_BYTES(d, op, bytes, 2.0 * (double)g->m * (double)g->n * (double)g->k, gemm(d, result, g, work));
 }
 
-static void bench_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *gain,
-                                    const real *bias, real *y, real *mean, real *rstd) {
+static void bench_use_weights(struct linnet_device *d, size_t size, const real *weights) {
+  BENCH_COUNTED_BYTES(d, BENCH_UPDATE, size * (sizeof(real) + d->activation_bytes), 0, use_weights(d, size, weights));
+}
+
+static void bench_activations_of(struct linnet_device *d, size_t n, const real *x, void *y) {
+  BENCH_COUNTED_BYTES(d, BENCH_ADD, n * (sizeof(real) + d->activation_bytes), 0, activations_of(d, n, x, y));
+}
+
+static void bench_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
+                                    const real *bias, void *y, real *mean, real *rstd) {
   BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (2 * width + 2), 0,
                 layernorm_forward(d, rows, width, x, gain, bias, y, mean, rstd));
 }
 
-static void bench_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const real *x,
-                                     const real *gain, const real *mean, const real *rstd, const real *dy,
-                                     const real *residual, real *dx, real *dgain_add, real *dbias_add) {
+static void bench_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const void *x,
+                                     const real *gain, const real *mean, const real *rstd, const void *dy,
+                                     const void *residual, void *dx, real *dgain_add, real *dbias_add) {
   BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 4 : 3) * width + 2), 0,
                 layernorm_backward(d, rows, width, x, gain, mean, rstd, dy, residual, dx, dgain_add, dbias_add));
 }
 
 static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                          const real *x, const real *residual, real *y) {
+                          const void *x, const void *residual, void *y) {
   BENCH_COUNTED(d, BENCH_DROPOUT, rows * width * (residual ? 3 : 2), 0, dropout(d, mask, rows, width, x, residual, y));
 }
 
 static void bench_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                                const real *x, const real *residual, const real *gain, const real *bias, real *sum,
-                                real *y, real *mean, real *rstd) {
+                                const void *x, const void *residual, const real *gain, const real *bias, void *sum,
+                                void *y, real *mean, real *rstd) {
   BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (4 * width + 2), 0,
                 residual_norm(d, mask, rows, width, x, residual, gain, bias, sum, y, mean, rstd));
 }
 
 static void bench_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
-                                         size_t width, const real *sum, const real *gain, const real *mean,
-                                         const real *rstd, const real *dy, real *dsum, real *dx, real *dgain_add,
+                                         size_t width, const void *sum, const real *gain, const real *mean,
+                                         const real *rstd, const void *dy, void *dsum, void *dx, real *dgain_add,
                                          real *dbias_add) {
   BENCH_COUNTED(
       d, BENCH_LAYERNORM, rows * (4 * width + 2), 0,
       residual_norm_backward(d, mask, rows, width, sum, gain, mean, rstd, dy, dsum, dx, dgain_add, dbias_add));
 }
 
-static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const real *x,
-                                     real *y) {
+static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const void *x,
+                                     void *y) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * n, 0, activation_forward(d, f, n, x, y));
 }
 
 static void bench_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, real scale,
-                                      const real *x, const real *dy, real *dx) {
+                                      const void *x, const void *dy, void *dx) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * n, 0, activation_backward(d, f, n, scale, x, dy, dx));
 }
 
-static void bench_glu_forward(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y) {
+static void bench_glu_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * rows * width, 0, glu_forward(d, rows, width, x, y));
 }
 
-static void bench_glu_backward(struct linnet_device *d, size_t rows, size_t width, const real *x, const real *dy,
-                               real *dx) {
+static void bench_glu_backward(struct linnet_device *d, size_t rows, size_t width, const void *x, const void *dy,
+                               void *dx) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, 5 * rows * width, 0, glu_backward(d, rows, width, x, dy, dx));
 }
 
@@ -166,25 +179,25 @@ static size_t bench_map_columns(const struct linnet_feature_map_terms *m) {
 }
 
 static void bench_feature_map_forward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                      const real *x, real *phi, real *work) {
+                                      const void *x, void *phi, real *work) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, rows * bench_map_columns(m), 0, feature_map_forward(d, m, rows, x, phi, work));
 }
 
 static void bench_feature_map_backward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                       const real *x, const real *phi, const real *dphi, real *dx, real *work) {
+                                       const void *x, const void *phi, const void *dphi, void *dx, real *work) {
   BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * rows * bench_map_columns(m), 0,
                 feature_map_backward(d, m, rows, x, phi, dphi, dx, work));
 }
 
 static void bench_add(struct linnet_device *d, size_t n, const real *x, real *y_add) {
-  BENCH_COUNTED(d, BENCH_ADD, 3 * n, 0, add(d, n, x, y_add));
+  BENCH_COUNTED_REALS(d, BENCH_ADD, 3 * n, 0, add(d, n, x, y_add));
 }
 
 static void bench_zero(struct linnet_device *d, void *memory, size_t bytes) {
-  BENCH_COUNTED(d, BENCH_ADD, bytes / sizeof(real), 0, zero(d, memory, bytes));
+  BENCH_COUNTED_REALS(d, BENCH_ADD, bytes / sizeof(real), 0, zero(d, memory, bytes));
 }
 
-static void bench_column_sum(struct linnet_device *d, size_t rows, size_t width, const real *x, real *sums_add) {
+static void bench_column_sum(struct linnet_device *d, size_t rows, size_t width, const void *x, real *sums_add) {
   BENCH_COUNTED(d, BENCH_COLUMN_SUM, rows * width, 0, column_sum(d, rows, width, x, sums_add));
 }
 
@@ -194,7 +207,12 @@ static size_t bench_pack_rows(const struct linnet_pack *p) {
   return p->offsets[p->sequences];
 }
 
-static void bench_add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, real *x) {
+static void bench_spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m,
+                               void *x) {
+  BENCH_COUNTED(d, BENCH_ADD, bench_pack_rows(p) * m->stack * m->channels, 0, spec_augment(d, p, m, x));
+}
+
+static void bench_add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, void *x) {
   BENCH_COUNTED(d, BENCH_ADD, 2 * bench_pack_rows(p) * width, 0, add_positions(d, p, width, x));
 }
 
@@ -203,13 +221,13 @@ static double bench_conv_flops(const struct linnet_conv *c, const struct linnet_
 }
 
 static void bench_conv_forward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                               const real *x, const real *w, const real *bias, real *y) {
+                               const void *x, const real *w, const real *bias, void *y) {
   BENCH_COUNTED(d, BENCH_CONV, 2 * bench_pack_rows(p) * c->channels, bench_conv_flops(c, p),
                 conv_forward(d, c, p, x, w, bias, y));
 }
 
 static void bench_conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                                const real *x, const real *w, const real *dy, real *dx, real *dw_add, real *dbias_add) {
+                                const void *x, const real *w, const void *dy, void *dx, real *dw_add, real *dbias_add) {
   BENCH_COUNTED(d, BENCH_CONV, 3 * bench_pack_rows(p) * c->channels, 2 * bench_conv_flops(c, p),
                 conv_backward(d, c, p, x, w, dy, dx, dw_add, dbias_add));
 }
@@ -247,17 +265,17 @@ static size_t bench_attention_columns(const struct linnet_attention *a, bool key
 }
 
 static void bench_attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                    const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
-                                    const real *k, const real *v, void *saved, real *out, void *work) {
+                                    const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
+                                    const void *k, const void *v, void *saved, void *out, void *work) {
   size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
   BENCH_COUNTED(d, BENCH_ATTENTION_FORWARD, bench_pack_rows(p) * columns, bench_attention_flops(kind, a, p, 4, 4),
                 attention_forward(d, kind, a, p, q, k, v, saved, out, work));
 }
 
 static void bench_attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                     const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
-                                     const real *k, const real *v, const void *saved, const real *out, const real *dout,
-                                     real *dq, real *dk, real *dv, void *work) {
+                                     const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
+                                     const void *k, const void *v, const void *saved, const void *out, const void *dout,
+                                     void *dq, void *dk, void *dv, void *work) {
   size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
   BENCH_COUNTED(d, BENCH_ATTENTION_BACKWARD, 2 * bench_pack_rows(p) * columns, bench_attention_flops(kind, a, p, 8, 10),
                 attention_backward(d, kind, a, p, q, k, v, saved, out, dout, dq, dk, dv, work));
@@ -268,40 +286,40 @@ static double bench_lstm_flops(const struct linnet_lstm *l, const struct linnet_
 }
 
 static void bench_lstm_forward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                               real *gates, real *cells, real *h, void *work) {
+                               void *gates, real *cells, void *h, void *work) {
   BENCH_COUNTED(d, BENCH_LSTM_FORWARD, 10 * bench_pack_rows(p) * l->width, bench_lstm_flops(l, p),
                 lstm_forward(d, l, p, gates, cells, h, work));
 }
 
 static void bench_lstm_backward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                                const real *cells, const real *dh, real *gates, void *work) {
+                                const real *cells, const void *dh, void *gates, void *work) {
   BENCH_COUNTED(d, BENCH_LSTM_BACKWARD, 10 * bench_pack_rows(p) * l->width, bench_lstm_flops(l, p),
                 lstm_backward(d, l, p, cells, dh, gates, work));
 }
 
 static void bench_steps_before(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width,
-                               const real *h, size_t ld, real *before) {
+                               const void *h, size_t ld, void *before) {
   BENCH_COUNTED(d, BENCH_ADD, 2 * bench_pack_rows(p) * width, 0, steps_before(d, p, reverse, width, h, ld, before));
 }
 
 /* --- the loss, the update, the batch ------------------------------------------------------------------------------ */
 
 static void bench_ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work) {
-  BENCH_COUNTED(d, BENCH_CTC, bench_pack_rows(c->pack) * c->symbols * (c->gradient ? 2 : 1), 0, ctc(d, c, work));
+  BENCH_COUNTED_REALS(d, BENCH_CTC, bench_pack_rows(c->pack) * c->symbols * (c->gradient ? 2 : 1), 0, ctc(d, c, work));
 }
 
 static void bench_sum_of_squares(struct linnet_device *d, size_t n, const real *x, double *sum) {
-  BENCH_COUNTED(d, BENCH_UPDATE, n, 0, sum_of_squares(d, n, x, sum));
+  BENCH_COUNTED_REALS(d, BENCH_UPDATE, n, 0, sum_of_squares(d, n, x, sum));
 }
 
 static void bench_update(struct linnet_device *d, const struct linnet_update *u, double clip, const double *squares,
                          size_t n, real *parameters, const real *gradients, real *m, real *v) {
-  BENCH_COUNTED(d, BENCH_UPDATE, 7 * n, 0, update(d, u, clip, squares, n, parameters, gradients, m, v));
+  BENCH_COUNTED_REALS(d, BENCH_UPDATE, 7 * n, 0, update(d, u, clip, squares, n, parameters, gradients, m, v));
 }
 
 /* Its way from the host is no bandwidth of the device. */
 static enum linnet_status bench_upload_batch(struct linnet_device *d, struct linnet_context *context,
-                                             const struct linnet_host_batch *batch, real **features) {
+                                             const struct linnet_host_batch *batch, void **features) {
   enum linnet_status status;
   double start = bench_profile.timed ? bench_profile_clock(d) : 0;
   status = bench_profile.inner->upload_batch(d, context, batch, features);
@@ -318,7 +336,10 @@ static inline void bench_profile_begin(struct linnet_device *device, bool timed,
   static struct linnet_device_ops ops;
   bench_profile = (struct bench_profile){.inner = device->ops, .timed = timed, .limits = limits};
   ops = *device->ops;
+  if (ops.use_weights && device->activation_bytes != sizeof(real))
+    ops.use_weights = bench_use_weights;
   ops.gemm = bench_gemm;
+  ops.activations_of = bench_activations_of;
   ops.layernorm_forward = bench_layernorm_forward;
   ops.layernorm_backward = bench_layernorm_backward;
   ops.dropout = bench_dropout;
@@ -333,6 +354,7 @@ static inline void bench_profile_begin(struct linnet_device *device, bool timed,
   ops.add = bench_add;
   ops.zero = bench_zero;
   ops.column_sum = bench_column_sum;
+  ops.spec_augment = bench_spec_augment;
   ops.add_positions = bench_add_positions;
   ops.conv_forward = bench_conv_forward;
   ops.conv_backward = bench_conv_backward;

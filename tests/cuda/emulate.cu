@@ -24,9 +24,9 @@ void fail(const char *what) {
   std::_Exit(EXIT_FAILURE);
 }
 
-void check_fours(const float *address) {
-  if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0)
-    fail("four floats at an address that is not aligned");
+void check_aligned(const void *address, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(address) % bytes != 0)
+    fail("four numbers at an address that is not aligned");
 }
 
 void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body) {
@@ -42,6 +42,40 @@ void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes,
     fail("too much shared memory");
   run(grid, block, shared_bytes, body);
 }
+
+/* --- tensor cores: the fragments of PTX ISA, "Matrix fragments for mma.m16n8k8" and "mma.m16n8k16" ---------------- */
+
+namespace {
+/* Operand k of a row of a, or of a column of b, whose registers four lanes have. */
+double operand_of(const std::uint32_t (&lanes)[4][MOST_WORDS], unsigned packed, unsigned word, unsigned k) {
+  const std::uint32_t bits = lanes[k % (4 * packed) / packed][word];
+  if (packed == 1 && (bits & 0x1fff) != 0)
+    fail("an operand that is not rounded to TF32");
+  return __int_as_float((int)(packed == 1 ? bits : k % 2 ? bits & 0xffff0000 : bits << 16));
+}
+} // namespace
+
+void mma(unsigned packed, float *upper, float *lower, const std::uint32_t *a, const std::uint32_t *b) {
+  const unsigned lane = thread_index.x % 32, row = lane / 4, column = lane % 4 * 2, depth = 8 * packed;
+  const std::uint32_t own[MOST_WORDS] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  std::uint32_t of_row[4][MOST_WORDS], of_column[2][4][MOST_WORDS];
+  give(own, MOST_WORDS);
+  for (unsigned t = 0; t < 4; t++) {
+    take(4 * row + t, of_row[t], MOST_WORDS);
+    for (unsigned c = 0; c < 2; c++)
+      take(4 * (column + c) + t, of_column[c][t], MOST_WORDS);
+  }
+  for (unsigned c = 0; c < 2; c++) {
+    double sums[2] = {upper[c], lower[c]};
+    for (unsigned k = 0; k < depth; k++) {
+      const unsigned behind = k / (4 * packed); /* whether in the first or the second registers */
+      const double right = operand_of(of_column[c], packed, 4 + behind, k);
+      for (unsigned half = 0; half < 2; half++)
+        sums[half] += operand_of(of_row, packed, 2 * behind + half, k) * right;
+    }
+    upper[c] = (float)sums[0], lower[c] = (float)sums[1];
+  }
+}
 } // namespace emulate
 
 struct emulated_device {
@@ -52,22 +86,26 @@ struct emulated_device {
 /* Memory of all emulated devices, in bytes. */
 namespace {
 size_t limit = SIZE_MAX, in_use, most_in_use;
-}
+bool with_cudnn; /* what the machine has is not for host memory */
+} // namespace
 
 extern "C" {
-enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum linnet_precision,
+enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum linnet_precision precision,
                                     struct linnet_device **device) {
   emulated_device *emulated = new emulated_device();
-  emulated->cuda.base.ops = &linnet_cuda_device_ops;
-  emulated->cuda.base.name = "cuda, emulated";
+  emulated->cuda.base = linnet_cuda_base("cuda, emulated", precision);
+  emulated->cuda.precision = precision;
   emulated->cuda.context = context;
+  emulated->cuda.precision = precision;
+  emulated->cuda.cudnn_sought = !with_cudnn;
   pthread_mutex_init(&emulated->cuda.mutex, nullptr);
   *device = &emulated->cuda.base;
   return LINNET_OK;
 }
 void linnet_cuda_close(struct linnet_device *device) {
+  linnet_cuda_cudnn_close(linnet_cuda_device(device)->cudnn);
   linnet_cuda_release_batch(device);
-  linnet_cuda_free(device, linnet_cuda_device(device)->positions);
+  linnet_cuda_release_tables(device);
   delete reinterpret_cast<emulated_device *>(device);
 }
 void linnet_cuda_lock(struct linnet_device *device) {
@@ -88,6 +126,7 @@ void linnet_cuda_free_host(struct linnet_device *, void *memory) {
 void *linnet_cuda_stream(const struct linnet_device *) {
   return nullptr;
 }
+void linnet_cuda_forgive(struct linnet_device *) {}
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {
   if (bytes > LINNET_CUDA_SCRATCH)
     emulate::fail("more scratch than there is");
@@ -123,6 +162,9 @@ size_t linnet_cuda_peak_bytes(struct linnet_device *) {
 void test_cuda_limit(size_t bytes) {
   limit = bytes;
 }
+void test_cuda_cudnn(bool sought) {
+  with_cudnn = sought;
+}
 void linnet_cuda_upload(struct linnet_device *, void *device, const void *host, size_t bytes) {
   std::memcpy(device, host, bytes);
 }
@@ -138,7 +180,7 @@ void linnet_cuda_copy(struct linnet_device *, void *to, const void *from, size_t
 enum linnet_status linnet_cuda_wait(struct linnet_device *, struct linnet_context *) {
   return LINNET_OK;
 }
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_precision, const struct linnet_gemm *g) {
-  linnet_cuda_gemm_kernel(device, g);
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result result, const struct linnet_gemm *g) {
+  linnet_cuda_gemm_kernel(device, result, g);
 }
 }

@@ -21,6 +21,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __align__(n) alignas(n)
 
 struct dim3 {
   unsigned x, y, z;
@@ -39,7 +40,7 @@ extern __thread dim3 thread_index, block_index, block_size, grid_size;
 
 void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()> &body);
 [[noreturn]] void fail(const char *what);
-void check_fours(const float *address);
+void check_aligned(const void *address, std::size_t bytes);
 
 static inline dim3 block_at(dim3 grid, std::size_t i) {
   return dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y));
@@ -50,9 +51,15 @@ void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<vo
 void *shared_memory();
 void wait_block();
 void wait_warp();
-/* The bits that lane `from` of the warp gives. Nothing else is ordered by it. */
-std::uint32_t exchange(std::uint32_t bits, unsigned from);
+/* A lane gives words (at most MOST_WORDS) to its warp, then takes what lane `from` gave. Nothing else is ordered by
+ * it. */
+enum { MOST_WORDS = 6 };
+void give(const std::uint32_t *words, unsigned count);
+void take(unsigned from, std::uint32_t *words, unsigned count);
 std::uint32_t atomic_add(std::uint32_t *sum, std::uint32_t value);
+
+/* mma.sync.m16n8k8 of tf32 (packed 1) and m16n8k16 of bfloat16 (packed 2): a lane's share of the product. */
+void mma(unsigned packed, float *upper, float *lower, const std::uint32_t *a, const std::uint32_t *b);
 
 /* As a kernel's parameters lie in memory, or larger. */
 template <class... P> std::tuple<P...> parameters(const P &...);
@@ -69,8 +76,8 @@ template <class T> static inline T __shfl_sync(unsigned, T value, int from) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "values of 32 or 64 bits");
   std::uint32_t words[sizeof(T) / 4];
   std::memcpy(words, &value, sizeof value);
-  for (auto &word : words)
-    word = emulate::exchange(word, (unsigned)from % 32);
+  emulate::give(words, sizeof(T) / 4);
+  emulate::take((unsigned)from % 32, words, sizeof(T) / 4);
   std::memcpy(&value, words, sizeof value);
   return value;
 }
@@ -116,6 +123,6 @@ static inline int max(int a, int b) {
      kernel(__VA_ARGS__);                                                                                              \
    }))
 #define LINNET_SHARED(type, name) type *name = static_cast<type *>(emulate::shared_memory())
-#define LINNET_CHECK_FOURS(address) emulate::check_fours(address)
+#define LINNET_CHECK_FOURS(address) emulate::check_aligned(address, 4 * sizeof *(address))
 
 #endif

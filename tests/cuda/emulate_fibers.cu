@@ -22,7 +22,7 @@ struct fiber {
   bool started;
   enum wait wait;
   unsigned exchanges; /* counted: two slots are used in turn, as a lane is one exchange ahead at most */
-  std::uint32_t slot[2];
+  std::uint32_t slot[2][MOST_WORDS];
   std::vector<char> stack;
 };
 
@@ -123,11 +123,14 @@ void wait_warp() {
   leave(AT_WARP);
 }
 
-std::uint32_t exchange(std::uint32_t bits, unsigned from) {
-  unsigned slot = current->exchanges++ % 2, first = thread_index.x / 32 * 32;
-  current->slot[slot] = bits;
+void give(const std::uint32_t *words, unsigned count) {
+  std::memcpy(current->slot[current->exchanges++ % 2], words, count * sizeof *words);
   leave(AT_WARP);
-  return fibers[first + from].slot[slot];
+}
+
+void take(unsigned from, std::uint32_t *words, unsigned count) {
+  const fiber &giver = fibers[thread_index.x / 32 * 32 + from];
+  std::memcpy(words, giver.slot[(current->exchanges - 1) % 2], count * sizeof *words);
 }
 
 std::uint32_t atomic_add(std::uint32_t *sum, std::uint32_t value) {

@@ -63,7 +63,7 @@ public:
 /* What a lane gives in an exchange, under the exchange's number. Two are used in turn, as a lane is one ahead at most.
  */
 struct lane {
-  std::atomic<std::uint64_t> given[2];
+  std::atomic<std::uint64_t> given[2][MOST_WORDS];
 };
 
 /* Where one block after the other runs. */
@@ -159,8 +159,9 @@ void prepare(slot &s) {
   for (meeting &m : s.warp)
     m.begin();
   for (lane &l : s.lanes)
-    for (auto &given : l.given)
-      given = 0;
+    for (auto &words : l.given)
+      for (auto &word : words)
+        word = 0;
 }
 } // namespace
 
@@ -189,16 +190,22 @@ void wait_warp() {
   own->warp[thread_index.x / 32].wait<true>(32);
 }
 
-std::uint32_t exchange(std::uint32_t bits, unsigned from) {
-  const std::uint32_t number = ++exchanges;
-  own->lanes[thread_index.x].given[number % 2].store((std::uint64_t)number << 32 | bits, std::memory_order_relaxed);
+void give(const std::uint32_t *words, unsigned count) {
+  const std::uint64_t number = ++exchanges;
+  for (unsigned i = 0; i < count; i++)
+    own->lanes[thread_index.x].given[number % 2][i].store(number << 32 | words[i], std::memory_order_relaxed);
   own->warp[thread_index.x / 32].wait<false>(32);
-  const std::atomic<std::uint64_t> &given = own->lanes[thread_index.x / 32 * 32 + from].given[number % 2];
-  std::uint64_t value;
-  do
-    value = given.load(std::memory_order_relaxed);
-  while (value >> 32 != number);
-  return (std::uint32_t)value;
+}
+
+void take(unsigned from, std::uint32_t *words, unsigned count) {
+  const lane &giver = own->lanes[thread_index.x / 32 * 32 + from];
+  for (unsigned i = 0; i < count; i++) {
+    std::uint64_t value;
+    do
+      value = giver.given[exchanges % 2][i].load(std::memory_order_relaxed);
+    while (value >> 32 != exchanges);
+    words[i] = (std::uint32_t)value;
+  }
 }
 
 std::uint32_t atomic_add(std::uint32_t *sum, std::uint32_t value) {

@@ -1,6 +1,7 @@
 /* Training and recognition on a CUDA device, emulated or real, against the CPU: small networks of every kind, from
  * features to saved models. */
 #include "backend/cuda/memory.h"
+#include "fake_cudnn.h"
 #include "mirror.h"
 #include "model/model.h"
 #include "small_training.h"
@@ -9,9 +10,29 @@
 
 enum { FRAMES = 45 };
 
-static struct run device_run(const char *config, unsigned epochs) {
+static enum linnet_status open_tf32(struct linnet_context *own, int index, enum linnet_precision precision,
+                                    struct linnet_device **device) {
+  (void)precision;
+  return linnet_cuda_open(own, index, LINNET_TF32, device);
+}
+
+static enum linnet_status open_bfloat16(struct linnet_context *own, int index, enum linnet_precision precision,
+                                        struct linnet_device **device) {
+  (void)precision;
+  return linnet_cuda_open(own, index, LINNET_BFLOAT16, device);
+}
+
+/* Bounds of weights and loss after ten steps, and of posteriors. */
+static const struct precision {
+  test_open_device *open;
+  const char *name;
+  double training, posteriors;
+} float32 = {linnet_cuda_open, "float32", 1e-4, 1e-5}, tf32 = {open_tf32, "tf32", 1e-2, 1e-3},
+  bfloat16 = {open_bfloat16, "bfloat16", 2e-2, 2e-2};
+
+static struct run device_run(const char *config, unsigned epochs, const struct precision *precision) {
   struct run run = make_run(config, 2, epochs);
-  run.on_device = linnet_cuda_open;
+  run.on_device = precision->open;
   run.train.masking = MASKED;
   return run;
 }
@@ -46,9 +67,9 @@ static void recognise(struct linnet_context *context, const struct linnet_model 
   linnet_encoder_destroy(encoder);
 }
 
-static double compare_recognition(const char *folder) {
+static double compare_recognition(const char *folder, const struct precision *precision) {
   struct linnet_context *cpu = test_context(), *device = test_context();
-  REQUIRE(linnet_context_use_device(device, linnet_cuda_open) == LINNET_OK, "%s", linnet_context_error(device));
+  REQUIRE(linnet_context_use_device(device, precision->open) == LINNET_OK, "%s", linnet_context_error(device));
   struct linnet_model *model = load(cpu, folder), *same = load(device, folder);
   float expected[FRAMES * SYMBOLS], log_p[FRAMES * SYMBOLS];
   recognise(cpu, model, expected);
@@ -62,9 +83,9 @@ static double compare_recognition(const char *folder) {
 }
 
 /* Two epochs of some ten steps in all, with masks: weights, validation loss and posteriors. */
-static void test_against_cpu(const char *config) {
+static void test_against_cpu(const char *config, const struct precision *precision) {
   char folders[2][64];
-  struct run cpu = make_run(config, 1, 2), device = device_run(config, 2);
+  struct run cpu = make_run(config, 1, 2), device = device_run(config, 2, precision);
   cpu.train.masking = MASKED;
   train(&cpu, make_folder(folders[0]));
   train(&device, make_folder(folders[1]));
@@ -72,11 +93,12 @@ static void test_against_cpu(const char *config) {
   struct linnet_context *context = test_context();
   struct linnet_model *a = load(context, folders[0]), *b = load(context, folders[1]);
   double weights = largest_difference(b->weights, a->weights, a->parameters->size),
-         posteriors = compare_recognition(folders[1]);
+         posteriors = compare_recognition(folders[1], precision);
   double loss = fabs(device.last_loss - cpu.last_loss) / cpu.last_loss;
-  printf("%llu steps: weights %.1e  loss %.1e  posteriors %.1e  %.40s...\n", (unsigned long long)device.steps, weights,
-         loss, posteriors, config);
-  CHECK(weights <= 1e-4 && loss <= 1e-4 && posteriors <= 1e-5, "%s", config);
+  printf("%-8s %llu steps: weights %.1e  loss %.1e  posteriors %.1e  %.40s...\n", precision->name,
+         (unsigned long long)device.steps, weights, loss, posteriors, config);
+  CHECK(weights <= precision->training && loss <= precision->training && posteriors <= precision->posteriors, "%s, %s",
+        precision->name, config);
   linnet_model_destroy(a);
   linnet_model_destroy(b);
   linnet_context_destroy(context);
@@ -85,9 +107,9 @@ static void test_against_cpu(const char *config) {
 }
 
 /* A second run, which stops in the midst of an epoch and is continued, gives the same bytes. */
-static void test_again(const char *config) {
+static void test_again(const char *config, const struct precision *precision) {
   char whole[64], parts[64];
-  struct run a = device_run(config, 2), b = device_run(config, 2);
+  struct run a = device_run(config, 2, precision), b = device_run(config, 2, precision);
   train(&a, make_folder(whole));
   b.stop_after = 3;
   train(&b, make_folder(parts));
@@ -101,7 +123,7 @@ static void test_again(const char *config) {
 
 static void test_not_finite(void) {
   char folder[64];
-  struct run a = device_run(transformer, 3);
+  struct run a = device_run(transformer, 3, &float32);
   a.train.poisoned = 5;
   train(&a, make_folder(folder));
   CHECK(a.status == LINNET_ERROR_NUMERIC, "status %d with infinite features", a.status);
@@ -112,7 +134,7 @@ static void test_not_finite(void) {
 /* Too little memory: the message names a batch that fits, and with such batches the training goes on. */
 static void test_out_of_memory(void) {
   char folder[64];
-  struct run a = device_run(transformer, 1);
+  struct run a = device_run(transformer, 1, &float32);
   test_cuda_limit(300 << 10);
   train(&a, make_folder(folder));
   test_cuda_limit(SIZE_MAX);
@@ -126,6 +148,22 @@ static void test_out_of_memory(void) {
   remove_folder(folder);
 }
 
+/* The Bi-LSTM on an emulated device with what stands in for cuDNN. */
+static void test_with_cudnn(void) {
+  struct fake_cudnn *fake = fake_cudnn_find();
+  if (!fake) {
+    printf("without what stands in for cuDNN\n");
+    return;
+  }
+  test_cuda_cudnn(true);
+  test_against_cpu(blstm, &float32);
+  test_against_cpu(blstm, &bfloat16);
+  test_again(blstm, &float32);
+  test_cuda_cudnn(false);
+  CHECK(fake->backward_weights > 0 && fake->refused == 0, "%u layers, %u calls refused", fake->backward_weights,
+        fake->refused);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   enum linnet_status status = linnet_context_use_device(context, linnet_cuda_open);
@@ -137,10 +175,15 @@ int main(void) {
   if (status == LINNET_ERROR_DEVICE)
     return test_skip("no CUDA device");
   REQUIRE(status == LINNET_OK, "no device");
-  for (size_t i = 0; i < NETWORKS; i++)
-    test_against_cpu(networks[i].config);
-  test_again(transformer);
-  test_again(blstm);
+  for (size_t i = 0; i < NETWORKS; i++) {
+    test_against_cpu(networks[i].config, &float32);
+    test_against_cpu(networks[i].config, &bfloat16);
+  }
+  test_against_cpu(transformer, &tf32);
+  test_again(transformer, &float32);
+  test_again(transformer, &bfloat16);
+  test_again(blstm, &float32);
+  test_with_cudnn();
   test_not_finite();
   test_out_of_memory();
   return test_result();

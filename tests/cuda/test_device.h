@@ -11,6 +11,9 @@ void test_cuda_reverse(bool reversed);
 /* Emulated: there is no more memory than that. A device has what it has. */
 void test_cuda_limit(size_t bytes);
 
+/* Emulated: whether devices that are opened from here on look for cuDNN, which has to be the fake one. Others do. */
+void test_cuda_cudnn(bool sought);
+
 /* Cases, and their sizes, are divided by this where threads are slow. */
 size_t test_cuda_share(void);
 

@@ -110,11 +110,12 @@ static size_t most_labels(const struct encoder_case *c) {
 }
 
 static void run_create(struct run *r, const struct encoder_case *c, const struct linnet_ops *ops) {
+  const struct linnet_pack pack = {c->sequences, c->offsets};
   size_t n = c->parameters->size, outputs = c->frames * c->config.outputs;
   *r = (struct run){.c = c, .ops = ops, .device = linnet_cpu_device(c->context, ops)};
   r->network = (struct linnet_network){&r->device.base, &c->config, c->parameters};
   REQUIRE(linnet_pass_create(c->context, &r->network, &r->pass) == LINNET_OK, "no memory");
-  r->bytes = linnet_pass_bytes(r->pass, c->frames, c->sequences, false);
+  r->bytes = linnet_pass_bytes(r->pass, &pack, false);
   r->memory = linnet_alloc(c->context, r->bytes, 1);
   r->work = linnet_alloc(c->context, linnet_ctc_work_bytes(c->frames, c->config.outputs, most_labels(c)), 1);
   float **buffers[] = {&r->weights, &r->gradients, &r->m, &r->v};

@@ -305,8 +305,7 @@ static double ctc_sum(struct problem *p, const struct linnet_pack *pack, size_t 
 /* Forward and, if gradients_add is given, backward of a shard that begins at sequence `first`. */
 static double pass(struct problem *p, const struct linnet_shard *shard, size_t first, real *logits,
                    real *gradients_add) {
-  size_t frames = linnet_shard_frames(shard);
-  size_t bytes = linnet_pass_bytes(p->pass, frames, shard->pack.sequences, shard->forward_only);
+  size_t bytes = linnet_pass_bytes(p->pass, &shard->pack, shard->forward_only);
   unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard behind */
   REQUIRE(bytes < SIZE_MAX && memory, "%zu bytes", bytes);
   memset(memory, 0xFF, bytes); /* NaNs */

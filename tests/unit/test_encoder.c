@@ -56,7 +56,7 @@ static void run_network(struct linnet_context *context, const struct linnet_mode
   float *stacked = malloc(rows * model->config.stack * model->config.input_dim * sizeof *stacked);
   linnet_stack_frames(&model->config, features, frames, stacked);
   struct linnet_shard shard = {.pack = {1, offsets}, .features = stacked};
-  size_t bytes = linnet_pass_bytes(pass, rows, 1, false), less = linnet_pass_bytes(pass, rows, 1, true);
+  size_t bytes = linnet_pass_bytes(pass, &shard.pack, false), less = linnet_pass_bytes(pass, &shard.pack, true);
   size_t count = rows * model->config.outputs;
   float *again = malloc(count * sizeof *again);
   void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);

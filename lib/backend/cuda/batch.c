@@ -1,5 +1,6 @@
 /* Batches on their way to a CUDA device: features, tables of the packed sequences, labels, spans and masks lie in one
  * block of host memory and go in one copy. */
+#include <math.h>
 #include <string.h>
 
 #include <linnet/train.h>
@@ -10,13 +11,14 @@
 
 /* Where the parts lie in the block. */
 struct parts {
-  float *features;
+  void *features;
   void *pack;
   uint32_t *label_offsets; /* (sequences + 1) */
   int *labels;
   struct linnet_span *spans;         /* (sequences) */
   struct linnet_feature_mask *masks; /* (num_masks) */
   size_t num_masks;
+  void *steps;
 };
 
 static size_t count_labels(const struct linnet_host_batch *b) {
@@ -26,17 +28,18 @@ static size_t count_labels(const struct linnet_host_batch *b) {
   return labels;
 }
 
-static struct parts plan(const struct linnet_host_batch *b, struct linnet_arena *arena) {
+static struct parts plan(const struct linnet_device *d, const struct linnet_host_batch *b, struct linnet_arena *arena) {
   size_t numbers, sequences = b->pack.sequences;
   struct parts p = {.num_masks = sequences * b->masks.count};
   if (!linnet_mul_size(b->pack.offsets[sequences], b->columns, &numbers))
     numbers = SIZE_MAX;
-  p.features = linnet_arena_take(arena, numbers, sizeof *p.features);
+  p.features = linnet_arena_take(arena, numbers, d->activation_bytes);
   p.pack = linnet_arena_take(arena, linnet_cuda_pack_bytes(&b->pack), 1);
   p.label_offsets = linnet_arena_take(arena, sequences + 1, sizeof *p.label_offsets);
   p.labels = linnet_arena_take(arena, count_labels(b), sizeof *p.labels);
   p.spans = linnet_arena_take(arena, sequences, sizeof *p.spans);
   p.masks = linnet_arena_take(arena, p.num_masks, sizeof *p.masks);
+  p.steps = linnet_arena_take(arena, linnet_cuda_steps_bytes(&b->pack), 1);
   return p;
 }
 
@@ -63,6 +66,23 @@ static void *image(const struct linnet_cuda_batch *batch, const void *host) {
   return batch->memory + ((const unsigned char *)host - batch->staging);
 }
 
+/* bfloat16 is the upper half of a float, to the nearest, ties to even. */
+static uint16_t round_to_bfloat16(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (uint16_t)(isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void write_features(const struct linnet_device *d, const struct linnet_host_batch *b, void *to) {
+  size_t count = b->pack.offsets[b->pack.sequences] * b->columns;
+  uint16_t *rounded = to;
+  if (d->activation_bytes == sizeof(float))
+    memcpy(to, b->features, count * sizeof(float));
+  else
+    for (size_t i = 0; i < count; i++)
+      rounded[i] = round_to_bfloat16(b->features[i]);
+}
+
 static void write_labels(const struct linnet_host_batch *b, struct parts *p) {
   p->label_offsets[0] = 0;
   for (size_t s = 0; s < b->pack.sequences; s++) {
@@ -74,19 +94,19 @@ static void write_labels(const struct linnet_host_batch *b, struct parts *p) {
 }
 
 enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct linnet_context *context,
-                                            const struct linnet_host_batch *b, real **features) {
+                                            const struct linnet_host_batch *b, void **features) {
   struct linnet_cuda_batch *batch = &linnet_cuda_device(device)->batch;
   struct linnet_arena arena = {0};
   size_t rows = b->pack.offsets[b->pack.sequences];
   if (rows > UINT32_MAX / 2)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "a batch of %zu frames is too large for a device", rows);
-  plan(b, &arena);
+  plan(device, b, &arena);
   size_t bytes = arena.used;
   if (!reserve(device, batch, bytes))
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a batch of %zu frames", device->name, rows);
   arena = (struct linnet_arena){.base = batch->staging, .size = batch->bytes};
-  struct parts p = plan(b, &arena);
-  memcpy(p.features, b->features, rows * b->columns * sizeof *p.features);
+  struct parts p = plan(device, b, &arena);
+  write_features(device, b, p.features);
   write_labels(b, &p);
   linnet_spans_longest_first(&b->pack, p.spans);
   if (p.num_masks > 0)
@@ -98,6 +118,8 @@ enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct
   batch->spans = image(batch, p.spans);
   batch->host_spans = p.spans;
   batch->masks = image(batch, p.masks);
+  batch->steps = linnet_cuda_steps_write(&b->pack, p.spans, batch->spans, p.steps, image(batch, p.steps));
+  batch->host_lengths = p.steps;
   linnet_cuda_upload(device, batch->memory, batch->staging, bytes);
   *features = image(batch, p.features);
   return LINNET_OK;

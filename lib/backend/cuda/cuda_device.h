@@ -16,7 +16,9 @@ struct linnet_cuda_batch {
   const struct linnet_span *spans; /* (sequences), longest first */
   const struct linnet_span *host_spans;
   const struct linnet_feature_mask *masks; /* (sequences, as many as each has) */
-  unsigned char *staging, *memory;         /* host memory that copies start from, and its image on the device */
+  struct linnet_cuda_steps steps;
+  const int32_t *host_lengths;     /* (steps.sequences), longest first */
+  unsigned char *staging, *memory; /* host memory that copies start from, and its image on the device */
   size_t bytes;
 };
 
@@ -33,27 +35,42 @@ struct linnet_cuda_mailbox {
   } letter[LINNET_CUDA_LETTERS];
 };
 
+/* The weights that products take, rounded to bfloat16 where activations are. */
+struct linnet_cuda_weights {
+  const float *from; /* (size) */
+  size_t size, capacity;
+  uint16_t *rounded; /* (capacity) */
+};
+
 struct linnet_cuda_products;
+struct linnet_cuda_cudnn;
 
 struct linnet_cuda_device {
   struct linnet_device base; /* first */
   struct linnet_context *context;
   pthread_mutex_t mutex; /* held by the thread that uses the device */
   int index;
-  enum linnet_precision precision; /* of products */
+  enum linnet_precision precision; /* of products; bfloat16: of activations, too */
   char name[128];
   void *stream;
   void *scratch;
   struct linnet_cuda_products *products; /* NULL: no cuBLASLt */
+  struct linnet_cuda_cudnn *cudnn;       /* NULL: no cuDNN, or nothing needed it so far ... */
+  bool cudnn_sought;                     /* ... and which of the two */
   int failure;                           /* the first one ... */
   const char *failed;                    /* ... and the kernel whose launch was refused, or NULL */
   struct linnet_cuda_mailbox mailbox;
   struct linnet_cuda_batch batch;
   float *positions; /* (position_rows, position_width): the table that is added */
   size_t position_rows, position_width;
+  struct linnet_cuda_weights weights;
 };
 
 extern const struct linnet_device_ops linnet_cuda_device_ops;
+
+/* table.c: what a device of that precision begins with, and the end of what its ops have made. */
+struct linnet_device linnet_cuda_base(const char *name, enum linnet_precision precision);
+void linnet_cuda_release_tables(struct linnet_device *device);
 
 static inline struct linnet_cuda_device *linnet_cuda_device(const struct linnet_device *device) {
   return (struct linnet_cuda_device *)(uintptr_t)device;
@@ -61,11 +78,21 @@ static inline struct linnet_cuda_device *linnet_cuda_device(const struct linnet_
 
 /* batch.c: uploads; LINNET_ERROR_MEMORY. */
 enum linnet_status linnet_cuda_upload_batch(struct linnet_device *device, struct linnet_context *context,
-                                            const struct linnet_host_batch *batch, real **features);
+                                            const struct linnet_host_batch *batch, void **features);
 void linnet_cuda_release_batch(struct linnet_device *device);
 
 /* products.c: cuBLASLt, found when it is needed first; NULL: not there, or not usable. */
 struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_device *device);
 void linnet_cuda_products_close(struct linnet_cuda_products *products);
+
+/* cudnn.c: LSTM layers by cuDNN, which is looked for when the first one is asked for. As in linnet_device_ops. */
+bool linnet_cuda_lstm_layer_bytes(struct linnet_device *device, const struct linnet_lstm_layer *l,
+                                  const struct linnet_pack *p, size_t *saved, size_t *work);
+bool linnet_cuda_lstm_layer_forward(struct linnet_device *device, const struct linnet_lstm_layer *l,
+                                    const struct linnet_pack *p, const void *x, void *saved, void *out, void *work);
+bool linnet_cuda_lstm_layer_backward(struct linnet_device *device, const struct linnet_lstm_layer *l,
+                                     const struct linnet_pack *p, const void *x, const void *dout, void *saved,
+                                     void *dx, float *gradients_add, void *work);
+void linnet_cuda_cudnn_close(struct linnet_cuda_cudnn *cudnn);
 
 #endif

@@ -49,7 +49,55 @@ static __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
-/* V floats side by side: one load or store of 16 bytes for V = 4. */
+/* Activations are float or bfloat16, the upper half of one; arithmetic is in float32. */
+struct bfloat16 {
+  uint16_t bits;
+};
+
+static __device__ __forceinline__ float widen(float x) {
+  return x;
+}
+
+static __device__ __forceinline__ float widen(bfloat16 x) {
+  return __int_as_float((int)((uint32_t)x.bits << 16));
+}
+
+/* To the nearest, ties to even. */
+static __device__ __forceinline__ bfloat16 round_to_bfloat16(float x) {
+  bfloat16 y;
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#else
+  const uint32_t bits = (uint32_t)__float_as_int(x);
+  y.bits = (uint16_t)(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+#endif
+  return y;
+}
+
+static __device__ __forceinline__ void write(float *p, float x) {
+  *p = x;
+}
+
+static __device__ __forceinline__ void write(bfloat16 *p, float x) {
+  *p = round_to_bfloat16(x);
+}
+
+/* Pointers to activations of a type. */
+template <class T> struct activations {
+  typedef T activation;
+  const T *operator()(const void *p) const { return static_cast<const T *>(p); }
+  T *operator()(void *p) const { return static_cast<T *>(p); }
+};
+
+/* Calls f with the activations<T> of a device. */
+template <class F> static inline void for_activations(const struct linnet_device *device, F f) {
+  if (device->activation_bytes == sizeof(float))
+    f(activations<float>());
+  else
+    f(activations<bfloat16>());
+}
+
+/* V numbers side by side: one load or store for V = 4. */
 template <int V> struct floats { float x[V]; };
 
 static __device__ __forceinline__ floats<4> load(const float *p, floats<4> *) {
@@ -59,12 +107,23 @@ static __device__ __forceinline__ floats<4> load(const float *p, floats<4> *) {
   return result;
 }
 
-static __device__ __forceinline__ floats<1> load(const float *p, floats<1> *) {
-  floats<1> result = {{*p}};
+struct __align__(8) bfloat16_4 {
+  bfloat16 x[4];
+};
+
+static __device__ __forceinline__ floats<4> load(const bfloat16 *p, floats<4> *) {
+  LINNET_CHECK_FOURS(p);
+  const bfloat16_4 v = *reinterpret_cast<const bfloat16_4 *>(p);
+  floats<4> result = {{widen(v.x[0]), widen(v.x[1]), widen(v.x[2]), widen(v.x[3])}};
   return result;
 }
 
-template <int V> static __device__ __forceinline__ floats<V> load(const float *p) {
+template <class T> static __device__ __forceinline__ floats<1> load(const T *p, floats<1> *) {
+  floats<1> result = {{widen(*p)}};
+  return result;
+}
+
+template <int V, class T> static __device__ __forceinline__ floats<V> load(const T *p) {
   return load(p, static_cast<floats<V> *>(nullptr));
 }
 
@@ -75,17 +134,25 @@ static __device__ __forceinline__ void store(float *p, const floats<4> &v) {
   *reinterpret_cast<float4 *>(p) = all;
 }
 
-static __device__ __forceinline__ void store(float *p, const floats<1> &v) {
-  *p = v.x[0];
+static __device__ __forceinline__ void store(bfloat16 *p, const floats<4> &v) {
+  LINNET_CHECK_FOURS(p);
+  bfloat16_4 all;
+  for (int i = 0; i < 4; i++)
+    all.x[i] = round_to_bfloat16(v.x[i]);
+  *reinterpret_cast<bfloat16_4 *>(p) = all;
 }
 
-/* Whether rows of `width` floats at all these addresses (NULL: none) can be read by fours. */
+template <class T> static __device__ __forceinline__ void store(T *p, const floats<1> &v) {
+  write(p, v.x[0]);
+}
+
+/* Whether rows of `width` numbers at all these addresses (NULL: none) can be read by fours. */
 static inline bool by_fours(size_t width) {
   return width % 4 == 0;
 }
 
-template <class... Rest> static inline bool by_fours(size_t width, const float *p, Rest... rest) {
-  return reinterpret_cast<uintptr_t>(p) % 16 == 0 && by_fours(width, rest...);
+template <class T, class... Rest> static inline bool by_fours(size_t width, const T *p, Rest... rest) {
+  return reinterpret_cast<uintptr_t>(p) % (4 * sizeof(T)) == 0 && by_fours(width, rest...);
 }
 
 #endif

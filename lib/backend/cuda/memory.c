@@ -35,7 +35,7 @@ static cudaError_t name_device(struct linnet_cuda_device *d, int index) {
   cudaError_t error = cudaGetDeviceProperties(&properties, index);
   snprintf(d->name, sizeof d->name, "cuda:%d %.80s, %.0f GiB", index, properties.name,
            (double)properties.totalGlobalMem / (1 << 30));
-  d->base = (struct linnet_device){&linnet_cuda_device_ops, d->name};
+  d->base = linnet_cuda_base(d->name, d->precision);
   return error;
 }
 
@@ -84,9 +84,10 @@ void linnet_cuda_close(struct linnet_device *device) {
   if (!d)
     return;
   linnet_cuda_products_close(d->products);
+  linnet_cuda_cudnn_close(d->cudnn);
   linnet_cuda_release_batch(device);
   linnet_cuda_free_host(device, d->mailbox.memory);
-  linnet_cuda_free(device, d->positions);
+  linnet_cuda_release_tables(device);
   linnet_cuda_free(device, d->scratch);
   if (d->stream) {
     cudaStreamSynchronize(d->stream);
@@ -227,6 +228,11 @@ void linnet_cuda_zero(struct linnet_device *device, void *memory, size_t bytes) 
 
 void *linnet_cuda_stream(const struct linnet_device *device) {
   return linnet_cuda_device(device)->stream;
+}
+
+void linnet_cuda_forgive(struct linnet_device *device) {
+  (void)device;
+  cudaGetLastError();
 }
 
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes) {

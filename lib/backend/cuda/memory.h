@@ -46,6 +46,8 @@ void linnet_cuda_out_of_memory(struct linnet_device *device);
 void *linnet_cuda_stream(const struct linnet_device *device);
 /* Notes whether the launch just made was accepted. */
 void linnet_cuda_launched(struct linnet_device *device, const char *kernel);
+/* Forgets what a library left as the last error when it refused a call that something else will make up for. */
+void linnet_cuda_forgive(struct linnet_device *device);
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes);
 
 #endif

@@ -12,6 +12,15 @@ static size_t count_pieces(const struct linnet_pack *p) {
   return pieces;
 }
 
+static size_t longest_of(const struct linnet_pack *p) {
+  size_t longest = 0;
+  for (size_t s = 0; s < p->sequences; s++) {
+    size_t rows = p->offsets[s + 1] - p->offsets[s];
+    longest = rows > longest ? rows : longest;
+  }
+  return longest;
+}
+
 size_t linnet_cuda_pack_bytes(const struct linnet_pack *p) {
   return count_pieces(p) * sizeof(struct linnet_cuda_piece) + 2 * (p->sequences + 1) * sizeof(uint32_t);
 }
@@ -26,19 +35,44 @@ static struct linnet_cuda_piece *write_pieces(size_t begin, size_t end, size_t s
 }
 
 struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void *host, const void *device) {
-  struct linnet_cuda_pack pack = {
-      .sequences = p->sequences, .rows = p->offsets[p->sequences], .pieces = count_pieces(p), .table = device};
+  struct linnet_cuda_pack pack = {.sequences = p->sequences,
+                                  .rows = p->offsets[p->sequences],
+                                  .longest = longest_of(p),
+                                  .pieces = count_pieces(p),
+                                  .table = device};
   struct linnet_cuda_piece *table = host, *piece = table;
   uint32_t *offsets = (uint32_t *)(table + pack.pieces), *first_piece = offsets + p->sequences + 1;
   pack.offsets = (const uint32_t *)(pack.table + pack.pieces);
   pack.first_piece = pack.offsets + p->sequences + 1;
   offsets[0] = first_piece[0] = 0;
   for (size_t s = 0; s < p->sequences; s++) {
-    size_t rows = p->offsets[s + 1] - p->offsets[s];
     piece = write_pieces(p->offsets[s], p->offsets[s + 1], s, piece);
     offsets[s + 1] = (uint32_t)p->offsets[s + 1];
     first_piece[s + 1] = (uint32_t)(piece - table);
-    pack.longest = rows > pack.longest ? rows : pack.longest;
   }
   return pack;
+}
+
+size_t linnet_cuda_steps_bytes(const struct linnet_pack *p) {
+  return p->sequences * sizeof(int32_t) + longest_of(p) * sizeof(uint32_t);
+}
+
+struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, const struct linnet_span *spans,
+                                                 const struct linnet_span *device_spans, void *host,
+                                                 const void *device) {
+  struct linnet_cuda_steps steps = {.longest = longest_of(p), .spans = device_spans, .lengths = device};
+  int32_t *lengths = host;
+  uint32_t *first = (uint32_t *)(lengths + p->sequences), row = 0;
+  steps.first = (const uint32_t *)(steps.lengths + p->sequences);
+  for (size_t s = 0; s < p->sequences; s++) {
+    lengths[s] = (int32_t)spans[s].frames;
+    steps.sequences += spans[s].frames > 0;
+  }
+  for (size_t step = 0, running = steps.sequences; step < steps.longest; step++) {
+    while (spans[running - 1].frames <= step)
+      running--;
+    first[step] = row;
+    row += (uint32_t)running;
+  }
+  return steps;
 }

@@ -27,7 +27,7 @@ enum { WORKSPACE = 32 << 20, PLANS = 256 };
 /* What decides on the algorithm of a product. Alignment counts: it is part of the heuristic's answer. */
 struct shape {
   size_t m, n, k, lda, ldb, ldc;
-  unsigned transpose_a, transpose_b, epilogue, mode, alignment, accumulate;
+  unsigned transpose_a, transpose_b, epilogue, mode, result, alignment, accumulate;
 };
 
 struct plan {
@@ -119,12 +119,13 @@ void linnet_cuda_products_close(struct linnet_cuda_products *p) {
 
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
-static cublasComputeType_t compute_of(unsigned mode) {
-  static const cublasComputeType_t types[] = {[LINNET_FLOAT32] = CUBLAS_COMPUTE_32F,
-                                              [LINNET_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32,
-                                              [LINNET_BFLOAT16] = CUBLAS_COMPUTE_32F_FAST_16BF};
-  return types[mode];
-}
+/* What a device of a precision multiplies: bfloat16 activations by weights that were rounded to it. */
+static const struct {
+  cublasComputeType_t compute;
+  cudaDataType_t operands;
+} types[] = {[LINNET_FLOAT32] = {CUBLAS_COMPUTE_32F, CUDA_R_32F},
+             [LINNET_TF32] = {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F},
+             [LINNET_BFLOAT16] = {CUBLAS_COMPUTE_32F, CUDA_R_16BF}};
 
 /* cuBLASLt's GELU is the one with tanh, so only ReLU is part of a product. */
 static unsigned epilogue_of(const struct linnet_gemm *g) {
@@ -139,12 +140,12 @@ static unsigned alignment_of(const struct linnet_gemm *g) {
   return (unsigned)(bits & (~bits + 1));
 }
 
-static struct shape shape_of(const struct linnet_gemm *g, enum linnet_precision mode) {
+static struct shape shape_of(const struct linnet_gemm *g, enum linnet_gemm_result result, enum linnet_precision mode) {
   struct shape s;
   memset(&s, 0, sizeof s); /* compared by bytes */
   s.m = g->m, s.n = g->n, s.k = g->k, s.lda = g->lda, s.ldb = g->ldb, s.ldc = g->ldc;
   s.transpose_a = g->transpose_a, s.transpose_b = g->transpose_b, s.accumulate = g->accumulate;
-  s.epilogue = epilogue_of(g), s.mode = mode, s.alignment = alignment_of(g);
+  s.epilogue = epilogue_of(g), s.mode = mode, s.result = result, s.alignment = alignment_of(g);
   return s;
 }
 
@@ -152,15 +153,17 @@ static bool describe(struct linnet_cuda_products *p, const struct shape *s, stru
   cublasOperation_t first = s->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasOperation_t second = s->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = (cublasLtEpilogue_t)s->epilogue;
-  return p->desc_create(&plan->desc, compute_of(s->mode), CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+  cudaDataType_t in = types[s->mode].operands;
+  cudaDataType_t out = s->result == LINNET_GEMM_REALS ? CUDA_R_32F : in;
+  return p->desc_create(&plan->desc, types[s->mode].compute, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
          p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first) == CUBLAS_STATUS_SUCCESS &&
          p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second) == CUBLAS_STATUS_SUCCESS &&
          p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) == CUBLAS_STATUS_SUCCESS &&
-         p->layout_create(&plan->b, CUDA_R_32F, s->transpose_b ? s->k : s->n, s->transpose_b ? s->n : s->k,
-                          (int64_t)s->ldb) == CUBLAS_STATUS_SUCCESS &&
-         p->layout_create(&plan->a, CUDA_R_32F, s->transpose_a ? s->m : s->k, s->transpose_a ? s->k : s->m,
-                          (int64_t)s->lda) == CUBLAS_STATUS_SUCCESS &&
-         p->layout_create(&plan->c, CUDA_R_32F, s->n, s->m, (int64_t)s->ldc) == CUBLAS_STATUS_SUCCESS;
+         p->layout_create(&plan->b, in, s->transpose_b ? s->k : s->n, s->transpose_b ? s->n : s->k, (int64_t)s->ldb) ==
+             CUBLAS_STATUS_SUCCESS &&
+         p->layout_create(&plan->a, in, s->transpose_a ? s->m : s->k, s->transpose_a ? s->k : s->m, (int64_t)s->lda) ==
+             CUBLAS_STATUS_SUCCESS &&
+         p->layout_create(&plan->c, out, s->n, s->m, (int64_t)s->ldc) == CUBLAS_STATUS_SUCCESS;
 }
 
 static bool choose_algorithm(struct linnet_cuda_products *p, struct plan *plan) {
@@ -206,9 +209,10 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
-static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, const struct linnet_gemm *g) {
+static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, enum linnet_gemm_result result,
+                     const struct linnet_gemm *g) {
   const float one = 1, kept = g->accumulate ? 1 : 0;
-  struct shape shape = shape_of(g, mode);
+  struct shape shape = shape_of(g, result, mode);
   struct plan *plan = plan_of(p, &shape, g->bias);
   if (!plan->usable || !set_bias(p, plan, g->bias))
     return false;
@@ -217,16 +221,17 @@ static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode,
 }
 
 /* GELU and SiLU come after the product, where C has no gaps between rows. */
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_precision mode, const struct linnet_gemm *g) {
+void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result result, const struct linnet_gemm *g) {
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
   struct linnet_gemm product = *g;
   bool smooth = g->activation == LINNET_GELU || g->activation == LINNET_SILU;
   if (g->m == 0 || g->n == 0)
     return;
   if (smooth)
     product.activation = LINNET_IDENTITY;
-  if (!linnet_cuda_device(device)->products || g->k == 0 || (smooth && g->ldc != g->n) ||
-      !multiply(linnet_cuda_device(device)->products, mode, &product))
-    linnet_cuda_gemm_kernel(device, g);
+  if (!d->products || g->k == 0 || (smooth && (g->ldc != g->n || result == LINNET_GEMM_REALS)) ||
+      !multiply(d->products, d->precision, result, &product))
+    linnet_cuda_gemm_kernel(device, result, g);
   else if (smooth)
     linnet_cuda_activation_forward(device, g->activation, g->m * g->n, g->c, g->c);
 }

@@ -11,12 +11,12 @@ struct running_softmax {
 /* Scores become exp(score - largest); returns what earlier sums are multiplied by. A row may have met no key yet. */
 static __device__ __forceinline__ float exponentials(running_softmax *row, float *weights) {
   float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
-  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
-    largest = fmaxf(largest, own[c]);
+  for (int i = 0; i < TILE_ROWS / 4; i++)
+    largest = fmaxf(largest, own[quad_column(i)]);
   largest = quad_max(largest);
   const float from = largest == -INFINITY ? 0 : largest;
-  for (int c = (int)threadIdx.x % 4; c < TILE_ROWS; c += 4)
-    sum += own[c] = expf(own[c] - from);
+  for (int i = 0; i < TILE_ROWS / 4; i++)
+    sum += own[quad_column(i)] = expf(own[quad_column(i)] - from);
   const float shrink = expf(row->largest - from);
   row->sum = row->sum * shrink + quad_sum(sum);
   row->largest = largest;
@@ -30,7 +30,7 @@ static __device__ __forceinline__ void scale_rows(float by, tile<4, 2> *y, float
   __syncthreads();
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      y->x[r][n] *= shared[tile_row(r)];
+      y->x[r][n] *= shared[y->row(r)];
 }
 
 #endif

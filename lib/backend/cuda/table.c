@@ -13,11 +13,41 @@ static const struct linnet_cuda_pack *pack_of(const struct linnet_device *d, con
   return &batch->pack;
 }
 
-/* --- rows and elements -------------------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------------------------- */
 
-static void gemm(struct linnet_device *d, const struct linnet_gemm *g, float *work) {
+/* Rounds them, as they may have changed. */
+static void use_weights(struct linnet_device *d, size_t size, const float *weights) {
+  struct linnet_cuda_weights *w = &linnet_cuda_device(d)->weights;
+  if (d->activation_bytes == sizeof *weights)
+    return;
+  if (size > w->capacity) {
+    linnet_cuda_free(d, w->rounded);
+    w->rounded = linnet_cuda_alloc(d, size * sizeof *w->rounded);
+    w->capacity = w->rounded ? size : 0;
+  }
+  w->from = weights, w->size = w->rounded ? size : 0;
+  if (w->rounded)
+    linnet_cuda_activations_of(d, size, weights, w->rounded);
+  else
+    linnet_cuda_out_of_memory(d);
+}
+
+/* A weight as products take it; whatever is none stays what it is. */
+static const float *rounded(const struct linnet_device *d, const float *x) {
+  const struct linnet_cuda_weights *w = &linnet_cuda_device(d)->weights;
+  const uintptr_t place = (uintptr_t)x, first = (uintptr_t)w->from;
+  if (place < first || place - first >= w->size * sizeof *x)
+    return x;
+  return (const float *)(const void *)(w->rounded + (place - first) / sizeof *x);
+}
+
+static void gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, float *work) {
+  struct linnet_gemm product = *g;
   (void)work;
-  linnet_cuda_gemm(d, linnet_cuda_device(d)->precision, g);
+  product.a = rounded(d, g->a), product.b = rounded(d, g->b);
+  if (g->bias && result == LINNET_GEMM_ACTIVATIONS)
+    product.bias = rounded(d, g->bias);
+  linnet_cuda_gemm(d, result, &product);
 }
 
 static size_t no_work(struct linnet_device *d) {
@@ -25,14 +55,16 @@ static size_t no_work(struct linnet_device *d) {
   return 0;
 }
 
+/* --- rows and elements -------------------------------------------------------------------------------------------- */
+
 static void feature_map_forward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                const float *x, float *phi, float *work) {
+                                const void *x, void *phi, float *work) {
   (void)work;
   linnet_cuda_feature_map_forward(d, m, rows, x, phi);
 }
 
 static void feature_map_backward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                 const float *x, const float *phi, const float *dphi, float *dx, float *work) {
+                                 const void *x, const void *phi, const void *dphi, void *dx, float *work) {
   (void)work;
   linnet_cuda_feature_map_backward(d, m, rows, x, phi, dphi, dx);
 }
@@ -40,7 +72,7 @@ static void feature_map_backward(struct linnet_device *d, const struct linnet_fe
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
 /* The masks that came with the batch. */
-static void spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, float *x) {
+static void spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, void *x) {
   struct linnet_masks uploaded = *m;
   uploaded.masks = linnet_cuda_device(d)->batch.masks;
   linnet_cuda_spec_augment(d, pack_of(d, p), &uploaded, x);
@@ -65,7 +97,7 @@ static bool reserve_positions(struct linnet_cuda_device *c, size_t rows, size_t 
   return c->positions != NULL;
 }
 
-static void add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, float *x) {
+static void add_positions(struct linnet_device *d, const struct linnet_pack *p, size_t width, void *x) {
   struct linnet_cuda_device *c = linnet_cuda_device(d);
   const struct linnet_cuda_pack *pack = pack_of(d, p);
   if (reserve_positions(c, pack->longest, width))
@@ -75,12 +107,12 @@ static void add_positions(struct linnet_device *d, const struct linnet_pack *p, 
 }
 
 static void conv_forward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                         const float *x, const float *w, const float *bias, float *y) {
+                         const void *x, const float *w, const float *bias, void *y) {
   linnet_cuda_conv_forward(d, c, pack_of(d, p), x, w, bias, y);
 }
 
 static void conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                          const float *x, const float *w, const float *dy, float *dx, float *dw_add, float *dbias_add) {
+                          const void *x, const float *w, const void *dy, void *dx, float *dw_add, float *dbias_add) {
   linnet_cuda_conv_backward(d, c, pack_of(d, p), x, w, dy, dx, dw_add, dbias_add);
 }
 
@@ -105,15 +137,15 @@ static size_t attention_work_bytes(struct linnet_device *d, enum linnet_attentio
 }
 
 static void attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
-                              const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                              const float *k, const float *v, void *saved, float *out, void *work) {
+                              const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
+                              const void *k, const void *v, void *saved, void *out, void *work) {
   linnet_cuda_attention[kind]->forward(d, a, pack_of(d, p), q, k, v, saved, out, work);
 }
 
 static void attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
-                               const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                               const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                               float *dq, float *dk, float *dv, void *work) {
+                               const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
+                               const void *k, const void *v, const void *saved, const void *out, const void *dout,
+                               void *dq, void *dk, void *dv, void *work) {
   linnet_cuda_attention[kind]->backward(d, a, pack_of(d, p), q, k, v, saved, out, dout, dq, dk, dv, work);
 }
 
@@ -137,8 +169,8 @@ static struct linnet_lstm lstm_of(const struct linnet_device *d, const struct li
   return lstm;
 }
 
-static void lstm_forward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                         float *gates, float *cells, float *h, void *work) {
+static void lstm_forward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p, void *gates,
+                         float *cells, void *h, void *work) {
   struct linnet_lstm lstm = lstm_of(d, l, p);
   float *state = work;
   size_t size = state_size(lstm.width, lstm.sequences);
@@ -147,13 +179,13 @@ static void lstm_forward(struct linnet_device *d, const struct linnet_lstm *l, c
 }
 
 static void lstm_backward(struct linnet_device *d, const struct linnet_lstm *l, const struct linnet_pack *p,
-                          const float *cells, const float *dh, float *gates, void *work) {
+                          const float *cells, const void *dh, void *gates, void *work) {
   struct linnet_lstm lstm = lstm_of(d, l, p);
   linnet_cuda_lstm_backward(d, &lstm, linnet_cuda_device(d)->batch.spans, cells, dh, gates, work);
 }
 
 static void steps_before(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width,
-                         const float *h, size_t ld, float *before) {
+                         const void *h, size_t ld, void *before) {
   linnet_cuda_steps_before(d, pack_of(d, p), reverse, width, h, ld, before);
 }
 
@@ -186,6 +218,16 @@ static void ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, void 
   linnet_cuda_ctc(d, &terms, work);
 }
 
+struct linnet_device linnet_cuda_base(const char *name, enum linnet_precision precision) {
+  return (struct linnet_device){&linnet_cuda_device_ops, name,
+                                precision == LINNET_BFLOAT16 ? sizeof(uint16_t) : sizeof(float)};
+}
+
+void linnet_cuda_release_tables(struct linnet_device *d) {
+  linnet_cuda_free(d, linnet_cuda_device(d)->positions);
+  linnet_cuda_free(d, linnet_cuda_device(d)->weights.rounded);
+}
+
 const struct linnet_device_ops linnet_cuda_device_ops = {
     .close = linnet_cuda_close,
     .lock = linnet_cuda_lock,
@@ -199,8 +241,10 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .zero = linnet_cuda_zero,
     .wait = linnet_cuda_wait,
     .upload_batch = linnet_cuda_upload_batch,
+    .use_weights = use_weights,
     .gemm = gemm,
     .gemm_work = no_work,
+    .activations_of = linnet_cuda_activations_of,
     .layernorm_forward = linnet_cuda_layernorm_forward,
     .layernorm_backward = linnet_cuda_layernorm_backward,
     .dropout = linnet_cuda_dropout,
@@ -228,6 +272,9 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .lstm_forward = lstm_forward,
     .lstm_backward = lstm_backward,
     .steps_before = steps_before,
+    .lstm_layer_bytes = linnet_cuda_lstm_layer_bytes,
+    .lstm_layer_forward = linnet_cuda_lstm_layer_forward,
+    .lstm_layer_backward = linnet_cuda_lstm_layer_backward,
     .ctc_work_bytes = ctc_work_bytes,
     .ctc = ctc,
     .sum_of_squares = linnet_cuda_sum_of_squares,

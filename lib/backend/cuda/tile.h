@@ -1,14 +1,15 @@
-/* Products of tiles in shared memory, which all kinds of attention consist of. A block has 256 threads as 16 x 16;
- * thread (i, j) has rows i + 16 r and columns j + 16 n of a product, so that with odd leading dimensions no two lanes
- * read different words of one bank, whichever way an operand lies. Products are summed in float32 with fused
- * multiply-adds. */
+/* Products of tiles in shared memory, which all kinds of attention consist of. A block has 256 threads: 8 warps, 2
+ * along the rows and 4 along the columns of a product, whose lanes have the elements that tensor cores give them,
+ * whatever multiplies. Operands are floats and lie with leading dimensions of 1 mod 32, so that no two lanes read
+ * different words of one bank, whichever way an operand lies. Sums are float32. */
 #ifndef LINNET_CUDA_TILE_H
 #define LINNET_CUDA_TILE_H
 
-#include "backend/cuda/kernel.h"
+#include "backend/cuda/tensor_core.h"
 
 enum {
   TILE_THREADS = 256,
+  TILE_BLOCKS = 2, /* have room in a multiprocessor: 128 registers a thread */
   TILE_ROWS = 64,
   TILE_COLUMNS = 32,
   TILE_LD = TILE_COLUMNS + 1, /* of operands */
@@ -18,46 +19,80 @@ enum {
   PIECE_TILES = LINNET_CUDA_PIECE / TILE_ROWS
 };
 
-static __device__ __forceinline__ int tile_row(int r) {
-  return (int)threadIdx.x / 16 + 16 * r;
-}
+/* (16 R, 16 N), spread over the block; R and N are even. */
+template <int R, int N> struct tile {
+  float x[R][N];
 
-static __device__ __forceinline__ int tile_column(int n) {
-  return (int)threadIdx.x % 16 + 16 * n;
-}
+  static __device__ __forceinline__ int first_row() { return (int)threadIdx.x / 128 * 8 * R; }
+  static __device__ __forceinline__ int first_column() { return (int)threadIdx.x / 32 % 4 * 4 * N; } /* of the warp */
 
-/* (16 R, 16 N), spread over the block. */
-template <int R, int N> struct tile { float x[R][N]; };
+  /* Where x[r][n] is. */
+  static __device__ __forceinline__ int row(int r) { return first_row() + 8 * r + (int)threadIdx.x % 32 / 4; }
+  static __device__ __forceinline__ int column(int n) {
+    return first_column() + n / 2 * 8 + 2 * ((int)threadIdx.x % 4) + n % 2;
+  }
+};
 
-/* y(i, j) += sum over k < DEPTH of a(i, k) b(k, j), where a(i, k) = a[i * AI + k * AK] and b(k, j) = b[k * BK + j *
- * BJ].
- */
 template <int DEPTH, int AI, int AK, int BK, int BJ, int R, int N>
-static __device__ __forceinline__ void tile_multiply(tile<R, N> *y, const float *a, const float *b) {
+static __device__ __forceinline__ void multiply_floats(tile<R, N> *y, const float *a, const float *b) {
 #pragma unroll 8
   for (int k = 0; k < DEPTH; k++) {
     float left[R], right[N];
     for (int r = 0; r < R; r++)
-      left[r] = a[tile_row(r) * AI + k * AK];
+      left[r] = a[y->row(r) * AI + k * AK];
     for (int n = 0; n < N; n++)
-      right[n] = b[k * BK + tile_column(n) * BJ];
+      right[n] = b[k * BK + y->column(n) * BJ];
     for (int r = 0; r < R; r++)
       for (int n = 0; n < N; n++)
         y->x[r][n] = fmaf(left[r], right[n], y->x[r][n]);
   }
 }
 
+/* Tensor cores sum over k in steps of 8 PACKED. Which k a lane has of them does not matter, as long as a and b agree:
+ * of 32, lane t of a quad has 8 t ... 8 t + 7, which are in banks of their own. */
+template <class P, int DEPTH, int AI, int AK, int BK, int BJ, int R, int N>
+static __device__ __forceinline__ void multiply_fragments(tile<R, N> *y, const float *a, const float *b) {
+  const int lane = (int)threadIdx.x % 32;
+  a += y->row(0) * AI + 8 * (lane % 4) * AK;
+  b += (y->first_column() + lane / 4) * BJ + 8 * (lane % 4) * BK;
+#pragma unroll
+  for (int step = 0; step < DEPTH / 4; step += 2 * P::PACKED) {
+    uint32_t left[R / 2][4], right[N / 2][2];
+#pragma unroll
+    for (int part = 0; part < 2; part++) {
+      const int k = step / 8 * 32 + step % 8 + part * P::PACKED;
+      for (int r = 0; r < R; r++)
+        left[r / 2][2 * part + r % 2] = packed<AK>(P(), a + 8 * r * AI + k * AK);
+      for (int n = 0; n < N / 2; n++)
+        right[n][part] = packed<BK>(P(), b + k * BK + 8 * n * BJ);
+    }
+    for (int r = 0; r < R; r += 2)
+      for (int n = 0; n < N; n += 2)
+        mma<P>(y->x[r] + n, y->x[r + 1] + n, left[r / 2], right[n / 2]);
+  }
+}
+
+/* y(i, j) += sum over k < DEPTH of a(i, k) b(k, j), where a(i, k) = a[i * AI + k * AK] and b(k, j) = b[k * BK + j *
+ * BJ]. DEPTH is a multiple of 32. */
+template <class P, int DEPTH, int AI, int AK, int BK, int BJ, int R, int N>
+static __device__ __forceinline__ void tile_multiply(tile<R, N> *y, const float *a, const float *b) {
+  if constexpr (LINNET_TENSOR_CORES && P::PACKED > 0)
+    multiply_fragments<P, DEPTH, AI, AK, BK, BJ>(y, a, b);
+  else
+    multiply_floats<DEPTH, AI, AK, BK, BJ>(y, a, b);
+}
+
 /* A matrix (T, heads * width) whose rows are operands, perhaps after phi(x) = elu(x) + 1 and times a number per row. */
-struct operand {
-  const float *x;
+template <class T> struct operand {
+  const T *x;
   size_t ld, width;
   bool elu;
   const float *scale; /* (heads, T) or NULL */
 };
 
-static inline operand operand_of(const float *x, size_t ld, size_t width, bool elu, const float *scale) {
-  const operand o = {x, ld, width, elu, scale};
-  return o;
+template <class T>
+static inline operand<T> operand_of(const T *x, size_t ld, size_t width, bool elu, const float *scale) {
+  return operand<T>{x, ld, width, elu, scale};
 }
 
 static __device__ __forceinline__ float elu_map(float x) {
@@ -76,16 +111,17 @@ static __device__ __forceinline__ size_t frame_of(const tile_rows &t, int row) {
 }
 
 /* Columns from `column` on to `to` (TILE_ROWS, TILE_LD); zeros beyond rows and width. */
-static __device__ __forceinline__ void load_tile(const operand &o, const tile_rows &t, size_t column, float *to) {
+template <class T>
+static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile_rows &t, size_t column, float *to) {
   const int lane = (int)threadIdx.x % TILE_COLUMNS;
   const bool inside = column + lane < o.width;
-  const float *x = o.x + t.head * o.width + column + lane;
+  const T *x = o.x + t.head * o.width + column + lane;
 #pragma unroll
   for (int row = (int)threadIdx.x / TILE_COLUMNS; row < TILE_ROWS; row += TILE_THREADS / TILE_COLUMNS) {
     float value = 0;
     if (inside && row < t.rows) {
       const size_t frame = frame_of(t, row);
-      value = x[frame * o.ld];
+      value = widen(x[frame * o.ld]);
       value = o.elu ? elu_map(value) : value;
       value = o.scale ? value * o.scale[t.head * t.frames + frame] : value;
     }
@@ -95,30 +131,37 @@ static __device__ __forceinline__ void load_tile(const operand &o, const tile_ro
 
 /* y(i, j) += x_i . a_j over all columns. `room` holds two tiles; all threads have passed a barrier since it was last
  * read, and pass one before it returns. */
-static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operand &x, const tile_rows &i,
-                                                     const operand &a, const tile_rows &j, float *room) {
+template <class P, class T>
+static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operand<T> &x, const tile_rows &i,
+                                                     const operand<T> &a, const tile_rows &j, float *room) {
   for (size_t k = 0; k < x.width; k += TILE_COLUMNS) {
     load_tile(x, i, k, room);
     load_tile(a, j, k, room + TILE_SIZE);
     __syncthreads();
-    tile_multiply<TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(y, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(y, room, room + TILE_SIZE);
     __syncthreads();
   }
 }
 
 /* y (64, 32) += weights (64, 64) times rows j of b, columns from `column` on. Barriers as above; the caller has passed
  * none since it wrote the weights. */
-static __device__ __forceinline__ void multiply_weights(tile<4, 2> *y, const float *weights, const operand &b,
+template <class P, class T>
+static __device__ __forceinline__ void multiply_weights(tile<4, 2> *y, const float *weights, const operand<T> &b,
                                                         const tile_rows &j, size_t column, float *room) {
   load_tile(b, j, column, room);
   __syncthreads();
-  tile_multiply<TILE_ROWS, WEIGHT_LD, 1, TILE_LD, 1>(y, weights, room);
+  tile_multiply<P, TILE_ROWS, WEIGHT_LD, 1, TILE_LD, 1>(y, weights, room);
   __syncthreads();
 }
 
 /* What goes over a row of weights: four lanes have a row, each a quarter of the columns. */
 static __device__ __forceinline__ int quad_row() {
   return (int)threadIdx.x / 4;
+}
+
+/* Column i of a lane's quarter; lanes of a warp read different banks. */
+static __device__ __forceinline__ int quad_column(int i) {
+  return i / 8 * 32 + 8 * ((int)threadIdx.x % 4) + i % 8;
 }
 
 static __device__ __forceinline__ float quad_sum(float x) {

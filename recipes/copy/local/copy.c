@@ -165,7 +165,9 @@ static void create(struct copy *c, struct linnet_context *context) {
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++) {
     struct shard *s = &c->shards[i];
     check(linnet_pass_create(context, &c->network, &s->pass), context);
-    c->bytes = linnet_pass_bytes(s->pass, c->most_frames, sequences, false);
+    for (size_t k = 0; k <= sequences; k++)
+      s->offsets[k] = k * (size_t)options.length;
+    c->bytes = linnet_pass_bytes(s->pass, &(struct linnet_pack){sequences, s->offsets}, false);
     s->target = experiment_alloc(context, c->most_frames, sizeof *s->target);
     s->features = experiment_alloc(context, c->most_frames * config->input_dim, sizeof(real));
     s->logits = experiment_alloc(context, c->most_frames * config->outputs, sizeof(real));

@@ -1,0 +1,24 @@
+/* What tests ask of the library that stands in for cuDNN (fake_cudnn.c), and tell it. */
+#ifndef LINNET_TEST_FAKE_CUDNN_H
+#define LINNET_TEST_FAKE_CUDNN_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+struct fake_cudnn {
+  const char *failing;                               /* calls of this function fail ... */
+  unsigned passing;                                  /* ... after so many that do not */
+  unsigned calls;                                    /* of any function */
+  unsigned forward, backward_data, backward_weights; /* that were done */
+  unsigned refused;                                  /* calls with wrong arguments; each tells on stderr */
+  unsigned math;                                     /* of the last layer described */
+  unsigned handles;                                  /* in existence, with descriptors */
+};
+
+/* The state of the library that is found by the name of cuDNN; NULL: it is another one, or none. */
+static inline struct fake_cudnn *fake_cudnn_find(void) {
+  void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+  return library ? dlsym(library, "fake_cudnn_state") : NULL;
+}
+
+#endif
