@@ -155,6 +155,9 @@ names_of_tests() {
 run_test() { step "$1" 150 ctest --test-dir "$build" -V -R "^$1\$" || true; }
 names_of_benchmarks() { find "$root/tests/bench" -name 'bench_cuda*.c' -exec basename {} .c \; | sort; }
 
+# What gives cuDNN the same bytes in every run (docs/cuda.md).
+export CUBLAS_WORKSPACE_CONFIG=:4096:2
+
 device=$(nvidia-smi --query-gpu=name,memory.total,compute_cap --format=csv,noheader 2>/dev/null | sed q) || device=''
 architecture=$(sed -nE 's/.*, *([0-9]+)\.([0-9]+)$/\1\2/p' <<<"$device")
 architecture=${architecture:-90}
@@ -186,7 +189,7 @@ for name in ${tests[@]+"${tests[@]}"}; do
 		elif ! sanitizer=$(find_tool compute-sanitizer); then
 			skip "$tool-$name" 'compute-sanitizer is not installed'
 		else
-			step "$tool-$name" 90 env LINNET_TEST_CASES=2 "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/tests/$name" || true
+			step "$tool-$name" 90 env LINNET_TEST_CASES=2 "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/tests/cuda/$name" || true
 		fi
 	done
 done

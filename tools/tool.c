@@ -24,7 +24,8 @@ struct poptOption tool_common_options[] = {
     {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
      "NAME"},
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
-     "Of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16, on GPUs "
+     "Of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16 (on GPUs of "
+     "activations, too), on GPUs "
      "tf32, for recognition on processors int8",
      "NAME"},
     {"device", 0, POPT_ARG_STRING, &option_device, 0,

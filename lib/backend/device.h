@@ -71,8 +71,9 @@ struct linnet_device_ops {
   enum linnet_status (*upload_batch)(struct linnet_device *d, struct linnet_context *context,
                                      const struct linnet_host_batch *batch, void **features);
 
-  /* --- products. The weights (size) that ops take until they change, or this is called again; NULL: need not know. */
-  void (*use_weights)(struct linnet_device *d, size_t size, const real *weights);
+  /* --- products. Where activations are not reals: products that take weights (size) take them from `rounded`, which
+   * activations_of has made of them, until this is called again. */
+  void (*use_weights)(struct linnet_device *d, size_t size, const real *weights, const void *rounded);
   /* a and b of the product are activations or weights, c is what `result` says; g only carries the pointers. b is not
    * packed. */
   void (*gemm)(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, real *work);

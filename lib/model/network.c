@@ -44,12 +44,22 @@ void linnet_pass_destroy(struct linnet_pass *pass) {
     linnet_free(pass->context, pass);
 }
 
+/* Where activations are not reals, products take weights and the gradient of logits as activations. */
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   const struct linnet_network *network = pass->network;
   kind_of(network)->plan(pass, arena);
-  pass->dlogits = network->device->activation_bytes == sizeof(real)
-                      ? NULL
-                      : linnet_take_activations(pass, arena, network->config->outputs);
+  pass->rounded = pass->dlogits = NULL;
+  if (network->device->activation_bytes == sizeof(real))
+    return;
+  pass->rounded = linnet_arena_take(arena, network->parameters->size, network->device->activation_bytes);
+  if (!pass->shard->forward_only)
+    pass->dlogits = linnet_take_activations(pass, arena, network->config->outputs);
+}
+
+static void use_weights(const struct linnet_pass *pass) {
+  struct linnet_device *device = pass->network->device;
+  if (pass->rounded)
+    device->ops->use_weights(device, pass->network->parameters->size, pass->weights, pass->rounded);
 }
 
 size_t linnet_pass_bytes(struct linnet_pass *pass, const struct linnet_pack *pack, bool forward_only) {
@@ -69,14 +79,16 @@ void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const st
   pass->frames = linnet_shard_frames(shard);
   plan(pass, &arena);
   struct linnet_device *device = pass->network->device;
-  if (device->ops->use_weights)
-    device->ops->use_weights(device, pass->network->parameters->size, weights);
+  if (pass->rounded)
+    device->ops->activations_of(device, pass->network->parameters->size, weights, pass->rounded);
+  use_weights(pass);
   kind_of(pass->network)->forward(pass, logits);
 }
 
 void linnet_pass_backward(struct linnet_pass *pass, const real *dlogits, real *gradients_add) {
   struct linnet_device *device = pass->network->device;
   pass->gradients = gradients_add;
+  use_weights(pass);
   if (pass->dlogits)
     device->ops->activations_of(device, pass->frames * pass->network->config->outputs, dlogits, pass->dlogits);
   kind_of(pass->network)->backward(pass, pass->dlogits ? pass->dlogits : dlogits);

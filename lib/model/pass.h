@@ -13,12 +13,12 @@ struct linnet_pass {
   const real *weights;
   real *gradients; /* in backward */
   size_t frames, width;
-  void *layers;           /* where the kind of network has what; host memory behind the pass */
-  void *work;             /* for ops */
-  void *running;          /* (T, D): in backward, the gradient of what runs through the layers */
-  void *wide;             /* scratch (T, widest row inside a layer) */
-  void *narrow, *narrow2; /* scratch (T, D) */
-  void *dlogits;          /* scratch (T, outputs), where the device's activations are not reals */
+  void *layers;            /* where the kind of network has what; host memory behind the pass */
+  void *work;              /* for ops */
+  void *running;           /* (T, D): in backward, the gradient of what runs through the layers */
+  void *wide;              /* scratch (T, widest row inside a layer) */
+  void *narrow, *narrow2;  /* scratch (T, D) */
+  void *rounded, *dlogits; /* the weights and the gradient of the logits as activations, where these are not reals */
 };
 
 /* y (T, out) = activation(x (T, in) W^T + b), with W (out, in) and b (out) at the given offsets. */

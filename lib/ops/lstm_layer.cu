@@ -8,12 +8,13 @@ enum { THREADS = 256, STEPS = 32, MOST_CHUNKS = 64 };
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Block (sequence, steps): STEPS rows of a sequence go to the order of steps, or come from it. */
+/* Block (sequence, part of its steps): rows go to the order of steps, or come from it. */
 template <int V, class X, class Y>
 static __global__ void __launch_bounds__(THREADS)
     rows_kernel(struct linnet_cuda_steps s, bool to_steps, size_t width, const X *x, Y *y) {
   const struct linnet_span span = s.spans[blockIdx.x];
-  const size_t start = (size_t)blockIdx.y * STEPS, end = smaller(start + STEPS, span.frames), vectors = width / V;
+  const size_t vectors = width / V, stretch = (span.frames + gridDim.y - 1) / gridDim.y;
+  const size_t start = blockIdx.y * stretch, end = smaller(start + stretch, span.frames);
   for (size_t i = start * vectors + threadIdx.x; i < end * vectors; i += THREADS) {
     const size_t step = i / vectors, column = i % vectors * V;
     const size_t row = (span.first + step) * width + column;
@@ -25,7 +26,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <class X, class Y>
 void move_rows(struct linnet_device *device, const struct linnet_cuda_steps *s, bool to_steps, size_t width, const X *x,
                Y *y) {
-  const dim3 grid((unsigned)s->sequences, linnet_blocks(s->longest, STEPS));
+  const dim3 grid((unsigned)s->sequences, (unsigned)smaller(linnet_blocks(s->longest, STEPS), MOST_CHUNKS));
   if (s->sequences == 0)
     return;
   if (by_fours(width, x, y))

@@ -12,11 +12,12 @@ Usage: run.sh [--quick] [--kinds "NAME..."] [--updates N] [--exp DIR] [--seed S]
               [--stage N] [--stop-stage N]
 
 Trains causal transformers of 4 layers and 8 heads on the sequence duplication task of Katharopoulos et al. 2020,
-section 4.1.1 (Fig. 2): random sequences of 10 symbols are repeated after a separator, 128 symbols at most with both
-separators; batches of 64, RAdam 1e-3, after 3000 updates 1e-4. The width is 256: 32 for each head, as in the authors'
-code. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
+section 4.1.1 (Fig. 2): random sequences of 32 to 63 of 10 symbols are repeated after a separator, 128 symbols at most
+with both separators; batches of 64, RAdam 1e-3, after 3000 updates 1e-4. The width is 256: 32 for each head; it and
+the lengths are those of the authors' code. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  training: EXP/KIND.log, EXP/KIND.result; kinds that are done are not done again
+  1  training: EXP/KIND.log, EXP/KIND.result; kinds that are done are not done again, one that was interrupted goes on
+     from its last checkpoint (EXP/KIND.log.checkpoint, every 250 updates)
   2  EXP/copy.svg, EXP/copy.png, EXP/RESULTS.md
 
   --kinds NAMES   among linear, softmax, lsh-1, lsh-4, lsh-8 (default: linear softmax lsh-4)

@@ -112,10 +112,6 @@ static void bench_gemm(struct linnet_device *d, enum linnet_gemm_result result, 
   BENCH_COUNTED_BYTES(d, op, bytes, 2.0 * (double)g->m * (double)g->n * (double)g->k, gemm(d, result, g, work));
 }
 
-static void bench_use_weights(struct linnet_device *d, size_t size, const real *weights) {
-  BENCH_COUNTED_BYTES(d, BENCH_UPDATE, size * (sizeof(real) + d->activation_bytes), 0, use_weights(d, size, weights));
-}
-
 static void bench_activations_of(struct linnet_device *d, size_t n, const real *x, void *y) {
   BENCH_COUNTED_BYTES(d, BENCH_ADD, n * (sizeof(real) + d->activation_bytes), 0, activations_of(d, n, x, y));
 }
@@ -297,6 +293,34 @@ static void bench_lstm_backward(struct linnet_device *d, const struct linnet_lst
                 lstm_backward(d, l, p, cells, dh, gates, work));
 }
 
+/* A layer that its directions run by themselves is counted there. Inputs and recurrences, as products count. */
+static bool bench_lstm_layer(struct linnet_device *d, enum bench_op op, const struct linnet_lstm_layer *l,
+                             const struct linnet_pack *p, double start, double passes, bool done) {
+  double rows = (double)bench_pack_rows(p), columns = (double)(l->inputs + 2 * l->width);
+  if (!done)
+    return false;
+  if (bench_profile.timed)
+    bench_profile.seconds[op] += bench_profile_clock(d) - start;
+  bench_count(op, passes * rows * columns * (double)d->activation_bytes,
+              passes * 16 * rows * (double)(l->width * (l->inputs + l->width)));
+  return true;
+}
+
+static bool bench_lstm_layer_forward(struct linnet_device *d, const struct linnet_lstm_layer *l,
+                                     const struct linnet_pack *p, const void *x, void *saved, void *out, void *work) {
+  double start = bench_profile.timed ? bench_profile_clock(d) : 0;
+  bool done = bench_profile.inner->lstm_layer_forward(d, l, p, x, saved, out, work);
+  return bench_lstm_layer(d, BENCH_LSTM_FORWARD, l, p, start, 1, done);
+}
+
+static bool bench_lstm_layer_backward(struct linnet_device *d, const struct linnet_lstm_layer *l,
+                                      const struct linnet_pack *p, const void *x, const void *dout, void *saved,
+                                      void *dx, real *gradients_add, void *work) {
+  double start = bench_profile.timed ? bench_profile_clock(d) : 0;
+  bool done = bench_profile.inner->lstm_layer_backward(d, l, p, x, dout, saved, dx, gradients_add, work);
+  return bench_lstm_layer(d, BENCH_LSTM_BACKWARD, l, p, start, 2, done);
+}
+
 static void bench_steps_before(struct linnet_device *d, const struct linnet_pack *p, bool reverse, size_t width,
                                const void *h, size_t ld, void *before) {
   BENCH_COUNTED(d, BENCH_ADD, 2 * bench_pack_rows(p) * width, 0, steps_before(d, p, reverse, width, h, ld, before));
@@ -336,8 +360,6 @@ static inline void bench_profile_begin(struct linnet_device *device, bool timed,
   static struct linnet_device_ops ops;
   bench_profile = (struct bench_profile){.inner = device->ops, .timed = timed, .limits = limits};
   ops = *device->ops;
-  if (ops.use_weights && device->activation_bytes != sizeof(real))
-    ops.use_weights = bench_use_weights;
   ops.gemm = bench_gemm;
   ops.activations_of = bench_activations_of;
   ops.layernorm_forward = bench_layernorm_forward;
@@ -362,6 +384,10 @@ static inline void bench_profile_begin(struct linnet_device *device, bool timed,
   ops.attention_backward = bench_attention_backward;
   ops.lstm_forward = bench_lstm_forward;
   ops.lstm_backward = bench_lstm_backward;
+  if (ops.lstm_layer_bytes) {
+    ops.lstm_layer_forward = bench_lstm_layer_forward;
+    ops.lstm_layer_backward = bench_lstm_layer_backward;
+  }
   ops.steps_before = bench_steps_before;
   ops.ctc = bench_ctc;
   ops.sum_of_squares = bench_sum_of_squares;

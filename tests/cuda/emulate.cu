@@ -96,7 +96,6 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum li
   emulated->cuda.base = linnet_cuda_base("cuda, emulated", precision);
   emulated->cuda.precision = precision;
   emulated->cuda.context = context;
-  emulated->cuda.precision = precision;
   emulated->cuda.cudnn_sought = !with_cudnn;
   pthread_mutex_init(&emulated->cuda.mutex, nullptr);
   *device = &emulated->cuda.base;
@@ -105,7 +104,7 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int, enum li
 void linnet_cuda_close(struct linnet_device *device) {
   linnet_cuda_cudnn_close(linnet_cuda_device(device)->cudnn);
   linnet_cuda_release_batch(device);
-  linnet_cuda_release_tables(device);
+  linnet_cuda_free(device, linnet_cuda_device(device)->positions);
   delete reinterpret_cast<emulated_device *>(device);
 }
 void linnet_cuda_lock(struct linnet_device *device) {
@@ -161,6 +160,9 @@ size_t linnet_cuda_peak_bytes(struct linnet_device *) {
 }
 void test_cuda_limit(size_t bytes) {
   limit = bytes;
+}
+size_t test_cuda_stretch(void) {
+  return 1;
 }
 void test_cuda_cudnn(bool sought) {
   with_cudnn = sought;

@@ -295,6 +295,7 @@ enum { MOST_SEQUENCES = 8 };
 static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t longest) {
   static const size_t searched[] = {0, 140, 140, 150};
   struct linnet_pack p = {test_below(r, MOST_SEQUENCES), offsets};
+  longest *= longest > 140 ? test_cuda_stretch() : 1;
   offsets[0] = 0;
   for (size_t i = 0; i < p.sequences; i++)
     offsets[i + 1] = offsets[i] + some_size(r, test_below(r, 4) && longest > 140 ? 140 : longest);

@@ -14,6 +14,9 @@ void test_cuda_limit(size_t bytes);
 /* Emulated: whether devices that are opened from here on look for cuDNN, which has to be the fake one. Others do. */
 void test_cuda_cudnn(bool sought);
 
+/* Sequences may be that many times as long: a device has time for 20 000 frames. */
+size_t test_cuda_stretch(void);
+
 /* Cases, and their sizes, are divided by this where threads are slow. */
 size_t test_cuda_share(void);
 

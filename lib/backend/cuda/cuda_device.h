@@ -37,9 +37,9 @@ struct linnet_cuda_mailbox {
 
 /* The weights that products take, rounded to bfloat16 where activations are. */
 struct linnet_cuda_weights {
-  const float *from; /* (size) */
-  size_t size, capacity;
-  uint16_t *rounded; /* (capacity) */
+  const float *from;       /* (size) */
+  const uint16_t *rounded; /* (size) */
+  size_t size;
 };
 
 struct linnet_cuda_products;
@@ -68,9 +68,8 @@ struct linnet_cuda_device {
 
 extern const struct linnet_device_ops linnet_cuda_device_ops;
 
-/* table.c: what a device of that precision begins with, and the end of what its ops have made. */
+/* table.c: what a device of that precision begins with. */
 struct linnet_device linnet_cuda_base(const char *name, enum linnet_precision precision);
-void linnet_cuda_release_tables(struct linnet_device *device);
 
 static inline struct linnet_cuda_device *linnet_cuda_device(const struct linnet_device *device) {
   return (struct linnet_cuda_device *)(uintptr_t)device;

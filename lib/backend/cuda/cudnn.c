@@ -5,8 +5,9 @@
  * A call that fails ends the use of cuDNN on the device, with a warning; networks then run their directions by
  * themselves. Work, each piece at a multiple of 256 bytes:
  *
- *   | x | y | weight space | temporary |                      forward; rows in the order of steps
- *   | x | y | weight space | temporary | dy | dx | gradients |     backward */
+ *   | x | weight space | temporary |                     forward; rows in the order of steps
+ *   | x | weight space | temporary | dy | dx | gradients | backward
+ *   | y | reserve |                                       what forward leaves; y: as cuDNN has it, in floats */
 #include <assert.h>
 #include <dlfcn.h>
 #include <string.h>
@@ -45,7 +46,6 @@ struct linnet_cuda_cudnn {
   struct linnet_context *context;
   void *library;
   cudnnHandle_t handle;
-  cudnnDataType_t type; /* of rows and weights, float32 so far; sums are float32 */
   cudnnMathType_t math;
   cudnnDropoutDescriptor_t dropout;            /* of rate 0 */
   cudnnTensorDescriptor_t state, matrix, bias; /* state: (DIRECTIONS, sequences, H); the others are cuDNN's answers */
@@ -68,11 +68,27 @@ static bool find_functions(struct linnet_cuda_cudnn *c) {
   return true;
 }
 
+/* A cuDNN, and the libraries that it opens when a layer runs: it ends the process where one of them is missing. */
+enum { PARTS = 4 };
+static const struct library {
+  const char *name, *parts[PARTS];
+} libraries[] = {
+    {"libcudnn.so.9", {"libcudnn_ops.so.9", "libcudnn_adv.so.9"}},
+    {"libcudnn.so.8",
+     {"libcudnn_ops_infer.so.8", "libcudnn_ops_train.so.8", "libcudnn_adv_infer.so.8", "libcudnn_adv_train.so.8"}}};
+
+static void *open_all(const struct library *library) {
+  const int flags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+  for (size_t i = 0; i < PARTS && library->parts[i]; i++)
+    if (!dlopen(library->parts[i], flags))
+      return NULL;
+  return dlopen(library->name, flags);
+}
+
 /* The first library that works on this device. Never unloaded, as it registers code with the driver. */
 static bool open_library(struct linnet_cuda_cudnn *c) {
-  static const char *const names[] = {"libcudnn.so.9", "libcudnn.so.8"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    c->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+    c->library = open_all(&libraries[i]);
     if (c->library && find_functions(c) && c->create(&c->handle) == CUDNN_STATUS_SUCCESS)
       return true;
     if (c->library)
@@ -114,7 +130,7 @@ static struct linnet_cuda_cudnn *open_cudnn(struct linnet_cuda_device *device) {
   if (!c)
     return NULL;
   c->device = &device->base, c->context = device->context;
-  c->type = CUDNN_DATA_FLOAT, c->math = math_of(device->precision);
+  c->math = math_of(device->precision);
   if (open_library(c) && create_descriptors(c))
     return c;
   linnet_cuda_cudnn_close(c);
@@ -156,7 +172,7 @@ static struct linnet_cuda_cudnn *cudnn_of(struct linnet_device *device) {
     d->cudnn_sought = true;
     d->cudnn = open_cudnn(d);
     linnet_log(d->context, LINNET_LOG_INFO, "%s: LSTM layers by %s", device->name,
-               d->cudnn ? "cuDNN" : "Linnet's kernels, as there is no cuDNN");
+               d->cudnn ? "cuDNN" : "Linnet's kernels: no cuDNN can be used");
   }
   return d->cudnn && !d->cudnn->failed ? d->cudnn : NULL;
 }
@@ -178,16 +194,12 @@ struct spaces {
   void *weights, *temporary, *gradients, *reserve;
 };
 
-static size_t element_bytes(cudnnDataType_t type) {
-  return type == CUDNN_DATA_FLOAT ? sizeof(float) : sizeof(uint16_t);
-}
-
 static bool describe_layer(struct linnet_cuda_cudnn *c, struct plan *plan) {
   int32_t width = (int32_t)plan->width;
   return good(c, c->rnn_create(&plan->rnn)) &&
          good(c, c->rnn_set(plan->rnn, CUDNN_RNN_ALGO_STANDARD, CUDNN_LSTM, CUDNN_RNN_DOUBLE_BIAS, CUDNN_BIDIRECTIONAL,
-                            CUDNN_LINEAR_INPUT, c->type, CUDNN_DATA_FLOAT, c->math, (int32_t)plan->inputs, width, width,
-                            1, c->dropout, CUDNN_RNN_PADDED_IO_DISABLED)) &&
+                            CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, c->math, (int32_t)plan->inputs,
+                            width, width, 1, c->dropout, CUDNN_RNN_PADDED_IO_DISABLED)) &&
          good(c, c->weight_bytes(c->handle, plan->rnn, &plan->weight_bytes));
 }
 
@@ -206,7 +218,7 @@ static const struct plan *plan_of(struct linnet_cuda_cudnn *c, const struct linn
 
 static bool describe_rows(struct linnet_cuda_cudnn *c, cudnnRNNDataDescriptor_t data,
                           const struct linnet_cuda_batch *batch, size_t width) {
-  return good(c, c->data_set(data, c->type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, (int)batch->steps.longest,
+  return good(c, c->data_set(data, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, (int)batch->steps.longest,
                              (int)batch->steps.sequences, (int)width, batch->host_lengths, NULL));
 }
 
@@ -217,7 +229,7 @@ static cudnnForwardMode_t mode_of(const struct linnet_lstm_layer *l) {
 static bool describe_state(struct linnet_cuda_cudnn *c, size_t sequences, size_t width) {
   const int sizes[] = {DIRECTIONS, (int)sequences, (int)width};
   const int strides[] = {(int)(sequences * width), (int)width, 1};
-  return good(c, c->tensor_set(c->state, c->type, 3, sizes, strides));
+  return good(c, c->tensor_set(c->state, CUDNN_DATA_FLOAT, 3, sizes, strides));
 }
 
 /* Whether cuDNN is there and takes the layer over the batch; describes both to it. */
@@ -252,7 +264,7 @@ static void *take(struct linnet_arena *arena, size_t bytes) {
 
 static void *take_rows(const struct call *call, struct linnet_arena *arena, size_t width) {
   size_t bytes;
-  return take(arena, linnet_mul_size(call->rows, width * element_bytes(call->cudnn->type), &bytes) ? bytes : SIZE_MAX);
+  return take(arena, linnet_mul_size(call->rows, width * sizeof(float), &bytes) ? bytes : SIZE_MAX);
 }
 
 static struct spaces plan_spaces(const struct call *call, struct linnet_arena *arena) {
@@ -303,8 +315,8 @@ static bool has_shape(struct linnet_cuda_cudnn *c, cudnnTensorDescriptor_t tenso
   int dimensions = 0, sizes[3] = {0}, strides[3] = {0};
   if (!good(c, c->tensor_get(tensor, 3, &type, &dimensions, sizes, strides)))
     return false;
-  return (type == c->type && dimensions == 3 && sizes[0] == 1 && sizes[1] == (int)rows && sizes[2] == (int)columns &&
-          strides[1] == (int)columns && strides[2] == 1) ||
+  return (type == CUDNN_DATA_FLOAT && dimensions == 3 && sizes[0] == 1 && sizes[1] == (int)rows &&
+          sizes[2] == (int)columns && strides[1] == (int)columns && strides[2] == 1) ||
          give_up(c, "weights of another shape");
 }
 

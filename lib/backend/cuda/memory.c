@@ -87,7 +87,7 @@ void linnet_cuda_close(struct linnet_device *device) {
   linnet_cuda_cudnn_close(d->cudnn);
   linnet_cuda_release_batch(device);
   linnet_cuda_free_host(device, d->mailbox.memory);
-  linnet_cuda_release_tables(device);
+  linnet_cuda_free(device, d->positions);
   linnet_cuda_free(device, d->scratch);
   if (d->stream) {
     cudaStreamSynchronize(d->stream);

@@ -15,28 +15,15 @@ static const struct linnet_cuda_pack *pack_of(const struct linnet_device *d, con
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
-/* Rounds them, as they may have changed. */
-static void use_weights(struct linnet_device *d, size_t size, const float *weights) {
-  struct linnet_cuda_weights *w = &linnet_cuda_device(d)->weights;
-  if (d->activation_bytes == sizeof *weights)
-    return;
-  if (size > w->capacity) {
-    linnet_cuda_free(d, w->rounded);
-    w->rounded = linnet_cuda_alloc(d, size * sizeof *w->rounded);
-    w->capacity = w->rounded ? size : 0;
-  }
-  w->from = weights, w->size = w->rounded ? size : 0;
-  if (w->rounded)
-    linnet_cuda_activations_of(d, size, weights, w->rounded);
-  else
-    linnet_cuda_out_of_memory(d);
+static void use_weights(struct linnet_device *d, size_t size, const float *weights, const void *rounded) {
+  linnet_cuda_device(d)->weights = (struct linnet_cuda_weights){weights, rounded, size};
 }
 
 /* A weight as products take it; whatever is none stays what it is. */
-static const float *rounded(const struct linnet_device *d, const float *x) {
+static const float *operand_of(const struct linnet_device *d, const float *x) {
   const struct linnet_cuda_weights *w = &linnet_cuda_device(d)->weights;
   const uintptr_t place = (uintptr_t)x, first = (uintptr_t)w->from;
-  if (place < first || place - first >= w->size * sizeof *x)
+  if (d->activation_bytes == sizeof *x || place < first || place - first >= w->size * sizeof *x)
     return x;
   return (const float *)(const void *)(w->rounded + (place - first) / sizeof *x);
 }
@@ -44,9 +31,9 @@ static const float *rounded(const struct linnet_device *d, const float *x) {
 static void gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, float *work) {
   struct linnet_gemm product = *g;
   (void)work;
-  product.a = rounded(d, g->a), product.b = rounded(d, g->b);
+  product.a = operand_of(d, g->a), product.b = operand_of(d, g->b);
   if (g->bias && result == LINNET_GEMM_ACTIVATIONS)
-    product.bias = rounded(d, g->bias);
+    product.bias = operand_of(d, g->bias);
   linnet_cuda_gemm(d, result, &product);
 }
 
@@ -221,11 +208,6 @@ static void ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, void 
 struct linnet_device linnet_cuda_base(const char *name, enum linnet_precision precision) {
   return (struct linnet_device){&linnet_cuda_device_ops, name,
                                 precision == LINNET_BFLOAT16 ? sizeof(uint16_t) : sizeof(float)};
-}
-
-void linnet_cuda_release_tables(struct linnet_device *d) {
-  linnet_cuda_free(d, linnet_cuda_device(d)->positions);
-  linnet_cuda_free(d, linnet_cuda_device(d)->weights.rounded);
 }
 
 const struct linnet_device_ops linnet_cuda_device_ops = {
