@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include <linnet/context.h>
-#include <linnet/train.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +38,8 @@ LINNET_API void linnet_specaugment_settings_default(struct linnet_specaugment_se
 LINNET_API enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings,
                                                  struct linnet_augment_key key, float *features, size_t frames,
                                                  int dim);
+
+struct linnet_feature_mask; /* train.h */
 
 /* The masks alone, for a linnet_corpus whose masks the trainer applies: how many each utterance has (0 if settings are
  * out of range), and those that linnet_specaugment would draw; some may be empty. The trainer fills with 0 and does not

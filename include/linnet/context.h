@@ -28,9 +28,9 @@ typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const cha
 typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 
 /* What the operands of matrix products may be rounded to where the processor then multiplies them faster. Weights and
- * sums are float32 in any case. BFLOAT16 keeps 8 bits of each operand (a relative error of at
- * most 2^-9) and takes effect on processors with AVX512-BF16 and on CUDA devices, where activations are stored so, too;
- * TF32 keeps 11 bits and takes effect on CUDA devices. INT8 is for recognition on processors with AVX512-VNNI: 8-bit
+ * sums are float32 in any case. BFLOAT16 keeps 8 bits of each operand (a relative error of at most 2^-9) and takes
+ * effect on processors with AVX512-BF16 and on CUDA devices, where activations are stored so, too; TF32 keeps 11 bits
+ * and takes effect on CUDA devices. INT8 is for recognition on processors with AVX512-VNNI: 8-bit
  * integers, scaled row by row of activations and column by column of weights as they are multiplied; a model needs no
  * preparation. CUDA devices refuse it. Elsewhere a precision is the next better one that there is. */
 enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2, LINNET_INT8 = 3 };

@@ -393,14 +393,14 @@ void backward_as(P as, struct linnet_device *device, const struct linnet_attenti
   multiply(device, y);
 }
 
-template <enum order ORDER>
+template <order ORDER>
 void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
              const void *q, const void *k, const void *v, void *saved, void *out, void *work) {
   if (p->rows > 0)
     for_products(device, [&](auto as) { forward_as(as, device, a, p, ORDER, q, k, v, saved, out, work); });
 }
 
-template <enum order ORDER, enum order BACK>
+template <order ORDER, order BACK>
 void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
               const void *q, const void *k, const void *v, const void *saved, const void *out, const void *dout,
               void *dq, void *dk, void *dv, void *work) {

@@ -246,7 +246,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
 enum role { QUERIES, KEYS, VALUES }; /* known to the compiler, which is short of registers */
 
 /* ds of rows t against rows s, or p for values; along: a thread's shares of the sums of ds (q . key), for keys. */
-template <enum role ROLE, class P>
+template <role ROLE, class P>
 static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const tile_rows &others, float *weights,
                              float *along, float *room) {
   constexpr bool queries = ROLE == QUERIES;
@@ -301,17 +301,15 @@ static __device__ void through_norm(const attention<P> &t, const tile_rows &rows
     }
 }
 
-template <class P, enum role ROLE>
-struct gradient {
+template <class P, role ROLE> struct gradient {
   bool first, last; /* of the launches that add to it */
-  operand<typename P::activation>
-      b;
-  float * sums; /* (T, heads, width) */
-  typename P::activation * y;
+  operand<typename P::activation> b;
+  float *sums; /* (T, heads, width) */
+  typename P::activation *y;
   size_t ld;
 };
 
-template <class P, enum role ROLE>
+template <class P, role ROLE>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     backward_kernel(attention<P> t, gradient<P, ROLE> g) {
   LINNET_SHARED(float, room);
@@ -410,7 +408,7 @@ template <class P> void run_forward(struct linnet_device *device, attention<P> t
   }
 }
 
-template <class P, enum role ROLE>
+template <class P, role ROLE>
 void add_gradient(struct linnet_device *device, const attention<P> &t, const gradient<P, ROLE> &g) {
   LINNET_LAUNCH(device, backward_kernel, grid_of(t, g.b.width), TILE_THREADS,
                 (2 * TILE_SIZE + WEIGHT_SIZE) * sizeof(float), t, g);

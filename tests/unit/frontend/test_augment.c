@@ -2,6 +2,7 @@
  * and noise do what they should and no more. */
 #include <linnet/audio.h>
 #include <linnet/augment.h>
+#include <linnet/train.h>
 
 #include "unit/failing_allocator.h"
 
