@@ -125,7 +125,8 @@ static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\
 static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
 static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
 static const char post_norm[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"stack\": 2, "
-                                "\"dropout\": 0.1, \"layers\": 2, \"norm\": \"post\"}";
+                                "\"dropout\": 0.1, \"layers\": 2, \"norm\": \"post\", \"convolution\": 3, "
+                                "\"activation\": \"gelu\"}";
 static const struct network {
   const char *config;
   unsigned epochs; /* in which it learns */

@@ -5,6 +5,7 @@
 #include "backend/device.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "ops/dropout.h"
 #include "ops/position.h"
 #include "ops/spec_augment.h"
 
@@ -83,26 +84,34 @@ static void cpu_dropout(struct linnet_device *d, const struct linnet_dropout *ma
 static void cpu_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
                               const void *x, const void *residual, const real *gain, const real *bias, void *sum,
                               void *y, real *mean, real *rstd) {
-  kernels(d)->dropout(mask, rows, width, x, residual, sum);
+  if (mask->rate > 0 || residual || x != sum)
+    kernels(d)->dropout(mask, rows, width, x, residual, sum);
   kernels(d)->layernorm_forward(rows, width, sum, gain, bias, y, mean, rstd);
 }
 
 static void cpu_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
                                        size_t width, const void *sum, const real *gain, const real *mean,
-                                       const real *rstd, const void *dy, void *dsum, void *dx, real *dgain_add,
-                                       real *dbias_add) {
-  kernels(d)->layernorm_backward(rows, width, sum, gain, mean, rstd, dy, NULL, dsum, dgain_add, dbias_add);
+                                       const real *rstd, const void *dy, const void *residual, void *dsum, void *dx,
+                                       real *dgain_add, real *dbias_add) {
+  kernels(d)->layernorm_backward(rows, width, sum, gain, mean, rstd, dy, residual, dsum, dgain_add, dbias_add);
   kernels(d)->dropout(mask, rows, width, dsum, NULL, dx);
 }
 
-static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const void *x,
-                                   void *y) {
-  kernels(d)->activation_forward(f, n, x, y);
+static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
+                                   size_t rows, size_t width, const void *x, void *y) {
+  kernels(d)->activation_forward(f, rows * width, x, y);
+  if (mask->rate > 0)
+    kernels(d)->dropout(mask, rows, width, y, NULL, y);
 }
 
-static void cpu_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, real scale,
-                                    const void *x, const void *dy, void *dx) {
-  kernels(d)->activation_backward(f, n, scale, x, dy, dx);
+static void cpu_activation_backward(struct linnet_device *d, enum linnet_activation f,
+                                    const struct linnet_dropout *mask, size_t rows, size_t width, const void *x,
+                                    const void *dy, void *dx) {
+  bool drawn = mask->rate > 0 && f != LINNET_RELU;
+  if (drawn)
+    kernels(d)->dropout(mask, rows, width, dy, NULL, dx);
+  kernels(d)->activation_backward(f, rows * width, drawn ? 1 : (real)linnet_dropout_scale(mask->rate), x,
+                                  drawn ? dx : dy, dx);
 }
 
 static void cpu_glu_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y) {

@@ -89,17 +89,22 @@ struct linnet_device_ops {
                              real *dgain_add, real *dbias_add);
   void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const void *x,
                   const void *residual, void *y);
-  /* sum = residual + dropout(x), y = layernorm(sum): the end of a post-norm sublayer; y may be x. */
+  /* sum = residual + dropout(x), y = layernorm(sum): the end of a sublayer and the norm behind it. residual may be
+   * NULL; y may be x, or else sum may be x. */
   void (*residual_norm)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
                         const void *x, const void *residual, const real *gain, const real *bias, void *sum, void *y,
                         real *mean, real *rstd);
-  /* Back from dy: dsum, which may be dy, and dx = dropout(dsum). */
+  /* Back from dy: dsum = residual (or NULL: 0) + what comes through the norm, which may be dy or residual, and
+   * dx = dropout(dsum). */
   void (*residual_norm_backward)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
                                  const void *sum, const real *gain, const real *mean, const real *rstd, const void *dy,
-                                 void *dsum, void *dx, real *dgain_add, real *dbias_add);
-  void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, size_t n, const void *x, void *y);
-  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, size_t n, real scale, const void *x,
-                              const void *dy, void *dx);
+                                 const void *residual, void *dsum, void *dx, real *dgain_add, real *dbias_add);
+  /* y = dropout(f(x)), and back: dx from dy. For ReLU, x of backward may be y: its slope shows there, and so does what
+   * was dropped. */
+  void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
+                             size_t rows, size_t width, const void *x, void *y);
+  void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
+                              size_t rows, size_t width, const void *x, const void *dy, void *dx);
   void (*glu_forward)(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y);
   void (*glu_backward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const void *dy, void *dx);
   void (*log_softmax)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);

@@ -15,6 +15,8 @@ static struct linnet_conv conv_of(const struct linnet_pass *pass) {
   return (struct linnet_conv){pass->width, pass->network->config->convolution};
 }
 
+static const struct linnet_dropout none = {0};
+
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv_saved *saved = &s->saved.conv;
@@ -41,7 +43,7 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const v
                             w + o->conv_depthwise_bias, saved->depthwise);
   device->ops->layernorm_forward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, w + o->conv_norm2_bias,
                                  saved->normed, saved->mean, saved->rstd);
-  device->ops->activation_forward(device, LINNET_SILU, rows * width, saved->normed, saved->silu);
+  device->ops->activation_forward(device, LINNET_SILU, &none, rows, width, saved->normed, saved->silu);
   linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
 }
 
@@ -57,7 +59,7 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct linnet_conv_saved *saved = &s->saved.conv;
   struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
   linnet_linear_backward(pass, &second, saved->silu, dy, a, false);
-  device->ops->activation_backward(device, LINNET_SILU, rows * width, 1, saved->normed, a, a);
+  device->ops->activation_backward(device, LINNET_SILU, &none, rows, width, saved->normed, a, a);
   device->ops->layernorm_backward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean,
                                   saved->rstd, a, NULL, a, g + o->conv_norm2_gain, g + o->conv_norm2_bias);
   device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,

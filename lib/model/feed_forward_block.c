@@ -1,6 +1,5 @@
 /* Feed-forward: y = W2 dropout(act(W1 x)). */
 #include "model/block.h"
-#include "ops/dropout.h"
 
 static struct linnet_linear first_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
   return (struct linnet_linear){pass->width, pass->network->config->feed_forward, o->linear1, o->linear1_bias};
@@ -22,30 +21,28 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const v
   struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site + 1);
   if (config->activation == LINNET_RELU) {
     linnet_linear_forward(pass, &first, x, LINNET_RELU, saved->active);
+    linnet_pass_dropout(pass, s->site + 1, first.out, saved->active, NULL, saved->active);
   } else {
     linnet_linear_forward(pass, &first, x, LINNET_IDENTITY, saved->hidden);
-    device->ops->activation_forward(device, config->activation, pass->frames * first.out, saved->hidden, saved->active);
+    device->ops->activation_forward(device, config->activation, &mask, pass->frames, first.out, saved->hidden,
+                                    saved->active);
   }
-  linnet_pass_dropout(pass, s->site + 1, first.out, saved->active, NULL, saved->active);
   linnet_linear_forward(pass, &second, saved->active, LINNET_IDENTITY, y);
 }
 
-/* A ReLU's output that dropout zeroed has a slope of 0: for it dropout is no more than its scale. */
 static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_device *device = pass->network->device;
   struct linnet_feed_forward_saved *saved = &s->saved.feed_forward;
   struct linnet_linear first = first_map(pass, s->offsets), second = second_map(pass, s->offsets);
   void *d = pass->wide;
-  const bool relu = config->activation == LINNET_RELU;
-  const void *at = relu ? saved->active : saved->hidden;
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site + 1);
   linnet_linear_backward(pass, &second, saved->active, dy, d, false);
-  if (!relu)
-    linnet_pass_dropout(pass, s->site + 1, first.out, d, NULL, d);
-  device->ops->activation_backward(device, config->activation, pass->frames * first.out,
-                                   relu ? (real)linnet_dropout_scale(pass->shard->dropout) : 1, at, d, d);
+  device->ops->activation_backward(device, config->activation, &mask, pass->frames, first.out,
+                                   saved->hidden ? saved->hidden : saved->active, d, d);
   linnet_linear_backward(pass, &first, x, d, dx, !s->pre);
 }
 

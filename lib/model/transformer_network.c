@@ -127,20 +127,66 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   pass->work = linnet_arena_take(arena, work_bytes(pass), 1);
 }
 
+/* What runs through the layers, before sublayer i or behind the last. */
+static const void *running(const struct transformer *t, size_t i) {
+  return i > 0 ? t->sublayers[i - 1].out : t->input;
+}
+
+struct norm {
+  size_t gain, bias; /* parameters */
+  void *normed;
+  real *mean, *rstd;
+};
+
+/* The norm between what runs through the layers and the block of sublayer i, or the output: false if there is none. */
+static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *norm) {
+  const struct transformer *t = pass->layers;
+  const struct linnet_parameters *p = pass->network->parameters;
+  if (i == t->count) {
+    *norm = (struct norm){p->norm_gain, p->norm_bias, t->final, t->mean, t->rstd};
+    return pass->network->config->norm == LINNET_NORM_PRE;
+  }
+  const struct linnet_sublayer *s = &t->sublayers[i];
+  *norm = (struct norm){s->gain, s->bias, s->normed, s->mean, s->rstd};
+  return s->pre;
+}
+
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-static void forward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x) {
+/* sum = residual + dropout(x), which may be x, runs on to sublayer i and through the norm before it. */
+static void run_on(struct linnet_pass *pass, size_t i, uint32_t site, const void *x, const void *residual, void *sum) {
   struct linnet_device *device = pass->network->device;
-  const real *gain = pass->weights + s->gain, *bias = pass->weights + s->bias;
-  if (s->pre)
-    device->ops->layernorm_forward(device, pass->frames, pass->width, x, gain, bias, s->normed, s->mean, s->rstd);
-  s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
-  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
-  if (s->pre)
-    linnet_pass_dropout(pass, s->site, pass->width, s->out, x, s->out);
+  struct linnet_dropout mask = linnet_pass_mask(pass, site);
+  struct norm n;
+  if (norm_before(pass, i, &n))
+    device->ops->residual_norm(device, &mask, pass->frames, pass->width, x, residual, pass->weights + n.gain,
+                               pass->weights + n.bias, sum, n.normed, n.mean, n.rstd);
   else
-    device->ops->residual_norm(device, &mask, pass->frames, pass->width, s->out, x, gain, bias, s->normed, s->out,
-                               s->mean, s->rstd);
+    linnet_pass_dropout(pass, site, pass->width, x, residual, sum);
+}
+
+/* The end of a post-norm sublayer: out = norm(x + dropout(out)). */
+static void end_post(struct linnet_pass *pass, size_t i, const void *x) {
+  struct linnet_device *device = pass->network->device;
+  const struct linnet_sublayer *s = &((struct transformer *)pass->layers)->sublayers[i];
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  struct norm n;
+  device->ops->residual_norm(device, &mask, pass->frames, pass->width, s->out, x, pass->weights + s->gain,
+                             pass->weights + s->bias, s->normed, s->out, s->mean, s->rstd);
+  if (norm_before(pass, i + 1, &n))
+    device->ops->layernorm_forward(device, pass->frames, pass->width, s->out, pass->weights + n.gain,
+                                   pass->weights + n.bias, n.normed, n.mean, n.rstd);
+}
+
+static void forward_sublayer(struct linnet_pass *pass, size_t i) {
+  struct transformer *t = pass->layers;
+  struct linnet_sublayer *s = &t->sublayers[i];
+  const void *x = running(t, i);
+  s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
+  if (s->pre)
+    run_on(pass, i + 1, s->site, s->out, x, s->out);
+  else
+    end_post(pass, i, x);
 }
 
 static struct linnet_linear input_map(const struct linnet_network *network) {
@@ -161,70 +207,79 @@ static void forward_input(struct linnet_pass *pass, void *x) {
   linnet_linear_forward(pass, &in, shard->features, LINNET_IDENTITY, x);
   if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
     device->ops->add_positions(device, &shard->pack, pass->width, x);
-  linnet_pass_dropout(pass, 0, pass->width, x, NULL, x);
+  run_on(pass, 0, 0, x, NULL, x);
 }
 
 static void forward(struct linnet_pass *pass, real *logits) {
-  const struct linnet_network *network = pass->network;
-  const struct linnet_parameters *p = network->parameters;
-  struct linnet_device *device = network->device;
   struct transformer *t = pass->layers;
   forward_input(pass, t->input);
-  const void *x = t->input;
-  for (size_t i = 0; i < t->count; i++) {
-    forward_sublayer(pass, &t->sublayers[i], x);
-    x = t->sublayers[i].out;
-  }
-  if (network->config->norm == LINNET_NORM_PRE) {
-    device->ops->layernorm_forward(device, pass->frames, pass->width, x, pass->weights + p->norm_gain,
-                                   pass->weights + p->norm_bias, t->final, t->mean, t->rstd);
-    x = t->final;
-  }
-  struct linnet_linear out = output_map(network);
-  linnet_linear_logits(pass, &out, x, logits);
+  for (size_t i = 0; i < t->count; i++)
+    forward_sublayer(pass, i);
+  struct norm n;
+  struct linnet_linear out = output_map(pass->network);
+  linnet_linear_logits(pass, &out, norm_before(pass, t->count, &n) ? n.normed : running(t, t->count), logits);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-/* d (T, D) holds the gradient of the sublayer's output and gets that of its input x. */
-static void backward_sublayer(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *d) {
+/* Whether what runs on to sublayer i came through the dropout of a site: not where it is the output of a norm. */
+static bool dropped_before(const struct transformer *t, size_t i, uint32_t *site) {
+  *site = i > 0 ? t->sublayers[i - 1].site : 0;
+  return i == 0 || t->sublayers[i - 1].pre;
+}
+
+/* Back from the block of sublayer i, or from the output: d (T, D) gets the gradient of what runs on to it, which is
+ * that of dy through the norm, if there is one, and of `residual` (NULL: 0); `narrow` that of what went into the
+ * dropout behind which it runs. dy and residual may be d. */
+static void run_back(struct linnet_pass *pass, size_t i, const void *dy, const void *residual, void *d) {
   struct linnet_device *device = pass->network->device;
-  const real *gain = pass->weights + s->gain;
-  real *dgain = pass->gradients + s->gain, *dbias = pass->gradients + s->bias;
-  void *dy = pass->narrow;
-  if (s->pre) {
-    void *dnormed = s->out;
-    linnet_pass_dropout(pass, s->site, pass->width, d, NULL, dy);
-    s->block->backward(pass, s, s->normed, dy, dnormed);
-    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, s->mean, s->rstd, dnormed, d, d, dgain,
+  const struct transformer *t = pass->layers;
+  const void *x = running(t, i);
+  struct norm n;
+  uint32_t site;
+  bool normed = norm_before(pass, i, &n), dropped = dropped_before(t, i, &site);
+  const real *gain = pass->weights + n.gain;
+  real *dgain = pass->gradients + n.gain, *dbias = pass->gradients + n.bias;
+  struct linnet_dropout mask = linnet_pass_mask(pass, site);
+  if (normed && dropped)
+    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, x, gain, n.mean, n.rstd, dy, residual,
+                                        d, pass->narrow, dgain, dbias);
+  else if (normed)
+    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, n.mean, n.rstd, dy, residual, d, dgain,
                                     dbias);
+  else if (dropped)
+    linnet_pass_dropout(pass, site, pass->width, d, NULL, pass->narrow);
+}
+
+/* d (T, D) holds the gradient of the sublayer's output and gets that of what runs on to it. */
+static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
+  struct linnet_device *device = pass->network->device;
+  struct transformer *t = pass->layers;
+  struct linnet_sublayer *s = &t->sublayers[i];
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  if (s->pre) {
+    s->block->backward(pass, s, s->normed, pass->narrow, s->out);
+    run_back(pass, i, s->out, d, d);
   } else {
-    struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
-    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, s->normed, gain, s->mean, s->rstd, d,
-                                        d, dy, dgain, dbias);
-    s->block->backward(pass, s, x, dy, d);
+    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, s->normed, pass->weights + s->gain,
+                                        s->mean, s->rstd, d, NULL, d, pass->narrow, pass->gradients + s->gain,
+                                        pass->gradients + s->bias);
+    s->block->backward(pass, s, running(t, i), pass->narrow, d);
+    run_back(pass, i, d, NULL, d);
   }
 }
 
 static void backward(struct linnet_pass *pass, const void *dlogits) {
-  const struct linnet_network *network = pass->network;
-  const struct linnet_parameters *p = network->parameters;
-  struct linnet_device *device = network->device;
   struct transformer *t = pass->layers;
-  size_t n = t->count;
-  const void *last = n > 0 ? t->sublayers[n - 1].out : t->input;
-  bool pre = network->config->norm == LINNET_NORM_PRE;
-  struct linnet_linear in = input_map(network), out = output_map(network);
+  struct linnet_linear in = input_map(pass->network), out = output_map(pass->network);
+  struct norm n;
   void *d = pass->running;
-  linnet_linear_backward(pass, &out, pre ? t->final : last, dlogits, d, false);
-  if (pre)
-    device->ops->layernorm_backward(device, pass->frames, pass->width, last, pass->weights + p->norm_gain, t->mean,
-                                    t->rstd, d, NULL, d, pass->gradients + p->norm_gain,
-                                    pass->gradients + p->norm_bias);
-  for (size_t i = n; i-- > 0;)
-    backward_sublayer(pass, &t->sublayers[i], i > 0 ? t->sublayers[i - 1].out : t->input, d);
-  linnet_pass_dropout(pass, 0, pass->width, d, NULL, d);
-  linnet_linear_backward(pass, &in, pass->shard->features, d, NULL, false);
+  linnet_linear_backward(pass, &out, norm_before(pass, t->count, &n) ? n.normed : running(t, t->count), dlogits, d,
+                         false);
+  run_back(pass, t->count, d, NULL, d);
+  for (size_t i = t->count; i-- > 0;)
+    backward_sublayer(pass, i, d);
+  linnet_linear_backward(pass, &in, pass->shard->features, pass->narrow, NULL, false);
 }
 
 const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, sizeof(struct transformer), plan, forward,

@@ -1,6 +1,7 @@
-/* Activation functions, gated linear unit, sums of vectors, and numbers as activations: one element a time or four,
- * formulas as in activation.c. */
+/* Activation functions with the dropout behind them, gated linear unit, sums of vectors, and numbers as activations:
+ * one element a time or four, formulas as in activation.c. */
 #include "backend/cuda/activation_value.h"
+#include "backend/cuda/dropout_mask.h"
 
 namespace {
 
@@ -16,37 +17,56 @@ template <enum linnet_activation F> static __device__ __forceinline__ float slop
   return 1;
 }
 
-/* y = f(x, z) for n elements, as functors so that each pair of function and width is one kernel. */
-template <enum linnet_activation F> struct forward_of {
-  __device__ float operator()(float x, float) const { return activation_value(F, x); }
-};
-
-template <enum linnet_activation F> struct backward_of {
-  float scale;
-  __device__ float operator()(float x, float dy) const { return scale * dy * slope<F>(x); }
-};
-
-struct sum_of {
-  __device__ float operator()(float x, float y) const { return x + y; }
-};
-
-template <int V, class T, class F>
-static __global__ void __launch_bounds__(THREADS) map_kernel(size_t n, const T *x, const T *z, T *y, F f) {
-  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V) {
-    floats<V> a = load<V>(x + i), b = load<V>(z + i);
-    for (int j = 0; j < V; j++)
-      a.x[j] = f(a.x[j], b.x[j]);
-    store(y + i, a);
-  }
+template <enum linnet_activation F, int V, class T>
+static __global__ void __launch_bounds__(THREADS) forward_kernel(dropout_mask mask, size_t n, const T *x, T *y) {
+  for_groups<V>(mask, n, [=](size_t e, auto drop) {
+    floats<V> v = load<V>(x + e);
+    for (int i = 0; i < V; i++)
+      v.x[i] = activation_value(F, v.x[i]);
+    drop(&v);
+    store(y + e, v);
+  });
 }
 
-template <class T, class F> void map(struct linnet_device *device, size_t n, const T *x, const T *z, T *y, F f) {
+/* The caller takes the draws out of the mask of a ReLU: what was dropped reads 0, which has no slope. */
+template <enum linnet_activation F, int V, class T>
+static __global__ void __launch_bounds__(THREADS)
+    backward_kernel(dropout_mask mask, size_t n, const T *x, const T *dy, T *dx) {
+  const float scale = mask.scale;
+  for_groups<V>(mask, n, [=](size_t e, auto drop) {
+    floats<V> v = load<V>(x + e), d = load<V>(dy + e);
+    drop(&d);
+    for (int i = 0; i < V; i++)
+      d.x[i] = (F == LINNET_RELU ? scale * d.x[i] : d.x[i]) * slope<F>(v.x[i]);
+    store(dx + e, d);
+  });
+}
+
+template <enum linnet_activation F, class T>
+void forward(struct linnet_device *device, const dropout_mask &mask, size_t n, const T *x, T *y) {
   if (n == 0)
     return;
-  if (by_fours(n, x, z, y))
-    LINNET_LAUNCH(device, (map_kernel<4, T, F>), linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, z, y, f);
+  if (dropout_by_fours(mask, n, x, y))
+    LINNET_LAUNCH(device, (forward_kernel<F, 4, T>), dropout_blocks(n, THREADS), THREADS, 0, mask, n, x, y);
   else
-    LINNET_LAUNCH(device, (map_kernel<1, T, F>), linnet_blocks(n, THREADS), THREADS, 0, n, x, z, y, f);
+    LINNET_LAUNCH(device, (forward_kernel<F, 1, T>), dropout_blocks(n, THREADS), THREADS, 0, mask, n, x, y);
+}
+
+template <enum linnet_activation F, class T>
+void backward(struct linnet_device *device, dropout_mask mask, size_t n, const T *x, const T *dy, T *dx) {
+  if (F == LINNET_RELU)
+    mask.threshold = 0;
+  if (n == 0)
+    return;
+  if (dropout_by_fours(mask, n, x, dy, dx))
+    LINNET_LAUNCH(device, (backward_kernel<F, 4, T>), dropout_blocks(n, THREADS), THREADS, 0, mask, n, x, dy, dx);
+  else
+    LINNET_LAUNCH(device, (backward_kernel<F, 1, T>), dropout_blocks(n, THREADS), THREADS, 0, mask, n, x, dy, dx);
+}
+
+template <int V> static __global__ void __launch_bounds__(THREADS) add_kernel(size_t n, const float *x, float *y_add) {
+  for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * V; i < n; i += (size_t)gridDim.x * THREADS * V)
+    store(y_add + i, sum_of(load<V>(x + i), load<V>(y_add + i)));
 }
 
 template <int V, class T>
@@ -118,36 +138,46 @@ void glu_backward(struct linnet_device *device, size_t rows, size_t width, const
 
 } // namespace
 
-void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f, size_t n, const void *x,
-                                    void *y) {
+void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f,
+                                    const struct linnet_dropout *d, size_t rows, size_t width, const void *x, void *y) {
+  const dropout_mask mask = dropout_mask_of(d, width);
+  const size_t n = rows * width;
   for_activations(device, [&](auto as) {
     if (f == LINNET_RELU)
-      map(device, n, as(x), as(x), as(y), forward_of<LINNET_RELU>());
+      forward<LINNET_RELU>(device, mask, n, as(x), as(y));
     else if (f == LINNET_GELU)
-      map(device, n, as(x), as(x), as(y), forward_of<LINNET_GELU>());
+      forward<LINNET_GELU>(device, mask, n, as(x), as(y));
     else if (f == LINNET_SILU)
-      map(device, n, as(x), as(x), as(y), forward_of<LINNET_SILU>());
+      forward<LINNET_SILU>(device, mask, n, as(x), as(y));
     else
-      map(device, n, as(x), as(x), as(y), forward_of<LINNET_IDENTITY>());
+      forward<LINNET_IDENTITY>(device, mask, n, as(x), as(y));
   });
 }
 
-void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, float scale,
-                                     const void *x, const void *dy, void *dx) {
+void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f,
+                                     const struct linnet_dropout *d, size_t rows, size_t width, const void *x,
+                                     const void *dy, void *dx) {
+  const dropout_mask mask = dropout_mask_of(d, width);
+  const size_t n = rows * width;
   for_activations(device, [&](auto as) {
     if (f == LINNET_RELU)
-      map(device, n, as(x), as(dy), as(dx), backward_of<LINNET_RELU>{scale});
+      backward<LINNET_RELU>(device, mask, n, as(x), as(dy), as(dx));
     else if (f == LINNET_GELU)
-      map(device, n, as(x), as(dy), as(dx), backward_of<LINNET_GELU>{scale});
+      backward<LINNET_GELU>(device, mask, n, as(x), as(dy), as(dx));
     else if (f == LINNET_SILU)
-      map(device, n, as(x), as(dy), as(dx), backward_of<LINNET_SILU>{scale});
+      backward<LINNET_SILU>(device, mask, n, as(x), as(dy), as(dx));
     else
-      map(device, n, as(x), as(dy), as(dx), backward_of<LINNET_IDENTITY>{scale});
+      backward<LINNET_IDENTITY>(device, mask, n, as(x), as(dy), as(dx));
   });
 }
 
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add) {
-  map(device, n, x, static_cast<const float *>(y_add), y_add, sum_of());
+  if (n == 0)
+    return;
+  if (by_fours(n, x, y_add))
+    LINNET_LAUNCH(device, add_kernel<4>, linnet_blocks(n, 4 * THREADS), THREADS, 0, n, x, y_add);
+  else
+    LINNET_LAUNCH(device, add_kernel<1>, linnet_blocks(n, THREADS), THREADS, 0, n, x, y_add);
 }
 
 void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const float *x, void *y) {

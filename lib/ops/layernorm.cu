@@ -66,10 +66,10 @@ static __global__ void __launch_bounds__(THREADS)
   for (size_t t = warp_in_grid(); t < n.rows; t += (size_t)gridDim.x * WARPS) {
     for (size_t c = threadIdx.x % 32 * V; c < n.width; c += 32 * V) {
       const size_t e = t * n.width + c;
-      floats<V> v = load<V>(x + e), r = load<V>(residual + e);
+      floats<V> v = load<V>(x + e);
       masked(mask, e, &v);
-      for (int i = 0; i < V; i++)
-        v.x[i] += r.x[i];
+      if (residual)
+        v = sum_of(v, load<V>(residual + e));
       store(sum + e, v);
     }
     normalise_row<V>(n, t, n.x + t * n.width);
@@ -231,12 +231,11 @@ void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, s
 
 void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
                                             size_t width, const void *sum, const float *gain, const float *mean,
-                                            const float *rstd, const void *dy, void *dsum, void *dx, float *dgain_add,
-                                            float *dbias_add) {
+                                            const float *rstd, const void *dy, const void *residual, void *dsum,
+                                            void *dx, float *dgain_add, float *dbias_add) {
   for_activations(device, [&](auto as) {
-    const void *none = nullptr;
-    auto n = backward_of(rows, width, as(sum), gain, mean, rstd, as(dy), as(none), as(dsum));
+    auto n = backward_of(rows, width, as(sum), gain, mean, rstd, as(dy), as(residual), as(dsum));
     n.dropped = as(dx), n.mask = dropout_mask_of(d, width);
-    run_backward(device, n, by_fours(width, n.dropped) && n.mask.first % 4 == 0, dgain_add, dbias_add);
+    run_backward(device, n, by_fours(width, n.residual, n.dropped) && n.mask.first % 4 == 0, dgain_add, dbias_add);
   });
 }

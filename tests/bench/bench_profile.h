@@ -137,27 +137,29 @@ static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *
 static void bench_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
                                 const void *x, const void *residual, const real *gain, const real *bias, void *sum,
                                 void *y, real *mean, real *rstd) {
-  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (4 * width + 2), 0,
+  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 4 : 3) * width + 2), 0,
                 residual_norm(d, mask, rows, width, x, residual, gain, bias, sum, y, mean, rstd));
 }
 
 static void bench_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
                                          size_t width, const void *sum, const real *gain, const real *mean,
-                                         const real *rstd, const void *dy, void *dsum, void *dx, real *dgain_add,
-                                         real *dbias_add) {
-  BENCH_COUNTED(
-      d, BENCH_LAYERNORM, rows * (4 * width + 2), 0,
-      residual_norm_backward(d, mask, rows, width, sum, gain, mean, rstd, dy, dsum, dx, dgain_add, dbias_add));
+                                         const real *rstd, const void *dy, const void *residual, void *dsum, void *dx,
+                                         real *dgain_add, real *dbias_add) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 5 : 4) * width + 2), 0,
+                residual_norm_backward(d, mask, rows, width, sum, gain, mean, rstd, dy, residual, dsum, dx, dgain_add,
+                                       dbias_add));
 }
 
-static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f, size_t n, const void *x,
+static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f,
+                                     const struct linnet_dropout *mask, size_t rows, size_t width, const void *x,
                                      void *y) {
-  BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * n, 0, activation_forward(d, f, n, x, y));
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 2 * rows * width, 0, activation_forward(d, f, mask, rows, width, x, y));
 }
 
-static void bench_activation_backward(struct linnet_device *d, enum linnet_activation f, size_t n, real scale,
-                                      const void *x, const void *dy, void *dx) {
-  BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * n, 0, activation_backward(d, f, n, scale, x, dy, dx));
+static void bench_activation_backward(struct linnet_device *d, enum linnet_activation f,
+                                      const struct linnet_dropout *mask, size_t rows, size_t width, const void *x,
+                                      const void *dy, void *dx) {
+  BENCH_COUNTED(d, BENCH_ACTIVATION, 3 * rows * width, 0, activation_backward(d, f, mask, rows, width, x, dy, dx));
 }
 
 static void bench_glu_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y) {

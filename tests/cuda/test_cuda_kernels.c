@@ -156,26 +156,6 @@ static double test_activations_of(struct mirrors *m) {
   return error;
 }
 
-static double test_activation(struct mirrors *m) {
-  static const float scales[] = {1, 6, 30, 1000};
-  struct test_random *r = &m->random;
-  enum linnet_activation f = (enum linnet_activation)test_below(r, 4);
-  size_t n = some_size(r, scaled(20000));
-  struct buffer x = activations_scaled(m, n, scales[test_below(r, 4)]), dy = activations_random(m, n);
-  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), dx = buffer_poisoned(r, n);
-  struct buffer dx2 = buffer_copy(r, &dy);
-  linnet_activation_forward_reference(f, n, x.x, y.x);
-  float scale = test_below(r, 2) ? 1 : 1.25f;
-  linnet_activation_backward_reference(f, n, scale, x.x, dy.x, dx.x);
-  void *in = mirror_activations(m, &x), *d = mirror_activations(m, &dx2);
-  linnet_cuda_activation_forward(m->device, f, n, in, mirror_activations(m, &y2));
-  linnet_cuda_activation_backward(m->device, f, n, scale, in, d, d);
-  mirrors_return(m);
-  double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
-  RELEASE(x, dy, y, y2, dx, dx2);
-  return error;
-}
-
 static struct linnet_dropout some_dropout(struct test_random *r) {
   static const double rates[] = {0, 1e-6, 0.1, 0.5, 0.9};
   return (struct linnet_dropout){.rate = rates[test_below(r, 5)],
@@ -183,6 +163,39 @@ static struct linnet_dropout some_dropout(struct test_random *r) {
                                  .step = (uint32_t)test_next(r),
                                  .site = (uint32_t)test_next(r),
                                  .row = test_next(r) >> 20};
+}
+
+/* What the ops of the device do with a mask, by references; a ReLU goes back from its result. */
+static void activation_reference(enum linnet_activation f, const struct linnet_dropout *d, size_t rows, size_t width,
+                                 const float *x, const float *dy, float *y, float *dx) {
+  linnet_activation_forward_reference(f, rows * width, x, y);
+  linnet_dropout_reference(d, rows, width, y, NULL, y);
+  if (f == LINNET_RELU) {
+    linnet_activation_backward_reference(f, rows * width, (float)linnet_dropout_scale(d->rate), y, dy, dx);
+  } else {
+    linnet_dropout_reference(d, rows, width, dy, NULL, dx);
+    linnet_activation_backward_reference(f, rows * width, 1, x, dx, dx);
+  }
+}
+
+static double test_activation(struct mirrors *m) {
+  static const float scales[] = {1, 6, 30, 1000};
+  struct test_random *r = &m->random;
+  enum linnet_activation f = (enum linnet_activation)test_below(r, 4);
+  struct linnet_dropout drop = some_dropout(r);
+  size_t rows = some_rows(r), width = some_size(r, scaled(200)), n = rows * width;
+  struct buffer x = activations_scaled(m, n, scales[test_below(r, 4)]), dy = activations_random(m, n);
+  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), dx = buffer_poisoned(r, n);
+  struct buffer dx2 = buffer_copy(r, &dy), y3 = buffer_copy(r, &x);
+  activation_reference(f, &drop, rows, width, x.x, dy.x, y.x, dx.x);
+  void *in = mirror_activations(m, &x), *d = mirror_activations(m, &dx2), *in_place = mirror_activations(m, &y3);
+  linnet_cuda_activation_forward(m->device, f, &drop, rows, width, in, mirror_activations(m, &y2));
+  linnet_cuda_activation_forward(m->device, f, &drop, rows, width, in_place, in_place);
+  linnet_cuda_activation_backward(m->device, f, &drop, rows, width, f == LINNET_RELU ? in_place : in, d, d);
+  mirrors_return(m);
+  double error = worst(worst(buffer_error(&y2, &y), buffer_error(&y3, &y)), buffer_error(&dx2, &dx));
+  RELEASE(x, dy, y, y2, y3, dx, dx2);
+  return error;
 }
 
 static double test_dropout(struct mirrors *m) {
@@ -202,34 +215,41 @@ static double test_dropout(struct mirrors *m) {
   return error;
 }
 
+/* Forward with a residual connection or without, the sum in place or not; back with a gradient to add or without, in
+ * place of it or of dy. */
 static double test_dropout_layernorm(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_dropout d = some_dropout(r);
   size_t rows = some_rows(r), width = 8 + 4 * test_below(r, 60) + (test_below(r, 3) ? 0 : test_below(r, 4));
   size_t n = rows * width;
+  const bool connected = test_below(r, 4), in_place = test_below(r, 2), added = test_below(r, 2);
   struct buffer x = activations_random(m, n), residual = activations_random(m, n), gain = buffer_random(r, width);
   struct buffer bias = buffer_random(r, width), mean = buffer_poisoned(r, rows), rstd = buffer_poisoned(r, rows);
-  struct buffer sum = buffer_poisoned(r, n), y = buffer_poisoned(r, n), sum2 = buffer_copy(r, &sum);
+  struct buffer sum = buffer_poisoned(r, n), y = buffer_poisoned(r, n), sum2 = buffer_copy(r, in_place ? &x : &sum);
   struct buffer y2 = buffer_copy(r, &y), mean2 = buffer_copy(r, &mean), rstd2 = buffer_copy(r, &rstd);
-  struct buffer dy = activations_random(m, n), dsum = buffer_poisoned(r, n), dsum2 = buffer_copy(r, &dy);
+  struct buffer dy = activations_random(m, n), dsum = buffer_poisoned(r, n), dy2 = buffer_copy(r, &dy);
+  struct buffer rest = activations_random(m, n), rest2 = buffer_copy(r, &rest);
   struct buffer dx = buffer_poisoned(r, n), dx2 = buffer_copy(r, &dx), dgain = buffer_random(r, width);
   struct buffer dgain2 = buffer_copy(r, &dgain), dbias = buffer_random(r, width), dbias2 = buffer_copy(r, &dbias);
-  linnet_dropout_reference(&d, rows, width, x.x, residual.x, sum.x);
+  linnet_dropout_reference(&d, rows, width, x.x, connected ? residual.x : NULL, sum.x);
   linnet_layernorm_forward_reference(rows, width, sum.x, gain.x, bias.x, y.x, mean.x, rstd.x);
-  linnet_layernorm_backward_reference(rows, width, sum.x, gain.x, mean.x, rstd.x, dy.x, NULL, dsum.x, dgain.x, dbias.x);
+  linnet_layernorm_backward_reference(rows, width, sum.x, gain.x, mean.x, rstd.x, dy.x, added ? rest.x : NULL, dsum.x,
+                                      dgain.x, dbias.x);
   linnet_dropout_reference(&d, rows, width, dsum.x, NULL, dx.x);
   float *g = mirror(m, &gain), *means = mirror(m, &mean2), *rstds = mirror(m, &rstd2);
-  void *in = mirror_activations(m, &sum2), *gradient = mirror_activations(m, &dsum2);
-  linnet_cuda_dropout_layernorm(m->device, &d, rows, width, mirror_activations(m, &x), mirror_activations(m, &residual),
-                                g, mirror(m, &bias), in, mirror_activations(m, &y2), means, rstds);
-  linnet_cuda_dropout_layernorm_backward(m->device, &d, rows, width, in, g, means, rstds, gradient, gradient,
-                                         mirror_activations(m, &dx2), mirror(m, &dgain2), mirror(m, &dbias2));
+  void *to = mirror_activations(m, &sum2), *from = in_place ? to : mirror_activations(m, &x);
+  linnet_cuda_dropout_layernorm(m->device, &d, rows, width, from, connected ? mirror_activations(m, &residual) : NULL,
+                                g, mirror(m, &bias), to, mirror_activations(m, &y2), means, rstds);
+  void *gradient = mirror_activations(m, &dy2), *more = added ? mirror_activations(m, &rest2) : NULL;
+  linnet_cuda_dropout_layernorm_backward(m->device, &d, rows, width, to, g, means, rstds, gradient, more,
+                                         more ? more : gradient, mirror_activations(m, &dx2), mirror(m, &dgain2),
+                                         mirror(m, &dbias2));
   mirrors_return(m);
   double error = worst(buffer_error(&sum2, &sum), buffer_error(&y2, &y));
   error = worst(error, worst(buffer_error(&mean2, &mean), buffer_error(&rstd2, &rstd)));
-  error = worst(error, worst(buffer_error(&dsum2, &dsum), buffer_error(&dx2, &dx)));
+  error = worst(error, worst(buffer_error(added ? &rest2 : &dy2, &dsum), buffer_error(&dx2, &dx)));
   error = worst(error, worst(buffer_error(&dgain2, &dgain), buffer_error(&dbias2, &dbias)));
-  RELEASE(dy, dsum, dsum2, dx, dx2, dgain, dgain2, dbias, dbias2);
+  RELEASE(dy, dy2, dsum, rest, rest2, dx, dx2, dgain, dgain2, dbias, dbias2);
   RELEASE(x, residual, gain, bias, mean, rstd, sum, y, sum2, y2, mean2, rstd2);
   return error;
 }

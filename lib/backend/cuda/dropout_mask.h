@@ -21,14 +21,13 @@ static inline dropout_mask dropout_mask_of(const struct linnet_dropout *d, size_
                       (float)linnet_dropout_scale(d->rate)};
 }
 
-/* v = mask * v / (1 - rate) for elements e ... e + V - 1, which lie in one group of eight. */
-template <int V> static __device__ __forceinline__ void masked(const dropout_mask &m, uint64_t e, floats<V> *v) {
-  if (m.threshold == 0)
-    return;
-  const uint64_t element = m.first + e;
-  const struct linnet_philox random = linnet_philox(m.seed, m.high, element / 8);
-  for (int i = 0; i < V; i++) {
-    const int at = (int)(element % 8) + i;
+enum { DROPOUT_GROUP = 8 }; /* elements that one call of Philox decides on */
+
+/* v = mask * v / (1 - rate) for elements at, at + 1, ... of the group that `random` was drawn for. */
+template <int V>
+static __device__ __forceinline__ void masked(const dropout_mask &m, const struct linnet_philox &random, int at,
+                                              floats<V> *v) {
+  for (int i = 0; i < V; i++, at++) {
     uint32_t word = random.word[0]; /* selected without an address, so that the words stay in registers */
     word = at / 2 == 1 ? random.word[1] : word;
     word = at / 2 == 2 ? random.word[2] : word;
@@ -36,6 +35,45 @@ template <int V> static __device__ __forceinline__ void masked(const dropout_mas
     const uint32_t draw = at % 2 ? word >> 16 : word & 0xFFFF;
     v->x[i] = draw >= m.threshold ? __fmul_rn(v->x[i], m.scale) : 0; /* rounded as in dropout.c */
   }
+}
+
+/* For elements e ... e + V - 1, which lie in one group. */
+template <int V> static __device__ __forceinline__ void masked(const dropout_mask &m, uint64_t e, floats<V> *v) {
+  if (m.threshold == 0)
+    return;
+  const uint64_t element = m.first + e;
+  const struct linnet_philox random = linnet_philox(m.seed, m.high, element / DROPOUT_GROUP);
+  masked(m, random, (int)(element % DROPOUT_GROUP), v);
+}
+
+/* Calls f(e, drop) for elements e = 0, V, 2 V ... of n; drop(&v) masks a floats<V> of them. A thread takes a group, for
+ * which it draws once; groups are those of the whole batch: the first and the last may begin before, and end behind,
+ * the n elements. */
+template <int V, class F> static __device__ __forceinline__ void for_groups(const dropout_mask &m, size_t n, F f) {
+  const size_t before = m.first % DROPOUT_GROUP, groups = (before + n + DROPOUT_GROUP - 1) / DROPOUT_GROUP;
+  for (size_t g = (size_t)blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += (size_t)gridDim.x * blockDim.x) {
+    struct linnet_philox random = {};
+    if (m.threshold > 0)
+      random = linnet_philox(m.seed, m.high, m.first / DROPOUT_GROUP + g);
+#pragma unroll
+    for (int at = 0; at < DROPOUT_GROUP; at += V) {
+      const size_t e = g * DROPOUT_GROUP + at;
+      if (e >= before && e - before < n)
+        f(e - before, [&](floats<V> *v) {
+          if (m.threshold > 0)
+            masked(m, random, at, v);
+        });
+    }
+  }
+}
+
+/* Blocks of so many threads for n elements, and whether these can be taken by fours. */
+static inline unsigned dropout_blocks(size_t n, size_t threads) {
+  return linnet_blocks(n + DROPOUT_GROUP, threads * DROPOUT_GROUP);
+}
+
+template <class... Pointers> static inline bool dropout_by_fours(const dropout_mask &m, size_t n, Pointers... all) {
+  return by_fours(n, all...) && m.first % 4 == 0;
 }
 
 #endif

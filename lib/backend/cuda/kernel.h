@@ -146,6 +146,12 @@ template <class T> static __device__ __forceinline__ void store(T *p, const floa
   write(p, v.x[0]);
 }
 
+template <int V> static __device__ __forceinline__ floats<V> sum_of(floats<V> a, const floats<V> &b) {
+  for (int i = 0; i < V; i++)
+    a.x[i] += b.x[i];
+  return a;
+}
+
 /* Whether rows of `width` numbers at all these addresses (NULL: none) can be read by fours. */
 static inline bool by_fours(size_t width) {
   return width % 4 == 0;

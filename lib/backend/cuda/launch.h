@@ -63,21 +63,22 @@ void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, si
 void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const void *x,
                                     const float *gain, const float *mean, const float *rstd, const void *dy,
                                     const void *residual, void *dx, float *dgain_add, float *dbias_add);
-/* sum = residual + dropout(x), y = layernorm(sum): what a post-norm sublayer ends with, in one pass. */
+/* sum = residual + dropout(x), y = layernorm(sum), in one pass. */
 void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
                                    size_t width, const void *x, const void *residual, const float *gain,
                                    const float *bias, void *sum, void *y, float *mean, float *rstd);
-/* Back from dy: dsum, and dx = dropout(dsum), in one pass. */
+/* Back from dy: dsum, to which residual is added, and dx = dropout(dsum), in one pass. */
 void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
                                             size_t width, const void *sum, const float *gain, const float *mean,
-                                            const float *rstd, const void *dy, void *dsum, void *dx, float *dgain_add,
-                                            float *dbias_add);
+                                            const float *rstd, const void *dy, const void *residual, void *dsum,
+                                            void *dx, float *dgain_add, float *dbias_add);
 void linnet_cuda_dropout(struct linnet_device *device, const struct linnet_dropout *d, size_t rows, size_t width,
                          const void *x, const void *residual, void *y);
-void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f, size_t n, const void *x,
-                                    void *y);
-void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f, size_t n, float scale,
-                                     const void *x, const void *dy, void *dx);
+void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f,
+                                    const struct linnet_dropout *d, size_t rows, size_t width, const void *x, void *y);
+void linnet_cuda_activation_backward(struct linnet_device *device, enum linnet_activation f,
+                                     const struct linnet_dropout *d, size_t rows, size_t width, const void *x,
+                                     const void *dy, void *dx);
 void linnet_cuda_glu_forward(struct linnet_device *device, size_t rows, size_t width, const void *x, void *y);
 void linnet_cuda_glu_backward(struct linnet_device *device, size_t rows, size_t width, const void *x, const void *dy,
                               void *dx);

@@ -233,5 +233,5 @@ void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result resu
       !multiply(d->products, d->precision, result, &product))
     linnet_cuda_gemm_kernel(device, result, g);
   else if (smooth)
-    linnet_cuda_activation_forward(device, g->activation, g->m * g->n, g->c, g->c);
+    linnet_cuda_activation_forward(device, g->activation, &(struct linnet_dropout){0}, g->m, g->n, g->c, g->c);
 }
