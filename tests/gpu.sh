@@ -8,8 +8,10 @@ usage() {
 Usage: tests/gpu.sh [--packages DIR] [--build DIR] [--jobs N] [--seconds S]
 
 Builds the CUDA backend without audio libraries and BLAS for the device that is there, runs the tests of CTest whose names
-begin with test_cuda, again with a few cases under compute-sanitizer (memcheck, racecheck) where that is found, and the
-benchmarks bench_cuda*. Needs nvcc, a C compiler, CMake, pkg-config and jansson; with popt the command is built as well.
+begin with test_cuda, again with a few cases under compute-sanitizer (memcheck, racecheck) where that is found, the
+benchmarks bench_cuda*, the search for the longest utterance that trains, and, where python3 has a PyTorch that sees the
+device, the comparison with it. Needs nvcc, a C compiler, CMake, pkg-config and jansson; with popt the command is built as
+well.
 
   --packages DIR  where jansson, popt, and pkg-config if need be, are unpacked. On a machine with a package archive:
                     apt-get download libjansson4 libjansson-dev libpopt0 libpopt-dev pkgconf pkgconf-bin libpkgconf3
@@ -194,14 +196,25 @@ for name in ${tests[@]+"${tests[@]}"}; do
 	done
 done
 
-for name in ${benchmarks[@]+"${benchmarks[@]}"}; do
+# measure NAME LIMIT COMMAND...: a step whose output is wanted.
+measure() {
 	if [ -z "$device" ]; then
-		skip "$name" 'no device'
-	else
-		step "$name" 90 "$build/tests/$name" || true
-		sed "s/^/$name: /" "$build/$name.log"
+		skip "$1" 'no device'
+		return
 	fi
+	step "$@" || true
+	[ ! -e "$build/$1.log" ] || sed "s/^/$1: /" "$build/$1.log"
+}
+
+for name in ${benchmarks[@]+"${benchmarks[@]}"}; do
+	measure "$name" 90 "$build/tests/$name"
 done
+measure longest 60 "$build/tests/bench_cuda" --work longest --no-limits --network linear --limit 45
+if [ -z "$device" ] || python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+	measure compare_cuda 140 python3 "$root/tests/bench/compare_cuda.py" "$build" --limit 110
+else
+	skip compare_cuda 'python3 has no PyTorch that sees the device'
+fi
 for name in ${tests[@]+"${tests[@]}"}; do
 	[[ $name != *_emulated ]] || run_test "$name"
 done

@@ -1,12 +1,13 @@
 /* Training steps and attention on a device, against its limits, which are measured in the same run: the rate of a large
  * product in the same precision, and the bandwidth of y += x.
  *
- *   bench_cuda [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] [--network NAME]
- *              [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]
+ *   bench_cuda [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention|longest]
+ *              [--network NAME] [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]
  *
  * A step begins with a batch in host memory and ends with updated weights and the losses on the host. "floor" is the
  * time that its ops would take if each were at the limit that it meets first, bytes and operations counted as in
- * bench_profile.h. Batches have the lengths of WSJ: 800 frames on average, at most 2400, 100 labels. */
+ * bench_profile.h. Batches have the lengths of WSJ: 800 frames on average, at most 2400, 100 labels. `longest`, only
+ * where it is asked for, looks for the longest utterance that trains. */
 #include "bench_side.h"
 #include "bench_step.h"
 #include "model/attention.h"
@@ -143,6 +144,70 @@ static void measure_encoder(const struct bench_side_options *o, struct bench_sid
       measure_batch(o, side, e, s, free_before, frames);
   }
   bench_step_destroy(s);
+}
+
+/* --- the longest utterance ---------------------------------------------------------------------------------------- */
+
+struct longest {
+  size_t frames, memory; /* bytes of the device that its step takes */
+  double wall;           /* of the step, which is the first of that length */
+  bool bounded;          /* by memory: one that is a thirtieth longer does not fit; otherwise by time */
+};
+
+static enum linnet_status try_length(struct bench_step *s, size_t free_before, size_t frames, struct longest *best) {
+  double queued, start = bench_wall();
+  bench_corpus_single(&s->corpus, frames);
+  LINNET_TRY(bench_step_load(s));
+  LINNET_TRY(run_step(s, &queued));
+  size_t left = bench_device_free(s->context);
+  best->frames = frames;
+  best->memory = free_before > left ? free_before - left : 0;
+  best->wall = bench_wall() - start;
+  return LINNET_OK;
+}
+
+/* Doubles the length until it does not fit, then halves what lies between. A step may take four times as long as one of
+ * half its length. */
+static enum linnet_status find_longest(const struct bench_side_options *o, struct bench_step *s, size_t free_before,
+                                       struct longest *best) {
+  size_t n = o->frames > 0 ? o->frames : 1 << 16, unfit = 0;
+  *best = (struct longest){0};
+  do {
+    enum linnet_status status = try_length(s, free_before, n, best);
+    if (status == LINNET_ERROR_MEMORY)
+      unfit = n;
+    else if (status != LINNET_OK)
+      return status;
+    n = unfit > 0 ? best->frames + (unfit - best->frames) / 2 : 2 * n;
+    best->bounded = unfit > 0 && n - best->frames <= best->frames / 30;
+  } while (!best->bounded && n > best->frames && bench_wall() - o->started + 4 * best->wall < o->limit);
+  return LINNET_OK;
+}
+
+static void print_longest(const struct bench_side_options *o, const struct bench_side *side, const struct encoder *e,
+                          const struct longest *best) {
+  if (o->json)
+    printf("{\"bench\": \"cuda\", \"work\": \"longest\", \"network\": \"%s\", \"precision\": \"%s\", \"frames\": %zu, "
+           "\"wall\": %.9f, \"memory\": %zu, \"bounded\": %s}\n",
+           e->network.name, side->name, best->frames, best->wall, best->memory, best->bounded ? "true" : "false");
+  else
+    printf("%-8s %-8s trains on %zu frames at once (%.2f h) in %.2f s with %.1f GB; %s\n", e->network.name, side->name,
+           best->frames, (double)best->frames / 360000, best->wall, (double)best->memory * 1e-9,
+           best->bounded ? "more does not fit" : "more was not tried, for want of time");
+}
+
+static void longest_of(const struct bench_side_options *o, struct bench_side *side) {
+  for (size_t i = 0; i < ENCODERS; i++) {
+    const struct encoder *e = &encoders[i];
+    if (!bench_chosen(o->network, e->network.name) || !bench_time_left(o, "longest", e->network.name, side, 0))
+      continue;
+    struct longest best;
+    size_t free_before = bench_device_free(side->context);
+    struct bench_step *s = bench_step_create(side->context, &e->network);
+    bench_check(side->context, find_longest(o, s, free_before, &best));
+    print_longest(o, side, e, &best);
+    bench_step_destroy(s);
+  }
 }
 
 /* --- attention alone ---------------------------------------------------------------------------------------------- */
@@ -288,6 +353,8 @@ static void measure_all(const struct bench_side_options *o, struct bench_side *s
              "limit", "TFLOP/s", "limit");
     bench_for_each_side(o, sides, count, attention_of);
   }
+  if (o->work && strcmp(o->work, "longest") == 0)
+    bench_for_each_side(o, sides, count, longest_of);
 }
 
 /* The line that stands for the run in a table. */
@@ -326,7 +393,7 @@ int main(int argc, char **argv) {
   if (!o.json)
     printf("%s\n", device);
   measure_all(&o, sides, SIDES);
-  if (!o.json)
+  if (!o.json && bench_chosen(o.work, "training"))
     summarise(sides, SIDES);
   for (size_t i = 0; i < SIDES; i++)
     bench_side_close(&sides[i]);

@@ -49,7 +49,7 @@ static inline bool bench_time_left(const struct bench_side_options *o, const cha
 
 static inline int bench_side_usage(const char *program) {
   fprintf(stderr,
-          "usage: %s [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention] "
+          "usage: %s [--device NAME] [--precision float32|tf32|bfloat16] [--work limits|training|attention|longest] "
           "[--network NAME] [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]\n",
           program);
   return 2;

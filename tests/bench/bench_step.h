@@ -19,15 +19,16 @@ struct bench_set {
 };
 
 struct bench_corpus {
-  size_t count, total;
+  size_t count, total, most_labels; /* of an utterance */
   size_t frames[BENCH_UTTERANCES], indices[BENCH_UTTERANCES];
-  const float *features; /* (BENCH_LONGEST, 40): all utterances read from here */
+  const float *features; /* (BENCH_LONGEST, 40): all utterances read from here, longer ones again and again */
   const int *labels;
 };
 
 /* Log-normal lengths, near enough: the sum of three uniform numbers has variance 1. One utterance there is always. */
 static inline void bench_corpus_fill(struct bench_corpus *c, const struct bench_set *set) {
   struct test_random random = {7};
+  c->most_labels = BENCH_LONGEST / BENCH_FRAMES_PER_LABEL;
   for (c->count = c->total = 0; c->count < BENCH_UTTERANCES; c->count++) {
     double u = test_uniform(&random), v = test_uniform(&random), w = test_uniform(&random);
     size_t frames = (size_t)(set->median * exp(0.4 * (u + v + w)));
@@ -42,9 +43,15 @@ static inline void bench_corpus_fill(struct bench_corpus *c, const struct bench_
   }
 }
 
+/* One utterance, with 100 labels at most, as in WSJ. */
+static inline void bench_corpus_single(struct bench_corpus *c, size_t frames) {
+  c->count = 1, c->total = c->frames[0] = frames, c->indices[0] = 0, c->most_labels = 100;
+}
+
 static inline const int *bench_corpus_labels(void *user, size_t u, size_t *count) {
   const struct bench_corpus *c = user;
-  *count = c->frames[u] / BENCH_FRAMES_PER_LABEL;
+  size_t labels = c->frames[u] / BENCH_FRAMES_PER_LABEL;
+  *count = labels < c->most_labels ? labels : c->most_labels;
   return c->labels;
 }
 
@@ -54,7 +61,10 @@ static inline enum linnet_status bench_corpus_features(void *user, struct linnet
   const struct bench_corpus *c = user;
   (void)context, (void)epoch, (void)capacity;
   *frames = c->frames[u];
-  memcpy(features, c->features, *frames * 40 * sizeof *features);
+  for (size_t t = 0; t < *frames; t += BENCH_LONGEST) {
+    size_t rest = *frames - t, rows = rest < BENCH_LONGEST ? rest : BENCH_LONGEST;
+    memcpy(features + t * 40, c->features, rows * 40 * sizeof *features);
+  }
   return LINNET_OK;
 }
 

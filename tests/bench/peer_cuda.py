@@ -8,6 +8,7 @@ Ways to write a step; each is checked against tests/golden/torch_model.py before
     packed    rows without padding; linear attention on chunks of rows, softmax by scaled_dot_product_attention on
               jagged tensors (flash in bfloat16), torch.nn.LSTM (cuDNN) on packed sequences
     compiled, compiled-padded   layers of the two by torch.compile, for all lengths at once
+    fla-chunk, fla-fused        causal linear attention alone by flash-linear-attention's Triton kernels
 
 A step begins with features in page-locked host memory, padded beforehand, and ends with updated weights.
 """
@@ -286,8 +287,20 @@ def causal_linear(q, k, v):
     return ((weights @ v + q @ state.to(q.dtype)) / normaliser).flatten(2, 3)
 
 
+def triton_linear(name):
+    """A function of flash-linear-attention, if that is there; tensors are (B, N, H, C), the scale cancels."""
+    def function(q, k, v):
+        import fla.ops.linear_attn
+        q, k = nnf.elu(q) + 1, nnf.elu(k) + 1
+        return getattr(fla.ops.linear_attn, name)(q, k, v, normalize=True)[0]
+    function.rows_first = True
+    return function
+
+
 ATTENTION = {"linear": {"plain": linear, "einsum": linear_einsum, "compiled": linear},
-             "causal-linear": {"plain": causal_linear, "compiled": causal_linear},
+             "causal-linear": {"plain": causal_linear, "compiled": causal_linear,
+                               "fla-chunk": triton_linear("chunk_linear_attn"),
+                               "fla-fused": triton_linear("fused_chunk_linear_attn")},
              "softmax": {"sdpa": nnf.scaled_dot_product_attention}}
 REFERENCES = {"linear": torch_model.linear_attention, "causal-linear": torch_model.causal_linear_attention,
               "softmax": torch_model.softmax_attention}
@@ -300,20 +313,26 @@ class Attention:
         self.precision, self.device = precision, device
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         self.function = ATTENTION[network][variant]
+        self.rows_first = hasattr(self.function, "rows_first")
         if variant == "compiled":
             self.function = torch.compile(self.function, dynamic=True)
         self.check(REFERENCES[network])
 
     def inputs(self, length, sequences):
-        return [torch.rand(sequences, HEADS, length, WIDTH, device=self.device).mul(2).sub(1).to(self.dtype)
+        shape = (length, HEADS) if self.rows_first else (HEADS, length)
+        return [torch.rand(sequences, *shape, WIDTH, device=self.device).mul(2).sub(1).to(self.dtype)
                 for _ in range(4)]
+
+    def first(self, x):
+        """(N, H, C) of the first sequence, on the host"""
+        return (x[0] if self.rows_first else x[0].transpose(0, 1)).detach().cpu()
 
     def check(self, reference):
         torch.manual_seed(1)
         with self.reduced():
             q, k, v, _ = self.inputs(2 * CAUSAL_CHUNK, 2)
-            output = self.function(q, k, v)[0].transpose(0, 1).float().cpu()
-        expected = reference(*(x[0].transpose(0, 1).cpu().double() for x in (q, k, v)))
+            output = self.first(self.function(q, k, v)).float()
+        expected = reference(*(self.first(x).double() for x in (q, k, v)))
         error = (output - expected).abs().max().item()
         assert error < BOUNDS[self.precision], f"attention differs from torch_model's by {error:.2g}"
 

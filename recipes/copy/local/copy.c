@@ -121,7 +121,10 @@ static double cross_entropy(const struct copy *c, int target, double scale, real
 static double shard_loss(void *user, size_t index, const real *weights, real *gradient_add) {
   struct copy *c = user;
   struct shard *s = &c->shards[index];
-  const struct linnet_shard input = {.pack = {s->sequences, s->offsets}, .features = s->features};
+  const struct linnet_shard input = {.pack = {s->sequences, s->offsets},
+                                     .features = s->features,
+                                     .seed = ~(uint64_t)options.seed, /* of hashes; new ones in each update */
+                                     .step = c->training ? (uint32_t)c->experiment.step + 1 : 0};
   size_t outputs = c->config.outputs, frames = s->offsets[s->sequences];
   linnet_pass_forward(s->pass, weights, &input, s->memory, c->bytes, s->logits);
   double loss = 0, scale = 1 / (double)c->predictions;
