@@ -5,11 +5,7 @@
 
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define LINNET_HOST_DEVICE __host__ __device__
-#else
-#define LINNET_HOST_DEVICE
-#endif
+#include "base/host_device.h"
 
 struct linnet_philox {
   uint32_t word[4];

@@ -1,6 +1,5 @@
 /* Batches on their way to a CUDA device: features, tables of the packed sequences, labels, spans and masks lie in one
  * block of host memory and go in one copy. */
-#include <math.h>
 #include <string.h>
 
 #include <linnet/train.h>
@@ -8,6 +7,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/bfloat16.h"
 
 /* Where the parts lie in the block. */
 struct parts {
@@ -66,13 +66,6 @@ static void *image(const struct linnet_cuda_batch *batch, const void *host) {
   return batch->memory + ((const unsigned char *)host - batch->staging);
 }
 
-/* bfloat16 is the upper half of a float, to the nearest, ties to even. */
-static uint16_t round_to_bfloat16(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return (uint16_t)(isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static void write_features(const struct linnet_device *d, const struct linnet_host_batch *b, void *to) {
   size_t count = b->pack.offsets[b->pack.sequences] * b->columns;
   uint16_t *rounded = to;
@@ -80,7 +73,7 @@ static void write_features(const struct linnet_device *d, const struct linnet_ho
     memcpy(to, b->features, count * sizeof(float));
   else
     for (size_t i = 0; i < count; i++)
-      rounded[i] = round_to_bfloat16(b->features[i]);
+      rounded[i] = linnet_bfloat16_bits(b->features[i]);
 }
 
 static void write_labels(const struct linnet_host_batch *b, struct parts *p) {

@@ -22,6 +22,7 @@
 
 extern "C" {
 #include "backend/cuda/launch.h"
+#include "base/bfloat16.h"
 }
 
 #define LINNET_ALL_LANES 0xffffffffu
@@ -62,14 +63,12 @@ static __device__ __forceinline__ float widen(bfloat16 x) {
   return __int_as_float((int)((uint32_t)x.bits << 16));
 }
 
-/* To the nearest, ties to even. */
 static __device__ __forceinline__ bfloat16 round_to_bfloat16(float x) {
   bfloat16 y;
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
 #else
-  const uint32_t bits = (uint32_t)__float_as_int(x);
-  y.bits = (uint16_t)(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  y.bits = linnet_bfloat16_bits(x);
 #endif
   return y;
 }
