@@ -26,7 +26,7 @@ struct buffer {
 };
 
 static inline struct buffer buffer_poisoned(struct test_random *r, size_t n) {
-  struct buffer b = {.memory = malloc((n + 3 * GUARD) * sizeof(float)), .n = n};
+  struct buffer b = {.memory = n < SIZE_MAX / 8 ? malloc((n + 3 * GUARD) * sizeof(float)) : NULL, .n = n};
   if (!b.memory)
     exit(1);
   for (size_t i = 0; i < n + 3 * GUARD; i++)

@@ -17,7 +17,8 @@ struct mirrors {
     size_t rounded; /* numbers that are floats at `host` and bfloat16 on the device; 0: the same bytes */
   } all[MIRRORS];
   size_t count;
-  uint64_t hash; /* of all that came back */
+  uint64_t hash;    /* of all that came back */
+  double condition; /* how the case magnifies rounding (note_condition); 0: not known to */
 };
 
 static inline void *mirror_add(struct mirrors *m, void *host, size_t bytes) {

@@ -1,0 +1,119 @@
+/* Cases of CTC. */
+#ifndef LINNET_TEST_CASES_CTC_H
+#define LINNET_TEST_CASES_CTC_H
+
+#include "case_sizes.h"
+#include "ops/ctc.h"
+
+/* Logits of which some are impossible, or not numbers. */
+static void ctc_logits(struct test_random *r, struct buffer *x) {
+  static const float scales[] = {1, 1, 5, 30, 300, 5000};
+  float scale = scales[test_below(r, 6)];
+  size_t odd = test_below(r, 12);
+  for (size_t i = 0; i < x->n; i++) {
+    x->x[i] *= scale;
+    if (odd < 4 && test_below(r, 20) == 0)
+      x->x[i] = -INFINITY;
+    if (odd == 5 && test_below(r, 2000) == 0)
+      x->x[i] = test_below(r, 2) ? NAN : INFINITY;
+  }
+}
+
+struct ctc_case {
+  struct linnet_pack pack;
+  size_t offsets[MOST_SEQUENCES + 1], symbols, most_labels;
+  uint32_t label_offsets[MOST_SEQUENCES + 1];
+  int *labels;
+  double loss[MOST_SEQUENCES];
+  struct buffer logits, gradient;
+};
+
+/* Labels of sequence s: as many as fit, or a few too many; all alike, or not. */
+static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
+  size_t frames = c->offsets[s + 1] - c->offsets[s], first = c->label_offsets[s];
+  size_t count = test_below(r, 6) ? some_size(r, frames / 2) : some_size(r, frames + 1);
+  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1;
+  for (size_t i = 0; i < count; i++)
+    c->labels[first + i] = 1 + (int)test_below(r, kinds);
+  c->label_offsets[s + 1] = (uint32_t)(first + count);
+  c->most_labels = count > c->most_labels ? count : c->most_labels;
+}
+
+static void ctc_case(struct test_random *r, struct ctc_case *c) {
+  *c = (struct ctc_case){.symbols = 2 + some_size(r, scaled(100))};
+  c->pack = some_pack(r, c->offsets, test_below(r, 8) ? 700 : 3000);
+  size_t rows = c->offsets[c->pack.sequences];
+  c->labels = malloc((rows + 2 * MOST_SEQUENCES) * sizeof *c->labels);
+  for (size_t s = 0; s < c->pack.sequences; s++)
+    ctc_labels(r, c, s);
+  c->logits = buffer_random(r, rows * c->symbols);
+  ctc_logits(r, &c->logits);
+  c->gradient = buffer_poisoned(r, c->logits.n);
+}
+
+static void ctc_reference(struct ctc_case *c, float scale) {
+  for (size_t s = 0; s < c->pack.sequences; s++) {
+    size_t first = c->offsets[s], labels = c->label_offsets[s + 1] - c->label_offsets[s];
+    struct linnet_ctc one = {.frames = c->offsets[s + 1] - first,
+                             .symbols = c->symbols,
+                             .labels = labels,
+                             .logits = c->logits.x + first * c->symbols,
+                             .label = c->labels + c->label_offsets[s],
+                             .scale = scale,
+                             .gradient = c->gradient.x + first * c->symbols};
+    void *work = malloc(linnet_ctc_work_bytes(one.frames, one.symbols, labels));
+    c->loss[s] = linnet_ctc_reference(&one, work);
+    free(work);
+  }
+}
+
+static double loss_error(const struct ctc_case *c, const struct buffer *losses) {
+  double error = guards_hold(losses) ? 0 : INFINITY;
+  for (size_t s = 0; s < c->pack.sequences; s++) {
+    double loss, expected = c->loss[s];
+    memcpy(&loss, losses->x + 2 * s, sizeof loss);
+    if (loss == expected || (isnan(loss) && isnan(expected)))
+      continue;
+    double d = fabs(loss - expected) / fmax(1, fabs(expected));
+    error = worst(error, isnan(d) ? INFINITY : d);
+  }
+  return error;
+}
+
+static double test_ctc(struct mirrors *m) {
+  struct test_random *r = &m->random;
+  struct ctc_case c;
+  ctc_case(r, &c);
+  ctc_reference(&c, 0.5f);
+  struct buffer losses = buffer_poisoned(r, 2 * c.pack.sequences), only = buffer_poisoned(r, losses.n);
+  struct buffer in_place = buffer_copy(r, &c.logits), gradient = buffer_poisoned(r, c.logits.n);
+  losses.x = losses.memory + GUARD, only.x = only.memory + GUARD;
+  struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
+  size_t total = c.label_offsets[c.pack.sequences];
+  struct linnet_cuda_ctc op = {.pack = &pack,
+                               .symbols = c.symbols,
+                               .most_labels = c.most_labels,
+                               .label_offsets =
+                                   mirror_bytes(m, c.label_offsets, (c.pack.sequences + 1) * sizeof *c.label_offsets),
+                               .labels = mirror_bytes(m, c.labels, total * sizeof *c.labels),
+                               .total_labels = total,
+                               .logits = mirror(m, &c.logits),
+                               .scale = 0.5f,
+                               .loss = (double *)(void *)mirror(m, &only)};
+  void *work = mirror_room(m, linnet_cuda_ctc_work_bytes(&op));
+  linnet_cuda_ctc(m->device, &op, work);
+  op.loss = (double *)(void *)mirror(m, &losses);
+  op.gradient = mirror(m, &gradient);
+  linnet_cuda_ctc(m->device, &op, work);
+  op.logits = op.gradient = mirror(m, &in_place);
+  linnet_cuda_ctc(m->device, &op, work);
+  mirrors_return(m);
+  double error = worst(loss_error(&c, &losses), loss_error(&c, &only));
+  error = worst(error, buffer_error(&gradient, &c.gradient));
+  CHECK(buffer_error(&in_place, &gradient) == 0, "ctc in place differs");
+  RELEASE(c.logits, c.gradient, losses, only, in_place, gradient);
+  free(c.labels);
+  return error;
+}
+
+#endif
