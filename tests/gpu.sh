@@ -8,10 +8,10 @@ usage() {
 Usage: tests/gpu.sh [--packages DIR] [--build DIR] [--jobs N] [--seconds S]
 
 Builds the CUDA backend without audio libraries and BLAS for the device that is there, runs the tests of CTest whose names
-begin with test_cuda, again with a few cases under compute-sanitizer (memcheck, racecheck) where that is found, the
-benchmarks bench_cuda*, the search for the longest utterance that trains, and, where python3 has a PyTorch that sees the
-device, the comparison with it. Needs nvcc, a C compiler, CMake, pkg-config and jansson; with popt the command is built as
-well.
+begin with test_cuda, the benchmarks bench_cuda*, the search for the longest utterance that trains, and, where python3 has
+a PyTorch that sees the device, the comparison with it; then a few cases of the tests under compute-sanitizer (memcheck,
+racecheck) where that is found, and what emulates a device. Needs nvcc, a C compiler, CMake, pkg-config and jansson; with
+popt the command is built as well.
 
   --packages DIR  where jansson, popt, and pkg-config if need be, are unpacked. On a machine with a package archive:
                     apt-get download libjansson4 libjansson-dev libpopt0 libpopt-dev pkgconf pkgconf-bin libpkgconf3
@@ -87,6 +87,9 @@ step() {
 	if [ -n "$why" ]; then
 		skip "$name" "$why"
 		return 1
+	elif [[ $status = 124 && $name == *check-* ]]; then
+		skip "$name" "stopped after $limit seconds; nothing was found so far"
+		return 1
 	elif [ "$status" = 0 ]; then
 		row "$name" passed $((SECONDS - since)) "$(last_line "$log")"
 		return 0
@@ -140,6 +143,23 @@ use_packages() {
 	done
 }
 
+# wheel_folders NAME: folders of that name in what Python has of NVIDIA's packages, such as nvidia-cudnn-cu13
+wheel_folders() {
+	python3 -c 'import glob, sys, sysconfig
+print(":".join(glob.glob(sysconfig.get_paths()["purelib"] + "/nvidia/*/" + sys.argv[1])))' "$1" 2>/dev/null || true
+}
+
+# Where the machine itself has no cuDNN, or the toolkit no header of cuBLASLt, PyTorch's are taken.
+use_wheels() {
+	local folders
+	if ! ldconfig -p 2>/dev/null | grep -q 'libcudnn\.so' && folders=$(wheel_folders lib) && [ -n "$folders" ]; then
+		export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folders
+	fi
+	if [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] && folders=$(wheel_folders include) && [ -n "$folders" ]; then
+		export CPATH=${CPATH:+$CPATH:}$folders
+	fi
+}
+
 configure() {
 	local options=(-DCMAKE_BUILD_TYPE=Release -DLINNET_AUDIO=OFF -DLINNET_BLAS=OFF -DLINNET_CUDA=ON -DLINNET_EXPERIMENTS=OFF)
 	if "${PKG_CONFIG:-pkg-config}" --exists popt 2>/dev/null; then options+=(-DLINNET_TOOLS=ON); else options+=(-DLINNET_TOOLS=OFF); fi
@@ -154,11 +174,24 @@ names_of_tests() {
 	grep -v '_emulated$' <<<"$names" || true
 	grep '_emulated$' <<<"$names" || true
 }
-run_test() { step "$1" 150 ctest --test-dir "$build" -V -R "^$1\$" || true; }
+# CUBLAS_WORKSPACE_CONFIG: what gives cuDNN the same bytes in every run (docs/cuda.md).
+run_test() {
+	step "$1" 150 env CUBLAS_WORKSPACE_CONFIG=:4096:2 ctest --test-dir "$build" -V -R "^$1\$" || true
+}
+sanitize() { # TEST
+	local tool sanitizer
+	for tool in memcheck racecheck; do
+		if [ -z "$device" ]; then
+			skip "$tool-$1" 'no device'
+		elif ! sanitizer=$(find_tool compute-sanitizer); then
+			skip "$tool-$1" 'compute-sanitizer is not installed'
+		else
+			step "$tool-$1" 90 env LINNET_TEST_CASES=2 CUBLAS_WORKSPACE_CONFIG=:4096:2 "$sanitizer" --tool "$tool" \
+				--error-exitcode 99 "$build/tests/cuda/$1" || true
+		fi
+	done
+}
 names_of_benchmarks() { find "$root/tests/bench" -name 'bench_cuda*.c' -exec basename {} .c \; | sort; }
-
-# What gives cuDNN the same bytes in every run (docs/cuda.md).
-export CUBLAS_WORKSPACE_CONFIG=:4096:2
 
 device=$(nvidia-smi --query-gpu=name,memory.total,compute_cap --format=csv,noheader 2>/dev/null | sed q) || device=''
 architecture=$(sed -nE 's/.*, *([0-9]+)\.([0-9]+)$/\1\2/p' <<<"$device")
@@ -170,6 +203,7 @@ nvcc=${CUDACXX:-$(find_tool nvcc)} || {
 }
 row nvcc found '' "$("$nvcc" --version | sed -n 's/.*\(release .*\),.*/\1/p'), code for sm_$architecture"
 [ -z "$packages" ] || use_packages
+use_wheels
 
 configure || finish
 read -r -d '' -a tests <<<"$(names_of_tests)" || true
@@ -183,17 +217,7 @@ for target in "${targets[@]}"; do
 done
 
 for name in ${tests[@]+"${tests[@]}"}; do
-	[[ $name != *_emulated ]] || continue
-	run_test "$name"
-	for tool in memcheck racecheck; do
-		if [ -z "$device" ]; then
-			skip "$tool-$name" 'no device'
-		elif ! sanitizer=$(find_tool compute-sanitizer); then
-			skip "$tool-$name" 'compute-sanitizer is not installed'
-		else
-			step "$tool-$name" 90 env LINNET_TEST_CASES=2 "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/tests/cuda/$name" || true
-		fi
-	done
+	[[ $name == *_emulated ]] || run_test "$name"
 done
 
 # measure NAME LIMIT COMMAND...: a step whose output is wanted.
@@ -215,6 +239,9 @@ if [ -z "$device" ] || python3 -c 'import sys, torch; sys.exit(not torch.cuda.is
 else
 	skip compare_cuda 'python3 has no PyTorch that sees the device'
 fi
+for name in ${tests[@]+"${tests[@]}"}; do
+	[[ $name == *_emulated ]] || sanitize "$name"
+done
 for name in ${tests[@]+"${tests[@]}"}; do
 	[[ $name != *_emulated ]] || run_test "$name"
 done

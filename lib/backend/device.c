@@ -55,10 +55,13 @@ bool linnet_device_reserve(struct linnet_device *device, struct linnet_device_bu
   if (bytes <= buffer->bytes && buffer->data)
     return true;
   device->ops->free(device, buffer->data);
-  buffer->bytes = bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes;
-  buffer->data = device->ops->alloc(device, buffer->bytes);
-  if (!buffer->data)
-    buffer->bytes = 0;
+  *buffer = (struct linnet_device_buffer){0};
+  const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes,
+                           bytes}; /* with room for more, or without */
+  for (size_t i = 0; i < 2 && !buffer->data; i++) {
+    buffer->data = device->ops->alloc(device, wanted[i]);
+    buffer->bytes = buffer->data ? wanted[i] : 0;
+  }
   return buffer->data != NULL;
 }
 

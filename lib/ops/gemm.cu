@@ -34,11 +34,11 @@ template <class P, class C> struct product {
   enum linnet_activation activation;
 };
 
-/* Block (tile of columns, tile of rows). Shared: two tiles. */
+/* Block (tile of rows, of which there may be more than a grid has in y; tile of columns). Shared: two tiles. */
 template <class P, class C>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) gemm_kernel(product<P, C> g) {
   LINNET_SHARED(float, room);
-  const size_t i = (size_t)blockIdx.y * TILE_ROWS, j = (size_t)blockIdx.x * TILE_ROWS;
+  const size_t i = (size_t)blockIdx.x * TILE_ROWS, j = (size_t)blockIdx.y * TILE_ROWS;
   tile<4, 4> c = {};
   for (size_t k = 0; k < g.a.depth; k += TILE_COLUMNS) {
     load_factor(g.a, i, k, room);
@@ -71,7 +71,7 @@ void multiply(struct linnet_device *device, const struct linnet_gemm *g, P opera
                                                 g->ldc,
                                                 g->accumulate,
                                                 g->activation};
-  LINNET_LAUNCH(device, gemm_kernel, dim3(linnet_blocks(g->n, TILE_ROWS), linnet_blocks(g->m, TILE_ROWS)), TILE_THREADS,
+  LINNET_LAUNCH(device, gemm_kernel, dim3(linnet_blocks(g->m, TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)), TILE_THREADS,
                 2 * TILE_SIZE * sizeof(float), p);
 }
 

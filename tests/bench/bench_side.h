@@ -92,6 +92,8 @@ static inline bool bench_side_parse(int argc, char **argv, struct bench_side_opt
 static inline void bench_side_log(void *user, enum linnet_log_level level, const char *message) {
   if (level == LINNET_LOG_ERROR)
     snprintf(user, 256, "%s", message);
+  else if (level == LINNET_LOG_WARNING) /* such as: products are slow, as there is no library for them */
+    fprintf(stderr, "%s\n", message);
 }
 
 /* The CPU runs ops on one thread, as they are counted there. */

@@ -69,7 +69,7 @@ class Ours:
         except subprocess.TimeoutExpired:
             print(f"bench_cuda {' '.join(group)}: no answer in {left + 30:.0f} s", file=sys.stderr)
             return []
-        if done.returncode:
+        if done.returncode or done.stderr:
             print(f"bench_cuda {' '.join(group)}: {(done.stderr or done.stdout).strip()}", file=sys.stderr)
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 

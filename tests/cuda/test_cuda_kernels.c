@@ -97,6 +97,9 @@ static enum linnet_status test_precision(struct linnet_context *context, enum li
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if ((!name || strcmp(name, ops[i].name) == 0) && (precision != LINNET_TF32 || ops[i].bounds[precision] > 0))
       test_op(device, i, precision, seed);
+  const struct linnet_cuda_device *d = linnet_cuda_device(device);
+  printf("%zu products by cuBLASLt\n", d->library_products);
+  CHECK(!d->products || name || d->library_products > 0, "cuBLASLt is there, but took no product");
   linnet_cuda_close(device);
   return LINNET_OK;
 }

@@ -46,12 +46,15 @@ static struct parts plan(const struct linnet_device *d, const struct linnet_host
 static bool reserve(struct linnet_device *device, struct linnet_cuda_batch *batch, size_t bytes) {
   if (bytes <= batch->bytes)
     return true;
-  linnet_cuda_release_batch(device);
-  size_t wanted = bytes < SIZE_MAX / 2 ? bytes + bytes / 4 : bytes;
-  batch->staging = linnet_cuda_alloc_host(device, wanted);
-  batch->memory = linnet_cuda_alloc(device, wanted);
-  batch->bytes = batch->staging && batch->memory ? wanted : 0;
-  return batch->bytes > 0;
+  const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 4 : bytes,
+                           bytes}; /* with room for more, or without */
+  for (size_t i = 0; i < 2 && batch->bytes < bytes; i++) {
+    linnet_cuda_release_batch(device);
+    batch->staging = linnet_cuda_alloc_host(device, wanted[i]);
+    batch->memory = linnet_cuda_alloc(device, wanted[i]);
+    batch->bytes = batch->staging && batch->memory ? wanted[i] : 0;
+  }
+  return batch->bytes >= bytes;
 }
 
 void linnet_cuda_release_batch(struct linnet_device *device) {

@@ -55,6 +55,7 @@ struct linnet_cuda_device {
   void *stream;
   void *scratch;
   struct linnet_cuda_products *products; /* NULL: no cuBLASLt */
+  size_t library_products;               /* made by it so far */
   struct linnet_cuda_cudnn *cudnn;       /* NULL: no cuDNN, or nothing needed it so far ... */
   bool cudnn_sought;                     /* ... and which of the two */
   int failure;                           /* the first one ... */

@@ -128,13 +128,17 @@ enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_
   struct linnet_cuda_device *d = linnet_cuda_device(device);
   succeeded(d, cudaGetLastError());
   succeeded(d, cudaStreamSynchronize(d->stream));
-  if (d->failure == cudaSuccess) {
+  const cudaError_t failure = (cudaError_t)d->failure;
+  if (failure == cudaSuccess) {
     deliver(&d->mailbox);
     return LINNET_OK;
   }
-  return linnet_fail(context, d->failure == cudaErrorMemoryAllocation ? LINNET_ERROR_MEMORY : LINNET_ERROR_DEVICE,
-                     "%s: %s%s%s", d->name, d->failed ? d->failed : "", d->failed ? ": " : "",
-                     cudaGetErrorString((cudaError_t)d->failure));
+  enum linnet_status status = linnet_fail(
+      context, failure == cudaErrorMemoryAllocation ? LINNET_ERROR_MEMORY : LINNET_ERROR_DEVICE, "%s: %s%s%s", d->name,
+      d->failed ? d->failed : "", d->failed ? ": " : "", cudaGetErrorString(failure));
+  if (context) /* it was told; one that lasts comes again with the next call */
+    d->failure = cudaSuccess, d->failed = NULL, d->mailbox.letters = d->mailbox.used = 0;
+  return status;
 }
 
 void linnet_cuda_launched(struct linnet_device *device, const char *kernel) {
@@ -144,16 +148,31 @@ void linnet_cuda_launched(struct linnet_device *device, const char *kernel) {
     d->failed = kernel;
 }
 
-void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
-  struct linnet_cuda_device *d = linnet_cuda_device(device);
+/* The pool may not know yet that what was freed is free, or may keep it in pieces that are too small. */
+static cudaError_t tidy_pool(struct linnet_cuda_device *d) {
+  cudaMemPool_t pool;
+  cudaError_t error = cudaStreamSynchronize(d->stream);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetDefaultMemPool(&pool, d->index);
+  return error == cudaSuccess ? cudaMemPoolTrimTo(pool, 0) : error;
+}
+
+/* NULL: there is not so much, which is the caller's to tell and no failure of the device, or there is one. */
+static void *allocate(struct linnet_cuda_device *d, size_t bytes) {
   void *memory = NULL;
   cudaError_t error = cudaMallocAsync(&memory, bytes > 0 ? bytes : 1, d->stream);
   if (error == cudaSuccess)
     return memory;
   cudaGetLastError();
-  if (error != cudaErrorMemoryAllocation) /* which is the caller's to tell, and no failure of the device */
+  if (error != cudaErrorMemoryAllocation)
     succeeded(d, error);
   return NULL;
+}
+
+void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
+  struct linnet_cuda_device *d = linnet_cuda_device(device);
+  void *memory = allocate(d, bytes);
+  return memory || !succeeded(d, tidy_pool(d)) ? memory : allocate(d, bytes);
 }
 
 /* What the driver has, and what lies unused in the pool. */

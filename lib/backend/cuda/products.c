@@ -40,6 +40,7 @@ struct plan {
 
 struct linnet_cuda_products {
   struct linnet_context *context;
+  const char *device; /* for people */
   void *library, *workspace;
   cudaStream_t stream;
   cublasLtHandle_t handle;
@@ -86,7 +87,7 @@ struct linnet_cuda_products *linnet_cuda_products_open(struct linnet_cuda_device
   struct linnet_cuda_products *p = linnet_calloc(device->context, 1, sizeof *p);
   if (!p)
     return NULL;
-  p->context = device->context, p->stream = device->stream;
+  p->context = device->context, p->stream = device->stream, p->device = device->name;
   if (open_library(p) && allocate_workspace(p))
     return p;
   linnet_cuda_products_close(p);
@@ -193,6 +194,16 @@ static bool set_bias(struct linnet_cuda_products *p, struct plan *plan, const re
          p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) == CUBLAS_STATUS_SUCCESS;
 }
 
+/* The library does not take a shape: from here on, products of it are made without. */
+static void give_up(const struct linnet_cuda_products *p, struct plan *plan) {
+  const struct shape *s = &plan->shape;
+  plan->usable = false;
+  linnet_log(
+      p->context, LINNET_LOG_WARNING,
+      "%s: cuBLASLt refuses a product of %zu x %zu by %zu x %zu (aligned to %u bytes): it is made without, slowly",
+      p->device, s->m, s->k, s->k, s->n, s->alignment);
+}
+
 /* The plan of a shape, made when it is met first; the heuristic may look at where the bias lies. */
 static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *shape, const real *bias) {
   for (size_t i = 0; i < p->count; i++)
@@ -204,6 +215,8 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
   p->count = p->count < PLANS ? p->count + 1 : PLANS;
   plan->shape = *shape;
   plan->usable = describe(p, shape, plan) && set_bias(p, plan, bias) && choose_algorithm(p, plan);
+  if (!plan->usable)
+    give_up(p, plan);
   return plan;
 }
 
@@ -214,10 +227,13 @@ static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode,
   const float one = 1, kept = g->accumulate ? 1 : 0;
   struct shape shape = shape_of(g, result, mode);
   struct plan *plan = plan_of(p, &shape, g->bias);
-  if (!plan->usable || !set_bias(p, plan, g->bias))
+  if (!plan->usable)
     return false;
-  return p->matmul(p->handle, plan->desc, &one, g->b, plan->b, g->a, plan->a, &kept, g->c, plan->c, g->c, plan->c,
-                   &plan->algorithm, p->workspace, WORKSPACE, p->stream) == CUBLAS_STATUS_SUCCESS;
+  if (!set_bias(p, plan, g->bias) ||
+      p->matmul(p->handle, plan->desc, &one, g->b, plan->b, g->a, plan->a, &kept, g->c, plan->c, g->c, plan->c,
+                &plan->algorithm, p->workspace, WORKSPACE, p->stream) != CUBLAS_STATUS_SUCCESS)
+    give_up(p, plan);
+  return plan->usable;
 }
 
 /* GELU and SiLU come after the product, where C has no gaps between rows. */
@@ -230,8 +246,11 @@ void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result resu
   if (smooth)
     product.activation = LINNET_IDENTITY;
   if (!d->products || g->k == 0 || (smooth && (g->ldc != g->n || result == LINNET_GEMM_REALS)) ||
-      !multiply(d->products, d->precision, result, &product))
+      !multiply(d->products, d->precision, result, &product)) {
     linnet_cuda_gemm_kernel(device, result, g);
-  else if (smooth)
+    return;
+  }
+  d->library_products++;
+  if (smooth)
     linnet_cuda_activation_forward(device, g->activation, &(struct linnet_dropout){0}, g->m, g->n, g->c, g->c);
 }
