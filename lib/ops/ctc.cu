@@ -21,7 +21,7 @@ enum {
 
 /* --- numbers of any size ------------------------------------------------------------------------------------------ */
 
-struct number {
+struct __align__(8) number { /* one load or store */
   float m;
   int e;
 };
@@ -153,11 +153,19 @@ static __device__ __forceinline__ number step_before(const sweep &w, size_t step
 /* Takes `count` steps from `step` on; rows: of the last step and the one to come, by turns. symbols (count, states):
  * each thread's own, or NULL. */
 static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
-  for (int s = (int)threadIdx.x; symbols && s < w.states; s += (int)blockDim.x)
+  for (int s = (int)threadIdx.x; symbols && s < w.states; s += (int)blockDim.x) {
+    const int symbol = s % 2 ? w.label[s / 2] : 0;
+    float x[AHEAD];
+    double shift[AHEAD];
+#pragma unroll
+    for (size_t i = 0; i < AHEAD; i++) {
+      const size_t t = w.first + frame_at(w, smaller(step + i, w.frames - 1));
+      x[i] = b.logits[t * b.symbols + symbol], shift[i] = b.shift[t];
+    }
 #pragma unroll
     for (size_t i = 0; i < AHEAD; i++)
-      if (i < count)
-        symbols[i * b.ld + s] = probability(b, w, step + i, s);
+      symbols[i * b.ld + s] = exponential(x[i] * LOG2_E - shift[i]);
+  }
   for (size_t i = 0; i < count; i++) {
     const number *last = rows + (step + i + 1) % 2 * b.ld;
     for (int s = (int)threadIdx.x; s < w.states; s += (int)blockDim.x) {

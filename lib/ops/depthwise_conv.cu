@@ -29,16 +29,21 @@ template <class T> static __device__ __forceinline__ place place_of(const terms<
   return p;
 }
 
-/* The sum over taps j of w[j] x[frame + j - half], or, turned around, of w[j] x[frame - j + half]; zero outside. */
+/* The sum over taps j of w[j] x[frame + j - half], or, turned around, of w[j] x[frame - j + half]; zero outside, so
+ * that only taps [from, to) are walked. */
 template <class T>
 static __device__ __forceinline__ float taps(const terms<T> &t, const place &p, const T *x, size_t frame, bool turned,
                                              float sum) {
-  const size_t half = t.c.kernel / 2;
-  for (size_t j = 0; j < t.c.kernel; j++) {
-    const size_t at = frame + (turned ? half : j), back = turned ? j : half;
-    if (at >= p.begin + back && at - back < p.end)
-      sum = fmaf(t.w[j * t.c.channels + p.channel], widen(x[(at - back) * t.c.channels + p.channel]), sum);
-  }
+  const int half = (int)t.c.kernel / 2, kernel = (int)t.c.kernel, channels = (int)t.c.channels;
+  const int before = (int)(frame - p.begin), behind = (int)(p.end - 1 - frame);
+  const int low = turned ? half - behind : half - before, high = turned ? half + before + 1 : half + behind + 1;
+  const int from = low > 0 ? low : 0, to = high < kernel ? high : kernel;
+  const float *w = t.w + from * channels + p.channel;
+  const T *at = x + frame * channels + p.channel + (ptrdiff_t)(turned ? half - from : from - half) * channels;
+  const int along = turned ? -channels : channels;
+#pragma unroll 8
+  for (int j = from; j < to; j++, w += channels, at += along)
+    sum = fmaf(*w, widen(*at), sum);
   return sum;
 }
 
@@ -56,14 +61,19 @@ template <class T> static __global__ void __launch_bounds__(THREADS) conv_kernel
 
 /* The sum over the rows of a piece of x[t + j - half] dy[t]; j = kernel: of dy[t]. */
 template <class T> static __device__ float weight_gradient(const terms<T> &t, const place &p, size_t j, float sum) {
-  const size_t half = t.c.kernel / 2;
-  for (size_t frame = p.piece.first; frame < p.piece.first + p.piece.rows; frame++) {
-    const float dy = widen(t.dy[frame * t.c.channels + p.channel]);
-    if (j == t.c.kernel)
-      sum += dy;
-    else if (frame + j >= p.begin + half && frame + j - half < p.end)
-      sum = fmaf(widen(t.x[(frame + j - half) * t.c.channels + p.channel]), dy, sum);
+  const size_t half = t.c.kernel / 2, channels = t.c.channels, piece_end = p.piece.first + p.piece.rows;
+  const T *dy = t.dy + p.channel, *x = t.x + p.channel;
+  if (j == t.c.kernel) {
+#pragma unroll 8
+    for (size_t frame = p.piece.first; frame < piece_end; frame++)
+      sum += widen(dy[frame * channels]);
+    return sum;
   }
+  const size_t least = p.begin + half > j ? p.begin + half - j : 0, most = p.end + half > j ? p.end + half - j : 0;
+  const size_t from = least > p.piece.first ? least : p.piece.first, to = smaller(most, piece_end);
+#pragma unroll 8
+  for (size_t frame = from; frame < to; frame++)
+    sum = fmaf(widen(x[(frame + j - half) * channels]), widen(dy[frame * channels]), sum);
   return sum;
 }
 

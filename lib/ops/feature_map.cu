@@ -8,7 +8,7 @@ extern "C" {
 
 namespace {
 
-enum { WARPS = 8, THREADS = 32 * WARPS };
+enum { WARPS = 8, THREADS = 32 * WARPS, MOST_SHARED = 48 * 1024, ROWS_OF_WARP = 16 };
 
 template <class T> struct terms {
   struct linnet_feature_map_terms m;
@@ -48,11 +48,14 @@ template <class T> static __device__ float polynomial_backward(const terms<T> &t
   return sum;
 }
 
-template <class T> static __device__ void random_forward(const terms<T> &t, const T *x, T *phi) {
+/* Features first ... first + count - 1, whose directions are so far apart. */
+template <class T>
+static __device__ void random_forward(const terms<T> &t, const T *x, T *phi, size_t first, size_t count,
+                                      const float *directions, size_t apart) {
   const size_t width = t.m.width, features = t.m.features;
   const float s = t.input_scale, n = t.feature_scale, half = s * s * dot(width, x, x) / 2;
-  for (size_t f = threadIdx.x % 32; f < features; f += 32) {
-    const float u = s * dot(width, t.m.directions + f * width, x);
+  for (size_t i = threadIdx.x % 32, f = first + i; i < count; i += 32, f += 32) {
+    const float u = s * dot(width, directions + i * apart, x);
     if (t.m.map == LINNET_MAP_FOURIER) {
       write(phi + f, n * cosf(u));
       write(phi + features + f, n * sinf(u));
@@ -88,11 +91,39 @@ template <class T> static __global__ void __launch_bounds__(THREADS) forward_ker
     T *phi = t.y + row * t.m.phi_ld + head * t.size;
     if (t.m.map == LINNET_MAP_POLYNOMIAL)
       polynomial_forward(t, x, phi);
-    else if (t.m.map == LINNET_MAP_RELU)
+    else
       for (size_t i = threadIdx.x % 32; i < t.m.width; i += 32)
         write(phi + i, fmaxf(widen(x[i]), 0) + (float)LINNET_RELU_EPSILON);
-    else
-      random_forward(t, x, phi);
+  }
+}
+
+template <class T>
+static __device__ void random_rows(const terms<T> &t, size_t first, size_t count, const float *directions,
+                                   size_t apart) {
+  for (size_t at = (size_t)blockIdx.x * WARPS + threadIdx.x / 32; at < t.rows * t.m.heads;
+       at += (size_t)gridDim.x * WARPS) {
+    const size_t row = at / t.m.heads, head = at % t.m.heads;
+    random_forward(t, t.x + row * t.m.x_ld + head * t.m.width, t.y + row * t.m.phi_ld + head * t.size, first, count,
+                   directions, apart);
+  }
+}
+
+/* Directions go to shared memory, a slice at a time, apart by an odd number: lanes read words of different banks. Where
+ * there is no room for one (slice 0) they stay where they are. */
+template <class T> static __global__ void __launch_bounds__(THREADS) random_kernel(terms<T> t, size_t slice) {
+  LINNET_SHARED(float, directions);
+  const size_t width = t.m.width, apart = width | 1;
+  if (slice == 0) {
+    random_rows(t, 0, t.m.features, t.m.directions, width);
+    return;
+  }
+  for (size_t first = 0; first < t.m.features; first += slice) {
+    const size_t count = smaller(slice, t.m.features - first);
+    __syncthreads();
+    for (size_t i = threadIdx.x; i < count * width; i += THREADS)
+      directions[i / width * apart + i % width] = t.m.directions[first * width + i];
+    __syncthreads();
+    random_rows(t, first, count, directions, apart);
   }
 }
 
@@ -123,8 +154,17 @@ template <class T> terms<T> terms_of(const struct linnet_feature_map_terms *m, s
   return t;
 }
 
+template <class T> void run_random(struct linnet_device *device, const terms<T> &t) {
+  const size_t direction = (t.m.width | 1) * sizeof(float);
+  const size_t slice = smaller(t.m.features, MOST_SHARED / direction);
+  LINNET_LAUNCH(device, random_kernel<T>, linnet_blocks(t.rows * t.m.heads, WARPS * ROWS_OF_WARP), THREADS,
+                slice * direction, t, slice);
+}
+
 template <class T> void run_forward(struct linnet_device *device, const terms<T> &t) {
-  if (t.rows > 0)
+  if (t.rows > 0 && linnet_feature_map_random(t.m.map))
+    run_random(device, t);
+  else if (t.rows > 0)
     LINNET_LAUNCH(device, forward_kernel<T>, linnet_blocks(t.rows * t.m.heads, WARPS), THREADS, 0, t);
 }
 

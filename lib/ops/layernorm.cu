@@ -97,13 +97,15 @@ template <int V, class T> static __device__ void backward_row(const norm_backwar
   float sum = 0, projected = 0;
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {
     floats<V> v = load<V>(x + c), d = load<V>(dy + c), gain = load<V>(n.gain + c);
+    floats<V> dgain = load<V>(sums + c), dbias = load<V>(sums + width + c);
     for (int i = 0; i < V; i++) {
       float normal = (v.x[i] - mean) * rstd;
       sum += d.x[i] * gain.x[i];
       projected += d.x[i] * gain.x[i] * normal;
-      sums[c + i] += d.x[i] * normal;
-      sums[width + c + i] += d.x[i];
+      dgain.x[i] += d.x[i] * normal;
+      dbias.x[i] += d.x[i];
     }
+    store(sums + c, dgain), store(sums + width + c, dbias);
   }
   sum = warp_sum(sum), projected = warp_sum(projected);
   for (size_t c = threadIdx.x % 32 * V; c < width; c += 32 * V) {

@@ -84,6 +84,8 @@ template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_B
     store_z(t, state, k, z, room);
 }
 
+enum { AHEAD = 8 }; /* pieces that are read at once */
+
 /* A thread has one element of one sequence's state. `total` (sequences, size); elsewhere pieces are replaced. */
 static __global__ void __launch_bounds__(THREADS)
     add_states_kernel(struct linnet_cuda_pack p, enum order order, size_t size, float *pieces, float *total) {
@@ -92,12 +94,20 @@ static __global__ void __launch_bounds__(THREADS)
   double sum = 0;
   if (element >= size)
     return;
-  for (size_t i = 0; i < count; i++) {
-    float *piece = pieces + (first + (order == BEHIND ? count - 1 - i : i)) * size + element;
-    const float own = *piece;
-    if (order != TOTAL)
-      *piece = (float)sum;
-    sum += own;
+  const auto piece = [=](size_t i) {
+    return pieces + (first + (order == BEHIND ? count - 1 - i : i)) * size + element;
+  };
+  for (size_t done = 0; done < count; done += AHEAD) {
+    float own[AHEAD];
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++)
+      own[i] = done + i < count ? *piece(done + i) : 0;
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+      if (order != TOTAL && done + i < count)
+        *piece(done + i) = (float)sum;
+      sum += own[i];
+    }
   }
   if (order == TOTAL)
     total[s * size + element] = (float)sum;
@@ -143,13 +153,22 @@ static __device__ __forceinline__ float at(const float *per_row, const tile_rows
 /* W (32, 32) of the state: rows k ... of x's columns, columns m ... of y's. */
 template <class P>
 static __device__ void load_state(const product<P> &p, const float *state, size_t k, size_t m, float *to) {
-  for (int i = (int)threadIdx.x; i < TILE_COLUMNS * TILE_COLUMNS; i += TILE_THREADS) {
-    const size_t fast = i % TILE_COLUMNS, slow = i / TILE_COLUMNS; /* neighbours read neighbours */
-    const size_t row = k + (p.transposed ? fast : slow), column = m + (p.transposed ? slow : fast);
-    float value = 0;
-    if (row < p.x.width && column < p.b.width)
-      value = p.transposed ? state[column * p.x.width + row] : state[row * p.b.width + column];
-    to[(row - k) * TILE_LD + column - m] = value;
+  enum { EACH = TILE_COLUMNS * TILE_COLUMNS / TILE_THREADS, APART = TILE_THREADS / TILE_COLUMNS };
+  const size_t fast = threadIdx.x % TILE_COLUMNS; /* neighbours read neighbours */
+  const size_t ld = p.transposed ? p.x.width : p.b.width;
+  const size_t rows = p.transposed ? p.b.width - m : p.x.width - k,
+               columns = p.transposed ? p.x.width - k : p.b.width - m;
+  float value[EACH];
+  state += p.transposed ? m * ld + k : k * ld + m;
+#pragma unroll
+  for (int i = 0; i < EACH; i++) {
+    const size_t slow = threadIdx.x / TILE_COLUMNS + i * APART;
+    value[i] = slow < rows && fast < columns ? state[slow * ld + fast] : 0;
+  }
+#pragma unroll
+  for (int i = 0; i < EACH; i++) {
+    const size_t slow = threadIdx.x / TILE_COLUMNS + i * APART;
+    to[p.transposed ? fast * TILE_LD + slow : slow * TILE_LD + fast] = value[i];
   }
 }
 
@@ -229,14 +248,22 @@ static __device__ void normalise(const product<P> &p, const tile_rows &t, float 
 
 template <class P>
 static __device__ void store_rows(const product<P> &p, const tile_rows &t, size_t m, const tile<4, 2> &y) {
+  const size_t corner = t.first * p.y_ld + t.head * p.b.width + m;
+  float slope[4][2]; /* read before anything is written */
+#pragma unroll
   for (int r = 0; r < 4; r++)
+#pragma unroll
     for (int n = 0; n < 2; n++) {
-      const size_t place = (t.first + y.row(r)) * p.y_ld + t.head * p.b.width + m + y.column(n);
-      if (y.row(r) >= t.rows || m + y.column(n) >= p.b.width)
-        continue;
-      const float x = p.slope ? widen(p.slope[place]) : 1;
-      write(p.y + place, x > 0 ? y.x[r][n] : y.x[r][n] * expf(x));
+      const bool inside = y.row(r) < t.rows && m + y.column(n) < p.b.width;
+      slope[r][n] = p.slope && inside ? widen(p.slope[corner + y.row(r) * p.y_ld + y.column(n)]) : 1;
     }
+#pragma unroll
+  for (int r = 0; r < 4; r++)
+#pragma unroll
+    for (int n = 0; n < 2; n++)
+      if (y.row(r) < t.rows && m + y.column(n) < p.b.width)
+        write(p.y + corner + y.row(r) * p.y_ld + y.column(n),
+              slope[r][n] > 0 ? y.x[r][n] : y.x[r][n] * expf(slope[r][n]));
 }
 
 /* Block (tile of rows, tile of y's columns, head). Shared: two tiles, and weights where causal. */

@@ -49,26 +49,36 @@ template <class P> static __global__ void __launch_bounds__(THREADS) rotation_ke
     t.rotation[2 * pair + 1] = (float)(radius * sin(angle));
 }
 
-/* The choice of linnet_lsh_bucket, with its rounding: no multiply-add is fused. */
+/* The choice of linnet_lsh_bucket, the first of the largest among x and -x, with its rounding: no multiply-add is
+ * fused. A warp has a query, its lanes rows of the rotation. */
 template <class P> static __device__ uint32_t bucket_of(const attention<P> &t, const typename P::activation *q) {
-  const size_t half = t.a.lsh.buckets / 2;
-  size_t best = 0;
+  const uint32_t half = (uint32_t)(t.a.lsh.buckets / 2);
+  uint32_t best = 0;
   float largest = -1;
-  bool negative = false;
-  for (size_t b = 0; b < half; b++) {
+  for (uint32_t b = threadIdx.x % 32; b < half; b += 32) {
     float x = 0;
     for (size_t c = 0; c < t.a.key_width; c++)
       x = __fadd_rn(x, __fmul_rn(widen(q[c]), t.rotation[c * half + b]));
-    if (fabsf(x) > largest || (fabsf(x) == largest && negative && x > 0))
-      largest = fabsf(x), negative = x < 0, best = b;
+    const uint32_t bucket = x < 0 ? b + half : b;
+    if (fabsf(x) > largest || (fabsf(x) == largest && bucket < best))
+      largest = fabsf(x), best = bucket;
   }
-  return (uint32_t)(negative ? best + half : best);
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    const float x = __shfl_xor_sync(LINNET_ALL_LANES, largest, lanes);
+    const uint32_t bucket = __shfl_xor_sync(LINNET_ALL_LANES, best, lanes);
+    if (x > largest || (x == largest && bucket < best))
+      largest = x, best = bucket;
+  }
+  return best;
 }
 
 template <class P> static __global__ void __launch_bounds__(THREADS) hash_kernel(attention<P> t) {
-  const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x, frame = i / t.a.heads, head = i % t.a.heads;
-  if (i < t.pack.rows * t.a.heads)
-    t.unsorted[head * t.pack.rows + frame] = bucket_of(t, t.q.x + frame * t.q.ld + head * t.q.width);
+  const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, frame = i / t.a.heads, head = i % t.a.heads;
+  if (i >= t.pack.rows * t.a.heads)
+    return;
+  const uint32_t bucket = bucket_of(t, t.q.x + frame * t.q.ld + head * t.q.width);
+  if (threadIdx.x % 32 == 0)
+    t.unsorted[head * t.pack.rows + frame] = bucket;
 }
 
 /* Counts of buckets (buckets) to the places where they begin; one thread, as they are few. */
@@ -167,13 +177,23 @@ static __device__ tile_rows sorted_rows(const attention<P> &t, size_t head, size
   return rows;
 }
 
-/* Whether `row` of tile i and `column` of tile j are a query and a key of its bucket; distance: from query to key. */
+/* Buckets of the rows and columns that a thread has of a tile of pairs; beyond the tiles, some that are not alike. */
+struct buckets {
+  uint32_t row[4], column[4];
+};
+
 template <class P>
-static __device__ __forceinline__ bool attends(const attention<P> &t, const tile_rows &i, int row, const tile_rows &j,
-                                               int column, int distance) {
+static __device__ __forceinline__ buckets buckets_of(const attention<P> &t, const tile_rows &i, const tile_rows &j,
+                                                     const tile<4, 4> &w) {
   const uint32_t *rows = t.bucket + sorted_place(t, i.head, i.first);
   const uint32_t *columns = t.bucket + sorted_place(t, j.head, j.first);
-  return row < i.rows && column < j.rows && rows[row] == columns[column] && !(t.causal && distance > 0);
+  buckets b;
+#pragma unroll
+  for (int n = 0; n < 4; n++) {
+    b.row[n] = w.row(n) < i.rows ? rows[w.row(n)] : UINT32_MAX;
+    b.column[n] = w.column(n) < j.rows ? columns[w.column(n)] : UINT32_MAX - 1;
+  }
+  return b;
 }
 
 template <class P> static __device__ __forceinline__ float score(const attention<P> &t, float product, bool self) {
@@ -186,10 +206,13 @@ static __device__ void score_tile(const attention<P> &t, const tile_rows &i, con
   const int ahead = (int)(j.first - i.first);
   tile<4, 4> w = {};
   multiply_rows<P>(&w, t.q, i, t.key, j, room);
+  const buckets b = buckets_of(t, i, j, w);
+#pragma unroll
   for (int r = 0; r < 4; r++)
+#pragma unroll
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n), distance = column + ahead - row;
-      const bool seen = attends(t, i, row, j, column, distance);
+      const bool seen = b.row[r] == b.column[n] && !(t.causal && distance > 0);
       weights[row * WEIGHT_LD + column] = seen ? score(t, w.x[r][n], distance == 0) : -INFINITY;
     }
   __syncthreads();
@@ -257,18 +280,26 @@ static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const
   multiply_rows<P>(&w, queries ? t.q : t.key, rows, queries ? t.key : t.q, others, room);
   if (ROLE != VALUES)
     multiply_rows<P>(&dp, queries ? t.dout : t.v, rows, queries ? t.v : t.dout, others, room);
+  const buckets b = buckets_of(t, rows, others, w);
+  float most[4], share[4], projected[4]; /* of the queries that a thread has, all read at once */
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const tile_rows &tile = queries ? rows : others;
+    const int row = queries ? w.row(i) : w.column(i);
+    const uint32_t query = tile.index[row < tile.rows ? row : 0];
+    most[i] = largest[query], share[i] = 1 / sum[query], projected[i] = ROLE == VALUES ? 0 : d[query];
+  }
 #pragma unroll
   for (int r = 0; r < 4; r++)
 #pragma unroll
     for (int n = 0; n < 4; n++) {
-      const int row = w.row(r), column = w.column(n);
+      const int row = w.row(r), column = w.column(n), query = queries ? r : n;
       const int distance = queries ? column + ahead - row : row - column - ahead;
       float value = 0;
-      if (attends(t, rows, row, others, column, distance)) {
-        const uint32_t query = queries ? rows.index[row] : others.index[column];
-        value = expf(score(t, w.x[r][n], distance == 0) - largest[query]) / sum[query];
+      if (b.row[r] == b.column[n] && !(t.causal && distance > 0)) {
+        value = expf(score(t, w.x[r][n], distance == 0) - most[query]) * share[query];
         if (ROLE != VALUES)
-          value *= (dp.x[r][n] - d[query]) * t.scale;
+          value *= (dp.x[r][n] - projected[query]) * t.scale;
       }
       along[r] = fmaf(value, w.x[r][n], along[r]);
       weights[row * WEIGHT_LD + column] = value;
@@ -386,7 +417,7 @@ void project(struct linnet_device *device, const attention<P> &t, const operand<
 template <class P> void sort_round(struct linnet_device *device, const attention<P> &t) {
   const size_t pairs = (t.a.key_width * (t.a.lsh.buckets / 2) + 1) / 2;
   LINNET_LAUNCH(device, rotation_kernel, linnet_blocks(pairs, THREADS), THREADS, 0, t);
-  LINNET_LAUNCH(device, hash_kernel, (unsigned)((t.pack.rows * t.a.heads + THREADS - 1) / THREADS), THREADS, 0, t);
+  LINNET_LAUNCH(device, hash_kernel, (unsigned)((t.pack.rows * t.a.heads + WARPS - 1) / WARPS), THREADS, 0, t);
   LINNET_LAUNCH(device, sort_kernel, dim3((unsigned)t.pack.sequences, (unsigned)t.a.heads), THREADS,
                 (THREADS + t.a.lsh.buckets) * sizeof(uint32_t), t);
 }

@@ -127,17 +127,24 @@ static __device__ void weigh(const attention<P> &a, enum role role, const tile_r
   multiply_rows<P>(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
   if (role != VALUES)
     multiply_rows<P>(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, room);
+  float log_sum[4], projected[4]; /* of the queries that a thread has, all read at once */
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const int query = queries ? w.row(i) : w.column(i), count = queries ? t.rows : s.rows;
+    log_sum[i] = log_sums[query < count ? query : 0];
+    projected[i] = role == VALUES ? 0 : d[query < count ? query : 0];
+  }
+#pragma unroll
   for (int r = 0; r < 4; r++)
+#pragma unroll
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n);
-      const int query = queries ? row : column, distance = queries ? column + ahead - row : row - column - ahead;
-      float value = 0;
-      if (row < t.rows && column < s.rows && !(a.causal && distance > 0)) { /* from the query to the key */
-        value = expf(w.x[r][n] * a.scale - log_sums[query]);
-        if (role != VALUES)
-          value *= (dp.x[r][n] - d[query]) * a.scale;
-      }
-      weights[row * WEIGHT_LD + column] = value;
+      const int distance = queries ? column + ahead - row : row - column - ahead; /* from the query to the key */
+      float value = expf(w.x[r][n] * a.scale - (queries ? log_sum[r] : log_sum[n]));
+      if (role != VALUES)
+        value *= (dp.x[r][n] - (queries ? projected[r] : projected[n])) * a.scale;
+      const bool seen = row < t.rows && column < s.rows && !(a.causal && distance > 0);
+      weights[row * WEIGHT_LD + column] = seen ? value : 0;
     }
 }
 

@@ -250,6 +250,8 @@ static double test_feature_map(struct mirrors *m) {
   size_t rows = some_size(r, scaled(300));
   t.width = 1 + some_size(r, scaled(90));
   t.features = linnet_feature_map_random(t.map) ? 1 + some_size(r, scaled(300)) : 0;
+  if (t.features > 0 && test_below(r, 12) == 0)
+    rows = test_below(r, 4), t.width = 12288, t.heads = 1, t.features = 2; /* a direction of more than 48 KiB */
   size_t size = linnet_feature_map_size(t.map, t.width, t.features);
   t.x_ld = t.heads * t.width + test_below(r, 3), t.phi_ld = t.heads * size + test_below(r, 3);
   struct buffer x =

@@ -74,10 +74,10 @@ static void test_op(struct linnet_device *device, size_t op, enum linnet_precisi
       double e = ops[op].test(&m[again]);
       CHECK(e <= bound, "%s, %s: error %g, bound %g, seed %llu", ops[op].name, names[precision], e, bound,
             (unsigned long long)(seed + i));
-      error = worst(error, e), normalised = worst(normalised, e / fmax(1, m[again].condition));
-      CHECK(precision != LINNET_FLOAT32 || normalised <= normalised_bound,
-            "%s: normalised error %g, condition %g, seed %llu", ops[op].name, normalised, m[again].condition,
-            (unsigned long long)(seed + i));
+      double n = e / fmax(1, m[again].condition);
+      CHECK(precision != LINNET_FLOAT32 || n <= normalised_bound, "%s: normalised error %g, condition %g, seed %llu",
+            ops[op].name, n, m[again].condition, (unsigned long long)(seed + i));
+      error = worst(error, e), normalised = worst(normalised, n);
     }
     CHECK(m[0].hash == m[runs - 1].hash, "%s: a second run differs, seed %llu", ops[op].name,
           (unsigned long long)(seed + i));

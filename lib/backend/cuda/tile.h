@@ -110,22 +110,28 @@ static __device__ __forceinline__ size_t frame_of(const tile_rows &t, int row) {
   return t.index ? t.index[row] : t.first + row;
 }
 
-/* Columns from `column` on to `to` (TILE_ROWS, TILE_LD); zeros beyond rows and width. */
+/* Columns from `column` on to `to` (TILE_ROWS, TILE_LD); zeros beyond rows and width. All is read before anything is
+ * written, so that reads do not wait for each other. */
 template <class T>
 static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile_rows &t, size_t column, float *to) {
-  const int lane = (int)threadIdx.x % TILE_COLUMNS;
+  enum { EACH = TILE_ROWS * TILE_COLUMNS / TILE_THREADS, APART = TILE_THREADS / TILE_COLUMNS };
+  const int lane = (int)threadIdx.x % TILE_COLUMNS, first = (int)threadIdx.x / TILE_COLUMNS;
   const bool inside = column + lane < o.width;
   const T *x = o.x + t.head * o.width + column + lane;
+  float value[EACH], scale[EACH];
 #pragma unroll
-  for (int row = (int)threadIdx.x / TILE_COLUMNS; row < TILE_ROWS; row += TILE_THREADS / TILE_COLUMNS) {
-    float value = 0;
-    if (inside && row < t.rows) {
-      const size_t frame = frame_of(t, row);
-      value = widen(x[frame * o.ld]);
-      value = o.elu ? elu_map(value) : value;
-      value = o.scale ? value * o.scale[t.head * t.frames + frame] : value;
-    }
-    to[row * TILE_LD + lane] = value;
+  for (int i = 0; i < EACH; i++) {
+    const int row = first + i * APART;
+    const bool there = inside && row < t.rows;
+    const size_t frame = there ? frame_of(t, row) : 0;
+    value[i] = there ? widen(x[frame * o.ld]) : 0;
+    scale[i] = there && o.scale ? o.scale[t.head * t.frames + frame] : 1;
+  }
+#pragma unroll
+  for (int i = 0; i < EACH; i++) {
+    const int row = first + i * APART;
+    const float mapped = o.elu ? elu_map(value[i]) : value[i];
+    to[row * TILE_LD + lane] = inside && row < t.rows ? mapped * scale[i] : 0;
   }
 }
 
