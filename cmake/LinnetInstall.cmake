@@ -9,8 +9,9 @@ install(TARGETS ${LINNET_SHARED_TARGETS} EXPORT linnet_shared
 install(TARGETS ${LINNET_STATIC_TARGETS} EXPORT linnet_static
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 
-# Headers. Without the front end those that only it implements stay out: a program that needs them fails at its
-# #include, not at link time.
+# Headers. Without the front end those of audio, augmentation, Kaldi's files and streams stay out: a program that needs
+# them fails at its #include, not at link time. features.h is installed all the same, as model.h needs its structures: a
+# program that calls its functions does fail at link time.
 set(left_out "")
 if(NOT LINNET_FRONTEND)
   set(left_out PATTERN audio.h EXCLUDE PATTERN augment.h EXCLUDE PATTERN kaldi.h EXCLUDE

@@ -21,7 +21,8 @@ apt, as root or through sudo. Everything is made under build/check and build/log
   --jobs N  processes at a time (default: one per processor)
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
-speech need the folder that LINNET_DATA names (see docs/building.md) and are skipped without it.
+speech look for it in the folder that LINNET_DATA names (default ../shared/data, see docs/building.md) and are skipped
+without it.
 END
 }
 

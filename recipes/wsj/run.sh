@@ -39,7 +39,7 @@ Training
   --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or another configuration's file
   --set KEY=VALUE   a key of the configuration instead; repeatable
   --device NAME     where training runs: cpu (default), cuda, cuda:N or auto
-  --precision P     of the products: float32 (default) or bfloat16, faster on processors that have it
+  --precision P     of the products: float32 (default); bfloat16, faster where there is hardware for it; tf32, on GPUs
   --seed S          (default 1)
 
 Running
