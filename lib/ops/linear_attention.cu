@@ -211,7 +211,7 @@ static __device__ void weigh(const product<P> &p, const tile_rows &t, const tile
       const size_t i = t.first + row, j = s.first + column;
       const bool seen = p.order == BEFORE ? j <= i : j >= i;
       const float extra = p.pairs_extra ? at(p.g, t, row) * at(p.f, s, column) : 0;
-      weights[row * WEIGHT_LD + column] = seen && column < s.rows ? w.x[r][n] + extra : 0;
+      weights[row * WEIGHT_LD + weight_place(column)] = seen && column < s.rows ? w.x[r][n] + extra : 0;
     }
 }
 

@@ -213,7 +213,7 @@ static __device__ void score_tile(const attention<P> &t, const tile_rows &i, con
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n), distance = column + ahead - row;
       const bool seen = b.row[r] == b.column[n] && !(t.causal && distance > 0);
-      weights[row * WEIGHT_LD + column] = seen ? score(t, w.x[r][n], distance == 0) : -INFINITY;
+      weights[row * WEIGHT_LD + weight_place(column)] = seen ? score(t, w.x[r][n], distance == 0) : -INFINITY;
     }
   __syncthreads();
 }
@@ -302,7 +302,7 @@ static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const
           value *= (dp.x[r][n] - projected[query]) * t.scale;
       }
       along[r] = fmaf(value, w.x[r][n], along[r]);
-      weights[row * WEIGHT_LD + column] = value;
+      weights[row * WEIGHT_LD + weight_place(column)] = value;
     }
 }
 

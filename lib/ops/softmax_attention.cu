@@ -51,7 +51,7 @@ static __device__ void score(const attention<P> &a, const tile_rows &t, const ti
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n);
       const bool seen = column < s.rows && !(a.causal && s.first + column > t.first + row);
-      weights[row * WEIGHT_LD + column] = seen ? w.x[r][n] * a.scale : -INFINITY;
+      weights[row * WEIGHT_LD + weight_place(column)] = seen ? w.x[r][n] * a.scale : -INFINITY;
     }
   __syncthreads();
 }
@@ -144,7 +144,7 @@ static __device__ void weigh(const attention<P> &a, enum role role, const tile_r
       if (role != VALUES)
         value *= (dp.x[r][n] - (queries ? projected[r] : projected[n])) * a.scale;
       const bool seen = row < t.rows && column < s.rows && !(a.causal && distance > 0);
-      weights[row * WEIGHT_LD + column] = seen ? value : 0;
+      weights[row * WEIGHT_LD + weight_place(column)] = seen ? value : 0;
     }
 }
 

@@ -110,9 +110,15 @@ static __device__ __forceinline__ size_t frame_of(const tile_rows &t, int row) {
   return t.index ? t.index[row] : t.first + row;
 }
 
+/* Where a row of weights has that of a column: lanes that write the elements of a product, eight rows and four pairs of
+ * columns at a time, write to banks of their own. What weights are multiplied by has its rows in the same order. */
+static __device__ __forceinline__ int weight_place(int column) {
+  return (column & ~31) | (column >> 1 & 3) << 3 | (column >> 3 & 3) << 1 | (column & 1);
+}
+
 /* Columns from `column` on to `to` (TILE_ROWS, TILE_LD); zeros beyond rows and width. All is read before anything is
  * written, so that reads do not wait for each other. */
-template <class T>
+template <bool BY_WEIGHTS = false, class T>
 static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile_rows &t, size_t column, float *to) {
   enum { EACH = TILE_ROWS * TILE_COLUMNS / TILE_THREADS, APART = TILE_THREADS / TILE_COLUMNS };
   const int lane = (int)threadIdx.x % TILE_COLUMNS, first = (int)threadIdx.x / TILE_COLUMNS;
@@ -131,7 +137,8 @@ static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile
   for (int i = 0; i < EACH; i++) {
     const int row = first + i * APART;
     const float mapped = o.elu ? elu_map(value[i]) : value[i];
-    to[row * TILE_LD + lane] = inside && row < t.rows ? mapped * scale[i] : 0;
+    const int place = BY_WEIGHTS ? weight_place(row) : row;
+    to[place * TILE_LD + lane] = inside && row < t.rows ? mapped * scale[i] : 0;
   }
 }
 
@@ -154,7 +161,7 @@ static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operan
 template <class P, class T>
 static __device__ __forceinline__ void multiply_weights(tile<4, 2> *y, const float *weights, const operand<T> &b,
                                                         const tile_rows &j, size_t column, float *room) {
-  load_tile(b, j, column, room);
+  load_tile<true>(b, j, column, room);
   __syncthreads();
   tile_multiply<P, TILE_ROWS, WEIGHT_LD, 1, TILE_LD, 1>(y, weights, room);
   __syncthreads();
