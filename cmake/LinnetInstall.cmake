@@ -25,15 +25,13 @@ if(TARGET linnet_tool)
   file(RELATIVE_PATH to_libraries "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
   set_target_properties(linnet_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
   install(TARGETS linnet_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
-  install(FILES "${PROJECT_SOURCE_DIR}/docs/linnet.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT runtime
-    OPTIONAL)
 endif()
 
-# Models with their cards, and the licence.
+# Models with their cards, the page that headers name for the format of a model, and the licences.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${CMAKE_INSTALL_DATADIR}/linnet/models"
   COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.md)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/docs/licences.md"
-  DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+  "${PROJECT_SOURCE_DIR}/docs/model-file.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 
 # CMake package. Its configuration file looks for what the static libraries need, as NAME=MODULE.
 set(LINNET_STATIC_NEEDS "")

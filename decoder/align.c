@@ -98,10 +98,6 @@ static enum linnet_status search(struct linnet_align_maker *m) {
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-static enum linnet_status out_of_memory(const struct linnet_align_maker *m) {
-  return linnet_fail(m->context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu words", m->count);
-}
-
 static enum linnet_status make(struct linnet_align_maker *m) {
   LINNET_TRY(check_settings(m));
   LINNET_TRY(check_words(m));
@@ -109,7 +105,7 @@ static enum linnet_status make(struct linnet_align_maker *m) {
   LINNET_TRY(check_length(m));
   m->path.state = linnet_alloc(m->context, m->frames, sizeof *m->path.state);
   if (!m->path.state)
-    return out_of_memory(m);
+    return linnet_align_out_of_memory(m);
   LINNET_TRY(search(m));
   m->result->score = m->path.score;
   LINNET_TRY(linnet_align_read_path(m));
@@ -143,7 +139,7 @@ enum linnet_status linnet_alignment_create(struct linnet_context *context, const
     linnet_align_settings_default(&m.settings);
   m.result = linnet_calloc(context, 1, sizeof *m.result);
   if (!m.result)
-    return out_of_memory(&m);
+    return linnet_align_out_of_memory(&m);
   m.result->context = context;
   enum linnet_status status = make(&m);
   if (status == LINNET_OK)

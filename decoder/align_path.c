@@ -5,10 +5,6 @@ static const struct linnet_align_state *state_at(const struct linnet_align_maker
   return &m->graph.state[m->path.state[t]];
 }
 
-static enum linnet_status out_of_memory(const struct linnet_align_maker *m) {
-  return linnet_fail(m->context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu words", m->count);
-}
-
 /* A phone that begins at frame t; of a new word if `fresh`. */
 static enum linnet_status open_phone(struct linnet_align_maker *m, size_t t, bool fresh) {
   struct linnet_alignment *a = m->result;
@@ -16,13 +12,13 @@ static enum linnet_status open_phone(struct linnet_align_maker *m, size_t t, boo
   struct linnet_aligned_phone *phones =
       linnet_grow(m->context, a->phones, &a->phone_capacity, a->phone_count + 1, sizeof *phones);
   if (!phones)
-    return out_of_memory(m);
+    return linnet_align_out_of_memory(m);
   a->phones = phones;
   if (fresh) {
     struct linnet_aligned_word *words =
         linnet_grow(m->context, a->words, &a->word_capacity, a->word_count + 1, sizeof *words);
     if (!words)
-      return out_of_memory(m);
+      return linnet_align_out_of_memory(m);
     a->words = words;
     words[a->word_count++] = (struct linnet_aligned_word){
         .word = state->word, .variant = state->variant, .phone = a->phone_count, .start = t};
@@ -43,7 +39,7 @@ static enum linnet_status add_jump(struct linnet_align_maker *m, size_t start, s
   struct linnet_align_jump *jumps =
       linnet_grow(m->context, a->jumps, &a->jump_capacity, a->jump_count + 1, sizeof *jumps);
   if (!jumps)
-    return out_of_memory(m);
+    return linnet_align_out_of_memory(m);
   a->jumps = jumps;
   enum linnet_jump_kind kind = to > from   ? LINNET_JUMP_SKIPPED
                                : to < from ? LINNET_JUMP_REPEATED

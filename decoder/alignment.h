@@ -28,6 +28,10 @@ struct linnet_align_maker {
   struct linnet_alignment *result;
 };
 
+static inline enum linnet_status linnet_align_out_of_memory(const struct linnet_align_maker *maker) {
+  return linnet_fail(maker->context, LINNET_ERROR_MEMORY, "out of memory for the alignment of %zu words", maker->count);
+}
+
 /* Turns the path into phones, words and jumps. LINNET_ERROR_MEMORY or LINNET_OK. */
 enum linnet_status linnet_align_read_path(struct linnet_align_maker *maker);
 

@@ -76,10 +76,6 @@ enum linnet_status linnet_lattice_order(struct linnet_lattice *lattice);
 /* Takes out the arcs of symbol 0. To be ordered again. */
 enum linnet_status linnet_lattice_remove_empty(struct linnet_lattice *lattice);
 
-/* Moves scores toward the start: the best path from any other state to an end has score 0 in both parts. Sets
- * best_backward. */
-enum linnet_status linnet_lattice_push(struct linnet_lattice *lattice);
-
 /* No state has two arcs of one symbol; of paths with the same symbols the best stays. To be ordered again. */
 enum linnet_status linnet_lattice_determinize(struct linnet_lattice *lattice);
 

@@ -39,7 +39,9 @@ static void change_state(struct linnet_lattice_graph *g, struct linnet_lattice_s
   s->language = s->is_final ? final.language : 0;
 }
 
-enum linnet_status linnet_lattice_push(struct linnet_lattice *lattice) {
+/* Moves scores toward the start: the best path from any other state to an end has score 0 in both parts. Sets
+ * best_backward. */
+static enum linnet_status push(struct linnet_lattice *lattice) {
   struct linnet_lattice_graph *g = &lattice->graph;
   struct linnet_lattice_weight *ends = linnet_alloc(lattice->context, g->state_count, sizeof *ends);
   if (!ends)
@@ -107,17 +109,17 @@ static enum linnet_status merge(struct linnet_lattice *lattice, double tolerance
   LINNET_TRY(find_depth(lattice, &depth));
   LINNET_TRY(linnet_lattice_merge(lattice, tolerance / (2.0 * (double)(depth + 1))));
   LINNET_TRY(linnet_lattice_order(lattice));
-  return linnet_lattice_push(lattice);
+  return push(lattice);
 }
 
 static enum linnet_status finish(struct linnet_lattice *lattice, double tolerance) {
   LINNET_TRY(linnet_lattice_order(lattice));
   LINNET_TRY(linnet_lattice_remove_empty(lattice));
   LINNET_TRY(linnet_lattice_order(lattice));
-  LINNET_TRY(linnet_lattice_push(lattice)); /* so that the best of a subset is what leads to the best end */
+  LINNET_TRY(push(lattice)); /* so that the best of a subset is what leads to the best end */
   LINNET_TRY(linnet_lattice_determinize(lattice));
   LINNET_TRY(linnet_lattice_order(lattice));
-  LINNET_TRY(linnet_lattice_push(lattice));
+  LINNET_TRY(push(lattice));
   return merge(lattice, tolerance);
 }
 

@@ -60,7 +60,7 @@ static uint64_t header_sum(const struct header *header) {
   return linnet_ngram_checksum(header, offsetof(struct header, header_sum));
 }
 
-bool linnet_ngram_is_binary(const void *data, size_t bytes) {
+static bool is_binary(const void *data, size_t bytes) {
   return bytes >= sizeof MAGIC && memcmp(data, MAGIC, sizeof MAGIC) == 0;
 }
 
@@ -114,8 +114,9 @@ static enum linnet_status use_mapping(struct linnet_context *context, const stru
   return LINNET_OK;
 }
 
-enum linnet_status linnet_ngram_open_binary(struct linnet_context *context, const void *data, size_t bytes,
-                                            const char *name, bool mapped, struct linnet_ngram **ngram) {
+/* A model from memory (`mapped` false: it is copied) or from a mapping, which becomes the model's on success. */
+static enum linnet_status open_binary(struct linnet_context *context, const void *data, size_t bytes, const char *name,
+                                      bool mapped, struct linnet_ngram **ngram) {
   struct ngram_shape shape;
   struct linnet_ngram *m = NULL;
   const char *from = (const char *)data + HEADER_BYTES;
@@ -152,7 +153,7 @@ static enum linnet_status map_file(struct linnet_context *context, const char *p
   if (fstat(file, &information) != 0) {
     status = fail_errno(context, path);
   } else if (S_ISREG(information.st_mode) && pread(file, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
-             linnet_ngram_is_binary(magic, sizeof magic)) {
+             is_binary(magic, sizeof magic)) {
     *bytes = (size_t)information.st_size;
     void *there = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, file, 0);
     if (there == MAP_FAILED)
@@ -175,7 +176,7 @@ enum linnet_status linnet_ngram_load(struct linnet_context *context, const char 
   LINNET_TRY(map_file(context, path, &mapping, &bytes));
   if (!mapping)
     return linnet_ngram_read_arpa(context, path, ngram);
-  enum linnet_status status = linnet_ngram_open_binary(context, mapping, bytes, path, true, ngram);
+  enum linnet_status status = open_binary(context, mapping, bytes, path, true, ngram);
   if (status != LINNET_OK) {
     munmap(mapping, bytes);
     return status;
@@ -192,8 +193,8 @@ enum linnet_status linnet_ngram_load_memory(struct linnet_context *context, cons
   *ngram = NULL;
   if (!name || (!data && bytes > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no data of a language model, or no name for it");
-  if (linnet_ngram_is_binary(data, bytes))
-    return linnet_ngram_open_binary(context, data, bytes, name, false, ngram);
+  if (is_binary(data, bytes))
+    return open_binary(context, data, bytes, name, false, ngram);
   return linnet_ngram_read_arpa_memory(context, data, bytes, name, ngram);
 }
 

@@ -239,8 +239,8 @@ static enum linnet_status find_discount(const struct linnet_ngram_estimator *e, 
     snprintf(why, sizeof why, "no %u-gram with an adjusted count of %d", k + 1, lacking);
   if (!e->settings.discount_fallback)
     return linnet_fail(e->context, LINNET_ERROR_FORMAT,
-                       "no discounts for %u-grams: %s; take more text, a lower order, or fixed discounts (discount "
-                       "fallback)",
+                       "no discounts for %u-grams: %s; take more text, a lower order, or fixed discounts "
+                       "(discount_fallback)",
                        k + 1, why);
   linnet_log(e->context, LINNET_LOG_WARNING, "fixed discounts for %u-grams: %s", k + 1, why);
   *discount = (struct ngram_discount){{0, 0.5, 1, 1.5}};

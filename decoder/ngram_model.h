@@ -92,12 +92,6 @@ void linnet_ngram_resolve(struct linnet_ngram *ngram);
 /* The checksum of the binary form. */
 uint64_t linnet_ngram_checksum(const void *data, size_t bytes);
 
-/* The binary form from memory (`mapped` false: it is copied) or from a mapping, which becomes the model's on success.
- */
-bool linnet_ngram_is_binary(const void *data, size_t bytes);
-enum linnet_status linnet_ngram_open_binary(struct linnet_context *context, const void *data, size_t bytes,
-                                            const char *name, bool mapped, struct linnet_ngram **ngram);
-
 /* Everything that queries rely on, for a body that is not trusted. */
 enum linnet_status linnet_ngram_validate(const struct linnet_ngram *ngram, const char *name);
 

@@ -100,21 +100,40 @@ static enum linnet_status name_path(struct oracle *o, const struct linnet_lattic
   return LINNET_OK;
 }
 
+/* Puts the utterance's id before the sentence that the context holds. */
+static enum linnet_status name_utterance(const struct oracle *o, const char *id, enum linnet_status status) {
+  char sentence[400];
+  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(o->scorer->context));
+  return linnet_fail(o->scorer->context, status, "utterance '%.100s': %s", id, sentence);
+}
+
+/* Finishes the lattice and finds the path nearest to the reference (count); without paths *states is 0 and nothing is
+ * found. */
+static enum linnet_status find_nearest(struct oracle *o, const char *const *tokens, size_t count, size_t *states,
+                                       struct linnet_lattice_nearest *nearest) {
+  size_t kept = 0;
+  LINNET_TRY(linnet_lattice_finish(o->lattice, NULL));
+  linnet_lattice_states(o->lattice, states);
+  if (*states == 0)
+    return LINNET_OK;
+  LINNET_TRY(label_symbols(o));
+  LINNET_TRY(label_reference(o, tokens, count, &kept));
+  return linnet_lattice_oracle(o->lattice, o->labels, o->said, kept, nearest);
+}
+
 /* Scores the lattice as it was filled, for an utterance of the reference. */
 static enum linnet_status score_lattice(struct oracle *o, size_t index) {
   const char *id = linnet_transcripts_id(o->reference, index), *speaker;
-  size_t count, kept = 0, states;
+  size_t count, states;
   const char *const *tokens = linnet_transcripts_tokens(o->reference, index, &count);
   struct linnet_lattice_nearest nearest;
   LINNET_TRY(linnet_scorer_find_speaker(o->scorer, o->speakers, id, &speaker));
   LINNET_TRY(check_symbols(o, id));
-  LINNET_TRY(linnet_lattice_finish(o->lattice, NULL));
-  linnet_lattice_states(o->lattice, &states);
+  enum linnet_status status = find_nearest(o, tokens, count, &states, &nearest);
+  if (status != LINNET_OK)
+    return name_utterance(o, id, status);
   if (states == 0)
     return linnet_scorer_add_lost(o->scorer, id, speaker, tokens, count);
-  LINNET_TRY(label_symbols(o));
-  LINNET_TRY(label_reference(o, tokens, count, &kept));
-  LINNET_TRY(linnet_lattice_oracle(o->lattice, o->labels, o->said, kept, &nearest));
   LINNET_TRY(name_path(o, &nearest));
   return linnet_scorer_add(o->scorer, id, speaker, tokens, count, o->heard, nearest.count);
 }

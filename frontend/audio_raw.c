@@ -1,6 +1,7 @@
 /* Raw PCM: samples without a header, taken from pipes as they come. */
 #include <string.h>
 
+#include "base/reader.h"
 #include "frontend/audio_decoder.h"
 #include "frontend/g711.h"
 
@@ -22,21 +23,17 @@ static float from_s16be(const unsigned char *b) {
   return (int16_t)(b[0] << 8 | b[1]);
 }
 
-static uint32_t word_of(const unsigned char *b) {
-  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
 static float from_s24le(const unsigned char *b) {
   int32_t value = (int32_t)((uint32_t)b[0] << 8 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 24);
   return (float)value / 65536;
 }
 
 static float from_s32le(const unsigned char *b) {
-  return (float)(int32_t)word_of(b) / 65536;
+  return (float)(int32_t)linnet_load_u32(b) / 65536;
 }
 
 static float from_f32le(const unsigned char *b) {
-  uint32_t word = word_of(b);
+  uint32_t word = linnet_load_u32(b);
   float value;
   memcpy(&value, &word, sizeof value);
   return value * 32768;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/reader.h"
+
 enum { MAX_CHANNELS = 1024 }; /* libsndfile's own limit */
 
 /* Programs that write WAV to a pipe cannot go back to fill in the length. libsndfile takes a length that is too large
@@ -79,7 +81,7 @@ static bool read_chunk(struct linnet_bytes *bytes, int64_t at, struct chunk *chu
   if (at < 0 || read_fully(bytes, head, sizeof head) != sizeof head)
     return false;
   memcpy(chunk->id, head, 4);
-  chunk->length = (uint32_t)head[4] | (uint32_t)head[5] << 8 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 24;
+  chunk->length = linnet_load_u32(head + 4);
   return true;
 }
 

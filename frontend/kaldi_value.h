@@ -7,7 +7,7 @@
 
 #include <linnet/kaldi.h>
 
-#include "base/base.h"
+#include "base/reader.h"
 
 /* A stream that holds matrices. */
 struct linnet_kaldi_input {
@@ -32,11 +32,7 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input);
 enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, struct linnet_matrix *matrix);
 enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, struct linnet_cmvn *cmvn);
 
-/* Little-endian, wherever we run. */
-static inline uint32_t linnet_load_u32(const unsigned char *b) {
-  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
+/* Little-endian, wherever we run, as linnet_load_u32 is. */
 static inline void linnet_store_u32(unsigned char *b, uint32_t value) {
   b[0] = (unsigned char)value;
   b[1] = (unsigned char)(value >> 8);

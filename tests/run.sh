@@ -144,7 +144,7 @@ build_with() {
 
 if [ -z "$quick" ]; then
 	if step core 'Core alone, no BLAS' build_with jansson core -DLINNET_FRONTEND=OFF -DLINNET_BLAS=OFF; then
-		run_tests core 'Core tests' -LE 'recipe|bench|slow' -E emulated
+		run_tests core 'Core tests' -E emulated
 	fi
 	if step without-audio 'No audio libraries' build_with 'jansson popt' without-audio -DLINNET_AUDIO=OFF; then
 		run_tests without-audio 'Tests without audio libraries' -R 'cmvn|consumer|fuzz_ark|kaldi|score|trainer' \
@@ -155,7 +155,7 @@ if [ -z "$quick" ]; then
 		export LINNET_TEST_CASES=6
 		export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 		export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
-		run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer|bench|slow' --timeout 600
+		run_tests asan-ubsan 'Tests with sanitizers' -LE 'recipe|consumer' --timeout 600
 	fi
 fi
 

@@ -27,7 +27,7 @@ int tool_average(int argc, const char **argv) {
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --output FILE MODEL...", NULL, NULL);
   size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, 1, 1000, &count) : NULL;
+  const char **paths = parsed ? tool_arguments(parsed, "MODEL", 1000, &count) : NULL;
   int code = TOOL_USAGE;
   if (paths)
     code = options.output ? run(paths, count) : tool_usage("--output FILE is missing");

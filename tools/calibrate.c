@@ -208,7 +208,7 @@ int tool_calibrate(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table,
                                   "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);
   size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, 2, 2, &count) : NULL;
+  const char **paths = parsed ? tool_arguments(parsed, "REF HYP.json", 2, &count) : NULL;
   int code = tool_with_model(options.model, paths, count, run);
   poptFreeContext(parsed);
   return code;

@@ -233,7 +233,7 @@ int tool_decode(int argc, const char **argv) {
       tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   (log-posteriors; 'ark:-' is standard input)",
                  NULL, NULL);
   size_t count = 0;
-  const char **inputs = parsed ? tool_arguments(parsed, 1, SIZE_MAX, &count) : NULL;
+  const char **inputs = parsed ? tool_arguments(parsed, "FILE", SIZE_MAX, &count) : NULL;
   struct linnet_context *context = inputs ? tool_context() : NULL;
   int code = context ? run(context, inputs, count) : inputs ? TOOL_FAILURE : TOOL_USAGE;
   linnet_context_destroy(context);

@@ -253,7 +253,7 @@ int tool_features(int argc, const char **argv) {
   poptContext parsed =
       tool_parse(argc, argv, table, "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, 1, SIZE_MAX, &count) : NULL;
+  const char **paths = parsed ? tool_arguments(parsed, "DATA_FOLDER|FILE", SIZE_MAX, &count) : NULL;
   struct linnet_context *context = paths ? tool_context() : NULL;
   int code = context ? run(context, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;
   linnet_context_destroy(context);

@@ -11,9 +11,9 @@
 static int option_json, option_symbols;
 
 static const struct poptOption table[] = {
-    {"json", 0, POPT_ARG_NONE, &option_json, 0, "Write one JSON object", NULL},
+    {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
-     "Write the model's symbols alone, as Kaldi's 'name index' (of the model that ships, if none is named)", NULL},
+     "write the model's symbols alone, as Kaldi's 'name index' (of the model that ships, if none is named)", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
@@ -221,7 +221,7 @@ int tool_info(int argc, const char **argv) {
   if (!parsed)
     return TOOL_USAGE;
   size_t count;
-  const char **arguments = tool_arguments(parsed, 0, 1, &count);
+  const char **arguments = tool_arguments(parsed, "", 1, &count);
   int code = TOOL_USAGE;
   if (arguments) {
     struct linnet_context *context = tool_context();

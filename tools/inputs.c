@@ -21,7 +21,7 @@ struct poptOption inputs_options[] = {
     POPT_TABLEEND};
 
 const char **inputs_arguments(poptContext parsed, size_t *count) {
-  const char **paths = tool_arguments(parsed, options.data ? 0 : 1, options.data ? 0 : SIZE_MAX, count);
+  const char **paths = tool_arguments(parsed, options.data ? "" : "FILE", options.data ? 0 : SIZE_MAX, count);
   size_t streams = 0;
   for (size_t i = 0; paths && i < *count; i++)
     streams += strcmp(paths[i], "-") == 0;

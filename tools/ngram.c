@@ -18,16 +18,16 @@ static struct {
 } options = {.order = 3};
 
 static const struct poptOption table[] = {
-    {"order", 'n', POPT_ARG_INT, &options.order, 0, "Words of an n-gram, 1 to 6 (default 3)", "N"},
+    {"order", 'n', POPT_ARG_INT, &options.order, 0, "words of an n-gram, 1 to 6 (default 3)", "N"},
     {"text", 't', POPT_ARG_STRING, NULL, OPTION_TEXT,
-     "Estimate a model from sentences, one a line; may come several times (default: standard input)", "FILE"},
+     "estimate a model from sentences, one a line; may come several times (default: standard input)", "FILE"},
     {"discount-fallback", 0, POPT_ARG_NONE, &options.discount_fallback, 0,
-     "Fixed discounts where the text is too small or artificial to give them", NULL},
-    {"model", 'm', POPT_ARG_STRING, &options.model, 0, "Read a model instead: ARPA, ARPA.gz, binary", "FILE"},
-    {"arpa", 'a', POPT_ARG_STRING, &options.arpa, 0, "Write the model as ARPA", "FILE"},
-    {"binary", 'b', POPT_ARG_STRING, &options.binary, 0, "Write the model as a binary file", "FILE"},
-    {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "Store probabilities in 8 bits", NULL},
-    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "Report the perplexity of a text, - for stdin",
+     "fixed discounts where the text is too small or artificial to give them", NULL},
+    {"model", 'm', POPT_ARG_STRING, &options.model, 0, "read a model instead: ARPA, ARPA.gz, binary", "FILE"},
+    {"arpa", 'a', POPT_ARG_STRING, &options.arpa, 0, "write the model as ARPA", "FILE"},
+    {"binary", 'b', POPT_ARG_STRING, &options.binary, 0, "write the model as a binary file", "FILE"},
+    {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "store probabilities in 8 bits", NULL},
+    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "report the perplexity of a text, - for stdin",
      "FILE"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
@@ -110,6 +110,16 @@ static bool add_text(struct linnet_context *context, const char *path, struct li
   return good;
 }
 
+/* Prints the context's error, in which the library names a setting: here it is an option. */
+static void fail_estimation(const struct linnet_context *context) {
+  static const char setting[] = "discount_fallback";
+  const char *error = linnet_context_error(context), *named = strstr(error, setting);
+  if (named)
+    tool_fail("%.*s--discount-fallback%s", (int)(named - error), error, named + strlen(setting));
+  else
+    tool_fail_context(context);
+}
+
 static struct linnet_ngram *estimate(struct linnet_context *context) {
   static const char *const standard_input[] = {"-"};
   struct linnet_ngram_estimator_settings settings;
@@ -126,7 +136,7 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
   for (size_t i = 0; good && i < count; i++)
     good = add_text(context, texts[i], estimator);
   if (good && linnet_ngram_estimator_finish(estimator, &ngram) != LINNET_OK)
-    tool_fail_context(context);
+    fail_estimation(context);
   linnet_ngram_estimator_destroy(estimator);
   return ngram;
 }
@@ -253,7 +263,7 @@ static int check_and_run(void) {
 int tool_ngram(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [TEXT...]", take_text, NULL);
   size_t count = 0;
-  const char **texts = parsed ? tool_arguments(parsed, 0, MAX_TEXTS, &count) : NULL;
+  const char **texts = parsed ? tool_arguments(parsed, "", MAX_TEXTS, &count) : NULL;
   int code = TOOL_USAGE;
   for (size_t i = 0; texts && i < count; i++)
     if (!take_text(NULL, OPTION_TEXT, texts[i]))

@@ -14,28 +14,28 @@ static struct options {
 } options = {.bootstrap = 1000};
 
 static const struct poptOption table[] = {
-    {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "What tokens are: phone (line says %PER, default) or word (%WER)",
+    {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what tokens are: phone (line says %PER, default) or word (%WER)",
      "phone|word"},
-    {"map", 'm', POPT_ARG_STRING, &options.map, 0, "Map tokens first: lines 'FROM TO', or 'FROM' to drop it", "FILE"},
-    {"strip-stress", 's', POPT_ARG_NONE, &options.strip_stress, 0, "Drop stress digits: AH0 counts as AH", NULL},
-    {"ignore", 0, POPT_ARG_STRING, &options.ignore, 0, "Drop these tokens, separated by spaces or commas", "TOKENS"},
-    {"utt2spk", 0, POPT_ARG_STRING, &options.utt2spk, 0, "Speakers: lines 'UTTERANCE SPEAKER'", "FILE"},
-    {"per-utt", 0, POPT_ARG_STRING, &options.per_utt, 0, "Write the alignment and counts of each utterance", "FILE"},
-    {"per-speaker", 0, POPT_ARG_STRING, &options.per_speaker, 0, "Write a table of speakers (needs --utt2spk)", "FILE"},
-    {"confusions", 0, POPT_ARG_STRING, &options.confusions, 0, "Write all confusions by their number", "FILE"},
+    {"map", 'm', POPT_ARG_STRING, &options.map, 0, "map tokens first: lines 'FROM TO', or 'FROM' to drop it", "FILE"},
+    {"strip-stress", 's', POPT_ARG_NONE, &options.strip_stress, 0, "drop stress digits: AH0 counts as AH", NULL},
+    {"ignore", 0, POPT_ARG_STRING, &options.ignore, 0, "drop these tokens, separated by spaces or commas", "TOKENS"},
+    {"utt2spk", 0, POPT_ARG_STRING, &options.utt2spk, 0, "speakers: lines 'UTTERANCE SPEAKER'", "FILE"},
+    {"per-utt", 0, POPT_ARG_STRING, &options.per_utt, 0, "write the alignment and counts of each utterance", "FILE"},
+    {"per-speaker", 0, POPT_ARG_STRING, &options.per_speaker, 0, "write a table of speakers (needs --utt2spk)", "FILE"},
+    {"confusions", 0, POPT_ARG_STRING, &options.confusions, 0, "write all confusions by their number", "FILE"},
     {"bootstrap", 'b', POPT_ARG_LONG, &options.bootstrap, 0,
-     "Resamples for the 95 % interval (default 1000, 0: no interval)", "N"},
-    {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "The bootstrap draws speakers, not utterances", NULL},
-    {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "Seed of the bootstrap (default 0)", "S"},
-    {"trn", 0, POPT_ARG_STRING, &options.trn, 0, "Write PREFIX.ref.trn and PREFIX.hyp.trn for NIST sclite", "PREFIX"},
-    {"allow-extra", 0, POPT_ARG_NONE, &options.allow_extra, 0, "Leave out hypotheses that have no reference", NULL},
+     "resamples for the 95 % interval (default 1000, 0: no interval)", "N"},
+    {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "the bootstrap draws speakers, not utterances", NULL},
+    {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},
+    {"trn", 0, POPT_ARG_STRING, &options.trn, 0, "write PREFIX.ref.trn and PREFIX.hyp.trn for NIST sclite", "PREFIX"},
+    {"allow-extra", 0, POPT_ARG_NONE, &options.allow_extra, 0, "leave out hypotheses that have no reference", NULL},
     {"oracle", 0, POPT_ARG_STRING, &options.oracle, 0,
      "HYP has several hypotheses, of which the nearest to REF is scored: lattice (Kaldi's text), nbest (ID-1, ID-2 "
      "...)",
      "lattice|nbest"},
     {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
      "names of the numbers in a lattice (default: what stands there is compared)", "FILE"},
-    {"json", 0, POPT_ARG_NONE, &options.json, 0, "Print the summary as one JSON object", NULL},
+    {"json", 0, POPT_ARG_NONE, &options.json, 0, "print the summary as one JSON object", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
@@ -214,7 +214,7 @@ int tool_score(int argc, const char **argv) {
   if (!parsed)
     return TOOL_USAGE;
   size_t count;
-  const char **files = tool_arguments(parsed, 2, 2, &count);
+  const char **files = tool_arguments(parsed, "REF HYP", 2, &count);
   int code = TOOL_USAGE;
   if (files && check_options(files)) {
     struct linnet_context *context = tool_context();

@@ -19,18 +19,18 @@ static char *option_kernels, *option_precision, *option_device;
 static atomic_bool line_shown; /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_common_options[] = {
-    {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "Worker threads (default: one per processor)", "N"},
-    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "The same: files are worked on one per thread", "N"},
+    {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "worker threads (default: one per processor)", "N"},
+    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "the same: files are worked on one per thread", "N"},
     {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
      "NAME"},
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
-     "Of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16 (on GPUs of "
+     "of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16 (on GPUs of "
      "activations, too), on GPUs "
      "tf32, for recognition on processors int8",
      "NAME"},
     {"device", 0, POPT_ARG_STRING, &option_device, 0,
-     "Where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
-    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "Tell what is being done", NULL},
+     "where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
+    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "tell what is being done", NULL},
     POPT_TABLEEND};
 
 /* --- messages --------------------------------------------------------------------------------------------------- */
@@ -129,17 +129,19 @@ poptContext tool_parse(int argc, const char **argv, const struct poptOption *opt
   return NULL;
 }
 
-const char **tool_arguments(poptContext parsed, size_t least, size_t most, size_t *count) {
+const char **tool_arguments(poptContext parsed, const char *needed, size_t most, size_t *count) {
   static const char *none[1];
-  const char **arguments = poptGetArgs(parsed);
-  for (*count = 0; arguments && arguments[*count];)
-    ++*count;
-  if (*count >= least && *count <= most)
-    return arguments ? arguments : none;
+  const char **arguments = poptGetArgs(parsed), *missing = needed;
+  for (*count = 0; arguments && arguments[*count]; ++*count) {
+    missing += strcspn(missing, " ");
+    missing += strspn(missing, " ");
+  }
   if (*count > most)
     tool_usage("'%s' is one argument too many", arguments[most]);
+  else if (*missing)
+    tool_usage("%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
   else
-    tool_usage(least - *count == 1 ? "an argument is missing" : "arguments are missing");
+    return arguments ? arguments : none;
   return NULL;
 }
 

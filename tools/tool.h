@@ -48,8 +48,9 @@ typedef bool (*tool_option_fn)(void *user, int val, const char *argument);
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user);
 
-/* The positional arguments, of which there must be `least` to `most`; NULL after printing what is wrong. */
-const char **tool_arguments(poptContext parsed, size_t least, size_t most, size_t *count);
+/* The positional arguments, at most `most`. `needed` names those that must be there, as the usage does, with a space
+ * between them ("REF HYP"; "": none). NULL after printing what is wrong. */
+const char **tool_arguments(poptContext parsed, const char *needed, size_t most, size_t *count);
 
 /* A context with the common options applied, warnings and errors going to stderr; NULL after printing why not. */
 struct linnet_context *tool_context(void);

@@ -212,7 +212,7 @@ static const struct poptOption table[] = {
 int tool_train(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --train DIR --dev DIR --exp DIR", take_option, NULL);
   size_t count = 0;
-  if (!parsed || !tool_arguments(parsed, 0, 0, &count)) {
+  if (!parsed || !tool_arguments(parsed, "", 0, &count)) {
     poptFreeContext(parsed);
     return TOOL_USAGE;
   }

@@ -6,7 +6,7 @@
 
 /* --- keys as table rows ------------------------------------------------------------------------------------------- */
 
-enum key_kind { KEY_DOUBLE, KEY_UNSIGNED, KEY_SIZE, KEY_UINT64, KEY_INT, KEY_BOOL, KEY_CHOICE };
+enum key_kind { KEY_DOUBLE, KEY_UNSIGNED, KEY_SIZE, KEY_UINT64, KEY_INT, KEY_CHOICE };
 
 struct key {
   const char *name;
@@ -50,10 +50,6 @@ static bool store(const struct key *key, const json_t *value) {
     *(double *)key->value = json_number_value(value);
     return true;
   }
-  if (key->kind == KEY_BOOL && json_is_boolean(value)) {
-    *(bool *)key->value = json_is_true(value);
-    return true;
-  }
   if (key->kind == KEY_CHOICE)
     return store_choice(key, json_string_value(value));
   return json_is_integer(value) && store_integer(key, json_integer_value(value));
@@ -87,8 +83,9 @@ static bool read_section(const char *path, const char *section, const json_t *ob
     tool_fail("%s: %s is not an object", path, section);
     return false;
   }
-  json_object_foreach((json_t *)(uintptr_t)object, name,
-                      value) if (!set_key(path, section, keys, name, value)) return false;
+  json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    if (!set_key(path, section, keys, name, value))
+      return false;
   return true;
 }
 

@@ -67,7 +67,7 @@ int tool_validate_data(int argc, const char **argv) {
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] DIR...   (Kaldi data folders)", NULL, NULL);
   size_t count = 0;
-  const char **folders = parsed ? tool_arguments(parsed, 1, SIZE_MAX, &count) : NULL;
+  const char **folders = parsed ? tool_arguments(parsed, "DIR", SIZE_MAX, &count) : NULL;
   if (folders && options.most < 0) {
     tool_usage("--most %d: cannot be negative", options.most);
     folders = NULL;

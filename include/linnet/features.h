@@ -78,9 +78,9 @@ LINNET_API void linnet_fbank_destroy(struct linnet_fbank *fbank);
 enum { LINNET_CMVN_MAX_DIM = 512 };
 
 struct linnet_cmvn {
-  int dim;                      /* 1 to LINNET_CMVN_MAX_DIM */
-  double count;                 /* frames */
-  double sum[512], square[512]; /* sums of x and of x^2; the first `dim` are used */
+  int dim;                                                      /* 1 to LINNET_CMVN_MAX_DIM */
+  double count;                                                 /* frames */
+  double sum[LINNET_CMVN_MAX_DIM], square[LINNET_CMVN_MAX_DIM]; /* sums of x and of x^2; the first `dim` are used */
 };
 
 /* These fail with LINNET_ERROR_ARGUMENT on a NULL pointer or a dimension out of range, and then change nothing. */

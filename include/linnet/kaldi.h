@@ -84,6 +84,7 @@ LINNET_API enum linnet_status linnet_cmvn_write(struct linnet_context *context, 
 
 struct linnet_scp;
 
+/* Reads a script file: lines "key file" or "key file:offset". The files are opened when their matrices are read. */
 LINNET_API enum linnet_status linnet_scp_open(struct linnet_context *context, const char *path,
                                               struct linnet_scp **scp);
 
@@ -100,6 +101,7 @@ LINNET_API enum linnet_status linnet_scp_read(const struct linnet_scp *scp, stru
 LINNET_API enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct linnet_context *context,
                                                    size_t index, struct linnet_cmvn *cmvn);
 
+/* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_scp_destroy(struct linnet_scp *scp);
 
 /* --- Writing ------------------------------------------------------------------------------------------------------ */
@@ -149,8 +151,11 @@ LINNET_API void linnet_ark_writer_destroy(struct linnet_ark_writer *writer);
  * utterance without a speaker is its own. Lines about other utterances are left out with a warning. */
 struct linnet_data_folder;
 
+/* Reads the lists; audio and matrices are opened when they are asked for. */
 LINNET_API enum linnet_status linnet_data_folder_open(struct linnet_context *context, const char *path,
                                                       struct linnet_data_folder **folder);
+
+/* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_data_folder_destroy(struct linnet_data_folder *folder);
 
 /* Utterances, in the order of their ids in the C locale. Strings live as long as the folder. */

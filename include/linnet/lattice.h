@@ -37,6 +37,7 @@ struct linnet_lattice;
 
 /* --- filling --------------------------------------------------------------------------------------------------- */
 
+/* Makes an empty lattice. The context must outlive it. */
 LINNET_API enum linnet_status linnet_lattice_create(struct linnet_context *context, struct linnet_lattice **lattice);
 
 /* Adds a state; the first is the start. `frame`: where the symbol that leads here ends. *state may be NULL.

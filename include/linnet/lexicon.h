@@ -38,8 +38,7 @@ LINNET_API enum linnet_status linnet_symbols_create(struct linnet_context *conte
 
 /* Reads one name per line, or Kaldi's "name index" with indices that count up. The first line is the blank if it has
  * the index 0, whatever its name, or is LINNET_BLANK, <eps>, <blank>, <pad>, [PAD] or _; without it the first name has
- * index
- * 1. Blank lines are skipped. At most 2^20 symbols. */
+ * index 1. Blank lines are skipped. At most 2^20 symbols. */
 LINNET_API enum linnet_status linnet_symbols_load(struct linnet_context *context, const char *path,
                                                   struct linnet_symbols **symbols);
 

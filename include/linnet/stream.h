@@ -33,14 +33,17 @@ extern "C" {
 
 struct linnet_stream;
 
+/* Makes a stream over `model`. Model and context must outlive it; the context gives threads and memory. */
 LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                                    struct linnet_stream **stream);
 
-/* Takes samples at the model's rate (linnet_model_features()->fbank.sample_rate), mono, int16 scale. */
+/* Takes samples at the model's rate (linnet_model_features()->fbank.sample_rate), mono, int16 scale.
+ * LINNET_ERROR_STATE after features and after linnet_stream_finish, until linnet_stream_reset. */
 LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
 
 /* Takes features (frames, dim) instead, as linnet_fbank makes them: not yet normalised; `dim` must be the model's
- * num_mel. An utterance is samples or features, not both (LINNET_ERROR_STATE). */
+ * num_mel. An utterance is samples or features, not both: LINNET_ERROR_STATE after samples and after
+ * linnet_stream_finish, until linnet_stream_reset. */
 LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream *stream, const float *features,
                                                             size_t frames, size_t dim);
 
@@ -49,7 +52,8 @@ LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream
  * LINNET_ERROR_ARGUMENT unless their dimension is num_mel and they hold frames. */
 LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *stream, const struct linnet_cmvn *cmvn);
 
-/* Says that the utterance is complete and decodes what is left of it. */
+/* Says that the utterance is complete and decodes what is left of it. Once in an utterance: until linnet_stream_reset,
+ * finishing again is LINNET_ERROR_STATE, also after a failure. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
 
 /* Also hands the log-posteriors (frames, num_symbols) of each utterance to `sink` in order, as they are computed, for a
@@ -66,7 +70,10 @@ LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream
 /* Seconds of audio accepted since the last reset; of features, their frames times the frame shift. */
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
+/* Forgets the utterance and its segments, finished or not, and is ready for the next. Speaker and sink stay. */
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
+
+/* Destroys the stream; NULL is allowed. */
 LINNET_API void linnet_stream_destroy(struct linnet_stream *stream);
 
 #ifdef __cplusplus

@@ -151,6 +151,7 @@ LINNET_API unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer);
 LINNET_API enum linnet_status linnet_trainer_run(struct linnet_trainer *trainer,
                                                  const struct linnet_train_events *events);
 
+/* Destroys the trainer, not its files; NULL is allowed. */
 LINNET_API void linnet_trainer_destroy(struct linnet_trainer *trainer);
 
 /* The fastest "causal_chunk" for causal linear attention in a model of this configuration (as in linnet_train_model) on

@@ -31,15 +31,15 @@ static inline bool linnet_reader_copy(struct linnet_reader *reader, void *to, si
   return from != NULL;
 }
 
-/* Little-endian integers. */
-static inline bool linnet_reader_u8(struct linnet_reader *reader, uint8_t *value) {
-  return linnet_reader_copy(reader, value, 1);
+/* Little-endian integers, wherever we run. */
+static inline uint32_t linnet_load_u32(const unsigned char *b) {
+  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
 static inline bool linnet_reader_u32(struct linnet_reader *reader, uint32_t *value) {
   const unsigned char *b = linnet_reader_take(reader, 4);
   if (b)
-    *value = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    *value = linnet_load_u32(b);
   return b != NULL;
 }
 

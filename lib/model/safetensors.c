@@ -26,10 +26,6 @@ const char *linnet_dtype_name(enum linnet_dtype dtype) {
   return dtypes[dtype].name;
 }
 
-size_t linnet_dtype_bytes(enum linnet_dtype dtype) {
-  return dtypes[dtype].bytes;
-}
-
 static bool dtype_by_name(const char *name, enum linnet_dtype *dtype) {
   for (size_t i = 0; i < DTYPE_COUNT; i++)
     if (strcmp(dtypes[i].name, name) == 0) {

@@ -27,9 +27,8 @@ enum linnet_dtype {
   LINNET_BOOL
 };
 
-/* "F16", "F32", ...; bytes of an element. */
+/* "F16", "F32", ... */
 const char *linnet_dtype_name(enum linnet_dtype dtype);
-size_t linnet_dtype_bytes(enum linnet_dtype dtype);
 
 /* Hard caps of reader and writer. */
 enum {
@@ -48,8 +47,8 @@ struct linnet_tensor {
   enum linnet_dtype dtype;
   size_t rank, shape[LINNET_MAX_RANK];
   size_t count;              /* elements: the product of the shape, 1 for rank 0 */
-  const unsigned char *data; /* count * linnet_dtype_bytes(dtype) bytes, not aligned */
-  size_t bytes;
+  const unsigned char *data; /* (bytes), not aligned */
+  size_t bytes;              /* count times those of an element */
 };
 
 struct linnet_metadata {

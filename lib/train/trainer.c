@@ -178,7 +178,8 @@ enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
   return device->ops->wait(device, t->context);
 }
 
-enum linnet_status linnet_trainer_upload(struct linnet_trainer *t) {
+/* The way back. */
+static enum linnet_status upload(struct linnet_trainer *t) {
   struct linnet_device *device = t->network.device;
   size_t bytes = t->parameters->size * sizeof(real);
   device->ops->upload(device, t->device.weights, t->weights, bytes);
@@ -260,7 +261,7 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   linnet_schedule_start(&t->settings, &t->state.schedule);
   bool found;
   LINNET_TRY(linnet_trainer_load_checkpoint(t, &found));
-  return linnet_trainer_upload(t);
+  return upload(t);
 }
 
 enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,

@@ -45,9 +45,8 @@ struct linnet_trainer {
   double saved_at; /* clock of the last checkpoint */
 };
 
-/* Brings weights and moments from the device, or takes them there. */
+/* Brings weights and moments from the device. */
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
-enum linnet_status linnet_trainer_upload(struct linnet_trainer *t);
 
 /* Files in the folder. They hold what was downloaded last. */
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);

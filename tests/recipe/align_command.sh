@@ -9,7 +9,7 @@
 # --- the command line; no speech needed ---------------------------------------------------------------------------
 
 check 0 'Usage: linnet align' "$linnet" align --help
-check 2 'an argument is missing' "$linnet" align --text a
+check 2 'FILE is missing' "$linnet" align --text a
 check 2 'one of --text, --text-file, --phones' "$linnet" align no-such-file.wav
 check 2 'one of --text, --text-file, --phones' "$linnet" align --text a --phones AH no-such-file.wav
 check 2 'aligned as a data folder' "$linnet" align --text a one.wav two.wav

@@ -32,7 +32,7 @@ check 1 'both.safetensors: has a calibration of words already' "$linnet" calibra
 check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
 check 1 "utterance 'u00' is not in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
 check 1 'phones.ref: not lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
-check 2 'an argument is missing' "$linnet" calibrate phones.ref
+check 2 'HYP.json is missing' "$linnet" calibrate phones.ref
 
 # --- what transcribe says: the sigmoid of the fit, phones by theirs and words by theirs
 

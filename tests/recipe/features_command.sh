@@ -69,7 +69,7 @@ check 1 'none of 1 utterances' some/u2.wav -o none.ark
 
 # Wrong command lines.
 check 2 '--out FILE is missing' data
-check 2 'an argument is missing' -o x.ark
+check 2 'DATA_FOLDER|FILE is missing' -o x.ark
 check 2 'exclude one another' data -o x.ark --text --double
 check 2 'not one of cm, cm2, cm3' data -o x.ark --compress zip
 check 2 'not one of none, utterance' data -o x.ark --cmvn me

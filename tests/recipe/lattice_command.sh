@@ -68,7 +68,7 @@ printf 'u1 \n0\t1\t1\n1\t0\t1\n1\n\n' > cycle
 printf 'u1 \n0\t1\t9\n1\n\n' > symbol
 printf 'u7 \n0\t1\t1\n1\n\n' > extra
 check 1 "bad:2: costs '0'" score --oracle lattice --symbols symbols ref bad
-check 1 'the lattice has a cycle' score --oracle lattice --symbols symbols ref cycle
+check 1 "utterance 'u1': the lattice has a cycle" score --oracle lattice --symbols symbols ref cycle
 check 1 'holds symbol 9, but there are 4' score --oracle lattice --symbols symbols ref symbol
 check 1 "the first is 'u7'" score --oracle lattice --symbols symbols ref extra
 check 0 '2 not present in hyp' score --allow-extra --oracle lattice --symbols symbols ref extra

@@ -26,6 +26,7 @@ printf 'a b\nb <s>\n' > special
 printf 'a b\nb a\n' > tiny
 check 1 "special:2: '<s>' stands for something else" "$linnet" ngram --arpa a special
 check 1 'no discounts for 1-grams' "$linnet" ngram --arpa a tiny
+check 1 'or fixed discounts (--discount-fallback)' "$linnet" ngram --arpa a tiny
 [[ ! -e a ]] || { echo 'FAILED: a file was written without a model'; failures=$((failures + 1)); }
 check 0 'fixed discounts for 1-grams' "$linnet" ngram --discount-fallback --arpa a tiny
 check 0 '2-grams 6' "$linnet" ngram --model a

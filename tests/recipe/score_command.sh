@@ -19,7 +19,8 @@ check 2 "did you mean 'score'?" "$linnet" scor
 check 2 "did you mean 'transcribe'?" "$linnet" trasncribe
 check 2 "there is no command 'xyzzy'" "$linnet" xyzzy
 check 2 'unknown option' "$linnet" score --nonsense ref hyp
-check 2 'an argument is missing' "$linnet" score ref
+check 2 'score: HYP is missing' "$linnet" score ref
+check 2 'REF HYP are missing' "$linnet" score
 check 2 'one argument too many' "$linnet" score a b c
 check 2 'must be phone or word' "$linnet" score --unit letter a b
 check 2 'need --utt2spk' "$linnet" score --by-speaker a b

@@ -40,7 +40,7 @@ validate 0 'good: 4 utterances' good/ --fix
   2> out || fail 'features'
 sed -i 's#good/##' good/feats.scp good/cmvn.scp
 validate 0 'feats.scp, utt2spk, spk2utt, spk2gender, cmvn.scp' good
-validate 2 'an argument is missing'
+validate 2 'DIR is missing'
 validate 1 'is no folder that can be read' nowhere
 
 # fault NAME TEXT KEPT: the folder `bad` has a fault, which is told; --fix leaves KEPT utterances.

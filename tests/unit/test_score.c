@@ -510,9 +510,12 @@ static enum linnet_status align_scenario(struct linnet_context *context) {
 /* --- oracles ------------------------------------------------------------------------------------------------------ */
 
 /* u1 is best by "a x c" of the list, u2 has none, u3 has stress and what is mapped and ignored. */
-static enum linnet_status score_oracles(struct linnet_context *context, bool lattices, struct linnet_scorer *scorer) {
+static const char oracle_lattices[] = "u3 \n0 1 AH1\n1 2 f\n2\n\nu1 \n0 1 a\n0 1 x\n1 2 x\n1 3 y\n2 3 c\n3\n\n";
+
+/* `lattices` NULL: of the list. */
+static enum linnet_status score_oracles(struct linnet_context *context, const char *lattices,
+                                        struct linnet_scorer *scorer) {
   static const char reference[] = "u1 a b c\nu2 d\nu3 AH0 sil e\n", list[] = "u1-1 x y\nu1-2 a x c\nu3-1 AH1 f\n";
-  static const char lattice[] = "u3 \n0 1 AH1\n1 2 f\n2\n\nu1 \n0 1 a\n0 1 x\n1 2 x\n1 3 y\n2 3 c\n3\n\n";
   struct linnet_transcripts *said = NULL, *heard = NULL;
   struct linnet_symbols *symbols = NULL;
   struct linnet_lattice_reader *reader = NULL;
@@ -521,8 +524,8 @@ static enum linnet_status score_oracles(struct linnet_context *context, bool lat
     status = linnet_transcripts_load_memory(context, list, sizeof list - 1, "list", &heard);
   if (status == LINNET_OK)
     status = linnet_symbols_create(context, NULL, 0, &symbols);
-  if (status == LINNET_OK)
-    status = linnet_lattice_reader_open_memory(context, lattice, sizeof lattice - 1, "lat", symbols, &reader);
+  if (status == LINNET_OK && lattices)
+    status = linnet_lattice_reader_open_memory(context, lattices, strlen(lattices), "lat", symbols, &reader);
   if (status == LINNET_OK)
     status = lattices ? linnet_scorer_add_lattices(scorer, said, reader, symbols, NULL)
                       : linnet_scorer_add_nbest(scorer, said, heard, NULL);
@@ -547,9 +550,10 @@ static struct linnet_scorer *oracle_scorer(struct linnet_context *context) {
 }
 
 static void test_oracles(struct linnet_context *context) {
-  for (int lattices = 0; lattices < 2; lattices++) {
+  for (int i = 0; i < 2; i++) {
     struct linnet_scorer *scorer = oracle_scorer(context);
-    REQUIRE(scorer && score_oracles(context, lattices, scorer) == LINNET_OK, "%s", linnet_context_error(context));
+    REQUIRE(scorer && score_oracles(context, i == 0 ? NULL : oracle_lattices, scorer) == LINNET_OK, "%s",
+            linnet_context_error(context));
     struct linnet_score_sum sum = linnet_scorer_sum(scorer);
     CHECK(sum.score.reference == 6 && sum.score.substitutions == 1 && sum.score.insertions == 0 &&
               sum.score.deletions == 1 && sum.lost == 1,
@@ -559,16 +563,27 @@ static void test_oracles(struct linnet_context *context) {
   }
 }
 
+/* What is wrong with a lattice is told with its utterance. */
+static void test_oracle_cycle(struct linnet_context *context) {
+  struct linnet_scorer *scorer = oracle_scorer(context);
+  REQUIRE(scorer, "%s", linnet_context_error(context));
+  CHECK(score_oracles(context, "u3 \n0 1 e\n1\n\nu1 \n0 1 a\n1 0 b\n1\n\n", scorer) == LINNET_ERROR_ARGUMENT,
+        "a cycle");
+  CHECK(strcmp(linnet_context_error(context), "utterance 'u1': the lattice has a cycle") == 0, "told as: %s",
+        linnet_context_error(context));
+  linnet_scorer_destroy(scorer);
+}
+
 static enum linnet_status oracle_scenario(struct linnet_context *context) {
   struct linnet_scorer *scorer = oracle_scorer(context);
-  enum linnet_status status = scorer ? score_oracles(context, true, scorer) : LINNET_ERROR_MEMORY;
+  enum linnet_status status = scorer ? score_oracles(context, oracle_lattices, scorer) : LINNET_ERROR_MEMORY;
   linnet_scorer_destroy(scorer);
   return status;
 }
 
 static enum linnet_status list_scenario(struct linnet_context *context) {
   struct linnet_scorer *scorer = oracle_scorer(context);
-  enum linnet_status status = scorer ? score_oracles(context, false, scorer) : LINNET_ERROR_MEMORY;
+  enum linnet_status status = scorer ? score_oracles(context, NULL, scorer) : LINNET_ERROR_MEMORY;
   linnet_scorer_destroy(scorer);
   return status;
 }
@@ -591,6 +606,7 @@ int main(void) {
   test_bootstrap_speakers(context);
   test_bootstrap_edges(context);
   test_oracles(context);
+  test_oracle_cycle(context);
   linnet_context_destroy(context);
   torture("align", align_scenario);
   torture("oracles of lattices", oracle_scenario);
