@@ -180,10 +180,12 @@ int main(void) {
     test_against_cpu(networks[i].config, &float32);
     if (!few || i < strtoull(few, NULL, 10))
       test_against_cpu(networks[i].config, &bfloat16);
+    if (!few)
+      test_against_cpu(networks[i].config, &tf32);
   }
   if (!few) {
-    test_against_cpu(transformer, &tf32);
     test_again(transformer, &bfloat16);
+    test_again(blstm, &bfloat16);
   }
   test_again(transformer, &float32);
   test_again(blstm, &float32);
