@@ -87,7 +87,7 @@ step() {
 	if [ -n "$why" ]; then
 		skip "$name" "$why"
 		return 1
-	elif [[ $status = 124 && $name == *check-* ]]; then
+	elif [[ $status = 124 && $name == *check-* ]] && ! grep -qE '^=========.*(Invalid|[Ee]rror|[Hh]azard)|FAILED' "$log"; then
 		skip "$name" "stopped after $limit seconds; nothing was found so far"
 		return 1
 	elif [ "$status" = 0 ]; then
@@ -152,7 +152,7 @@ print(":".join(glob.glob(sysconfig.get_paths()["purelib"] + "/nvidia/*/" + sys.a
 # Where the machine itself has no cuDNN, or the toolkit no header of cuBLASLt, PyTorch's are taken.
 use_wheels() {
 	local folders
-	if ! ldconfig -p 2>/dev/null | grep -q 'libcudnn\.so' && folders=$(wheel_folders lib) && [ -n "$folders" ]; then
+	if [[ $(ldconfig -p 2>/dev/null) != *libcudnn.so* ]] && folders=$(wheel_folders lib) && [ -n "$folders" ]; then
 		export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folders
 	fi
 	if [ ! -e "$(dirname "$nvcc")/../include/cublasLt.h" ] && folders=$(wheel_folders include) && [ -n "$folders" ]; then
@@ -226,6 +226,7 @@ measure() {
 		skip "$1" 'no device'
 		return
 	fi
+	rm -f "$build/$1.log"
 	step "$@" || true
 	[ ! -e "$build/$1.log" ] || sed "s/^/$1: /" "$build/$1.log"
 }

@@ -99,8 +99,8 @@ struct linnet_device_ops {
   void (*residual_norm_backward)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
                                  const void *sum, const real *gain, const real *mean, const real *rstd, const void *dy,
                                  const void *residual, void *dsum, void *dx, real *dgain_add, real *dbias_add);
-  /* y = dropout(f(x)), and back: dx from dy. For ReLU, x of backward may be y: its slope shows there, and so does what
-   * was dropped. */
+  /* y = dropout(f(x)), and back: dx from dy. For ReLU, x of backward is y where the mask drops: its slope shows there,
+   * and so does what was dropped. */
   void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
                              size_t rows, size_t width, const void *x, void *y);
   void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,

@@ -150,8 +150,8 @@ static __device__ __forceinline__ number step_before(const sweep &w, size_t step
              may_skip(w, s) ? last[s - 2 * d] : zero);
 }
 
-/* Takes `count` steps from `step` on; rows: of the last step and the one to come, by turns. symbols (count, states):
- * each thread's own, or NULL. */
+/* Takes `count` steps from `step` on; rows: of the last step and the one to come, by turns. symbols (AHEAD, ld): each
+ * thread's own, or NULL. */
 static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
   for (int s = (int)threadIdx.x; symbols && s < w.states; s += (int)blockDim.x) {
     const int symbol = s % 2 ? w.label[s / 2] : 0;

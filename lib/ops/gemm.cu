@@ -71,7 +71,8 @@ void multiply(struct linnet_device *device, const struct linnet_gemm *g, P opera
                                                 g->ldc,
                                                 g->accumulate,
                                                 g->activation};
-  LINNET_LAUNCH(device, gemm_kernel, dim3(linnet_blocks(g->m, TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)), TILE_THREADS,
+  LINNET_LAUNCH(device, gemm_kernel,
+                dim3((unsigned)((g->m + TILE_ROWS - 1) / TILE_ROWS), linnet_blocks(g->n, TILE_ROWS)), TILE_THREADS,
                 2 * TILE_SIZE * sizeof(float), p);
 }
 

@@ -50,7 +50,7 @@ template <class P> static __global__ void __launch_bounds__(THREADS) rotation_ke
 }
 
 /* The choice of linnet_lsh_bucket, the first of the largest among x and -x, with its rounding: no multiply-add is
- * fused. A warp has a query, its lanes rows of the rotation. */
+ * fused. A warp has a query, its lanes columns of the rotation. */
 template <class P> static __device__ uint32_t bucket_of(const attention<P> &t, const typename P::activation *q) {
   const uint32_t half = (uint32_t)(t.a.lsh.buckets / 2);
   uint32_t best = 0;

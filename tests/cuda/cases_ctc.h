@@ -67,6 +67,15 @@ static void ctc_reference(struct ctc_case *c, float scale) {
   }
 }
 
+static void note_ctc_condition(struct mirrors *m, const struct ctc_case *c, float scale) {
+  struct test_random random = {c->logits.n};
+  struct ctc_case nudged = *c;
+  nudged.logits = buffer_nudged(&c->logits), nudged.gradient = buffer_poisoned(&random, c->gradient.n);
+  ctc_reference(&nudged, scale);
+  note_condition(m, &nudged.gradient, &c->gradient);
+  RELEASE(nudged.logits, nudged.gradient);
+}
+
 static double loss_error(const struct ctc_case *c, const struct buffer *losses) {
   double error = guards_hold(losses) ? 0 : INFINITY;
   for (size_t s = 0; s < c->pack.sequences; s++) {
@@ -85,6 +94,7 @@ static double test_ctc(struct mirrors *m) {
   struct ctc_case c;
   ctc_case(r, &c);
   ctc_reference(&c, 0.5f);
+  note_ctc_condition(m, &c, 0.5f);
   struct buffer losses = buffer_poisoned(r, 2 * c.pack.sequences), only = buffer_poisoned(r, losses.n);
   struct buffer in_place = buffer_copy(r, &c.logits), gradient = buffer_poisoned(r, c.logits.n);
   losses.x = losses.memory + GUARD, only.x = only.memory + GUARD;

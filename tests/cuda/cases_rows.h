@@ -68,24 +68,22 @@ struct norm_results {
 
 static struct norm_case norm_case(struct mirrors *m, size_t rows, size_t width, float scale) {
   struct test_random *r = &m->random;
-  return (struct norm_case){.rows = rows,
-                            .width = width,
-                            .x = activations_scaled(m, rows * width, scale),
-                            .gain = buffer_random(r, width),
-                            .bias = buffer_random(r, width),
-                            .dy = activations_random(m, rows * width),
-                            .rest = activations_random(m, rows * width),
-                            .added = test_below(r, 2),
-                            .dgain = buffer_random(r, width),
-                            .dbias = buffer_random(r, width)};
+  struct norm_case c = {.rows = rows, .width = width};
+  c.x = activations_scaled(m, rows * width, scale);
+  c.gain = buffer_random(r, width), c.bias = buffer_random(r, width);
+  c.dy = activations_random(m, rows * width), c.rest = activations_random(m, rows * width);
+  c.added = test_below(r, 2);
+  c.dgain = buffer_random(r, width), c.dbias = buffer_random(r, width);
+  return c;
 }
 
 static struct norm_results norm_results(struct test_random *r, const struct norm_case *c) {
   size_t n = c->rows * c->width;
-  return (struct norm_results){
-      buffer_poisoned(r, n),       buffer_poisoned(r, c->rows),
-      buffer_poisoned(r, c->rows), buffer_copy(r, c->added ? &c->rest : &c->dy), /* in place of one of them */
-      buffer_copy(r, &c->dgain),   buffer_copy(r, &c->dbias)};
+  struct norm_results results = {.y = buffer_poisoned(r, n)};
+  results.mean = buffer_poisoned(r, c->rows), results.rstd = buffer_poisoned(r, c->rows);
+  results.dx = buffer_copy(r, c->added ? &c->rest : &c->dy); /* in place of one of them */
+  results.dgain = buffer_copy(r, &c->dgain), results.dbias = buffer_copy(r, &c->dbias);
+  return results;
 }
 
 static void norm_reference(const struct norm_case *c, const struct buffer *x, struct norm_results *n) {

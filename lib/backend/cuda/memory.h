@@ -19,7 +19,8 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, e
 void linnet_cuda_close(struct linnet_device *device);
 void linnet_cuda_lock(struct linnet_device *device);
 void linnet_cuda_unlock(struct linnet_device *device);
-/* The failure is told in `context`, and again by every later call. */
+/* A failure is told once, in `context`; one that lasts comes again with the next call. Without a context it is kept for
+ * the next call that has one. */
 enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context);
 
 /* Device memory from the pool of the device, aligned to 256 bytes; NULL: out of memory. free(NULL) does nothing. Both

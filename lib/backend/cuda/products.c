@@ -41,6 +41,7 @@ struct plan {
 struct linnet_cuda_products {
   struct linnet_context *context;
   const char *device; /* for people */
+  bool told;          /* that the library refused something */
   void *library, *workspace;
   cudaStream_t stream;
   cublasLtHandle_t handle;
@@ -194,14 +195,17 @@ static bool set_bias(struct linnet_cuda_products *p, struct plan *plan, const re
          p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) == CUBLAS_STATUS_SUCCESS;
 }
 
-/* The library does not take a shape: from here on, products of it are made without. */
-static void give_up(const struct linnet_cuda_products *p, struct plan *plan) {
+/* The library does not take a shape: from here on, products of it are made without. The first one is told. */
+static void give_up(struct linnet_cuda_products *p, struct plan *plan) {
   const struct shape *s = &plan->shape;
   plan->usable = false;
-  linnet_log(
-      p->context, LINNET_LOG_WARNING,
-      "%s: cuBLASLt refuses a product of %zu x %zu by %zu x %zu (aligned to %u bytes): it is made without, slowly",
-      p->device, s->m, s->k, s->k, s->n, s->alignment);
+  if (!p->told)
+    linnet_log(
+        p->context, LINNET_LOG_WARNING,
+        "%s: cuBLASLt refuses a product of %zu x %zu by %zu x %zu (aligned to %u bytes): what it refuses is made "
+        "without it, slowly",
+        p->device, s->m, s->k, s->k, s->n, s->alignment);
+  p->told = true;
 }
 
 /* The plan of a shape, made when it is met first; the heuristic may look at where the bias lies. */
