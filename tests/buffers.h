@@ -48,6 +48,22 @@ static inline struct buffer buffer_scaled(struct test_random *r, size_t n, float
   return b;
 }
 
+/* Makes logits for CTC of random numbers: at some scale, some impossible, `low`, or, one of `rare`, not finite. */
+static inline void buffer_odd_logits(struct test_random *r, struct buffer *x, float low, size_t rare) {
+  static const float scales[] = {1, 1, 5, 30, 300, 5000};
+  float scale = scales[test_below(r, 6)];
+  size_t odd = test_below(r, 12);
+  for (size_t i = 0; i < x->n; i++) {
+    x->x[i] *= scale;
+    if (odd < 4 && test_below(r, 20) == 0)
+      x->x[i] = -INFINITY;
+    if (odd == 4 && test_below(r, 20) == 0)
+      x->x[i] = low;
+    if (odd == 5 && test_below(r, rare) == 0)
+      x->x[i] = test_below(r, 2) ? NAN : INFINITY;
+  }
+}
+
 /* The same contents at another alignment. */
 static inline struct buffer buffer_copy(struct test_random *r, const struct buffer *other) {
   struct buffer b = buffer_poisoned(r, other->n);

@@ -56,8 +56,8 @@ bool linnet_device_reserve(struct linnet_device *device, struct linnet_device_bu
     return true;
   device->ops->free(device, buffer->data);
   *buffer = (struct linnet_device_buffer){0};
-  const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes,
-                           bytes}; /* with room for more, or without */
+  /* With room for more, or without. */
+  const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes, bytes};
   for (size_t i = 0; i < 2 && !buffer->data; i++) {
     buffer->data = device->ops->alloc(device, wanted[i]);
     buffer->bytes = buffer->data ? wanted[i] : 0;

@@ -256,11 +256,11 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   struct linnet_device *device = pass->network->device;
   struct transformer *t = pass->layers;
   struct linnet_sublayer *s = &t->sublayers[i];
-  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
   if (s->pre) {
     s->block->backward(pass, s, s->normed, pass->narrow, s->out);
     run_back(pass, i, s->out, d, d);
   } else {
+    struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
     device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, s->normed, pass->weights + s->gain,
                                         s->mean, s->rstd, d, NULL, d, pass->narrow, pass->gradients + s->gain,
                                         pass->gradients + s->bias);

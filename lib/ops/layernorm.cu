@@ -187,7 +187,7 @@ void run_dropout(struct linnet_device *device, const norm_terms<T> &n, const dro
                  const T *residual, T *sum) {
   if (n.rows == 0 || n.width == 0)
     return;
-  if (by_fours(n.width, x, residual, n.gain, n.bias, sum, n.y) && mask.first % 4 == 0)
+  if (dropout_by_fours(mask, n.width, x, residual, n.gain, n.bias, sum, n.y))
     LINNET_LAUNCH(device, (dropout_kernel<4, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
   else
     LINNET_LAUNCH(device, (dropout_kernel<1, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
@@ -238,6 +238,6 @@ void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const 
   for_activations(device, [&](auto as) {
     auto n = backward_of(rows, width, as(sum), gain, mean, rstd, as(dy), as(residual), as(dsum));
     n.dropped = as(dx), n.mask = dropout_mask_of(d, width);
-    run_backward(device, n, by_fours(width, n.residual, n.dropped) && n.mask.first % 4 == 0, dgain_add, dbias_add);
+    run_backward(device, n, dropout_by_fours(n.mask, width, n.residual, n.dropped), dgain_add, dbias_add);
   });
 }

@@ -133,22 +133,6 @@ static double test_gemm(const struct linnet_ops *ops, struct test_random *r) {
 
 /* --- CTC */
 
-/* Logits of which some are impossible, or odd in other ways. */
-static void ctc_logits(struct test_random *r, struct buffer *x) {
-  static const float scales[] = {1, 1, 5, 30, 300, 5000};
-  float scale = scales[test_below(r, 6)];
-  size_t odd = test_below(r, 12);
-  for (size_t i = 0; i < x->n; i++) {
-    x->x[i] *= scale;
-    if (odd < 4 && test_below(r, 20) == 0)
-      x->x[i] = -INFINITY;
-    if (odd == 4 && test_below(r, 20) == 0)
-      x->x[i] = -1e30f;
-    if (odd == 5 && test_below(r, 200) == 0)
-      x->x[i] = test_below(r, 2) ? NAN : INFINITY;
-  }
-}
-
 static void ctc_labels(struct test_random *r, const struct linnet_ctc *c, int *label) {
   size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1; /* 1: nothing but repeats */
   for (size_t i = 0; i < c->labels; i++)
@@ -168,7 +152,7 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   int *label = malloc((c.labels + 1) * sizeof *label);
   ctc_labels(r, &c, label);
   struct buffer logits = buffer_random(r, c.frames * c.symbols);
-  ctc_logits(r, &logits);
+  buffer_odd_logits(r, &logits, -1e30f, 200);
   struct buffer in_place = buffer_copy(r, &logits), gradient = buffer_poisoned(r, logits.n);
   struct buffer expected = buffer_poisoned(r, logits.n);
   struct buffer work = buffer_poisoned(r, linnet_ctc_work_bytes(c.frames, c.symbols, c.labels) / sizeof(float));

@@ -46,8 +46,8 @@ static struct parts plan(const struct linnet_device *d, const struct linnet_host
 static bool reserve(struct linnet_device *device, struct linnet_cuda_batch *batch, size_t bytes) {
   if (bytes <= batch->bytes)
     return true;
-  const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 4 : bytes,
-                           bytes}; /* with room for more, or without */
+  /* With room for more, or without. */
+  const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 4 : bytes, bytes};
   for (size_t i = 0; i < 2 && batch->bytes < bytes; i++) {
     linnet_cuda_release_batch(device);
     batch->staging = linnet_cuda_alloc_host(device, wanted[i]);
