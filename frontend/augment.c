@@ -4,31 +4,14 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/philox.h"
+#include "frontend/augment_draw.h"
 #include "frontend/resample.h"
 #include "ops/spec_augment.h"
 
 enum { MAX_DIM = 512, MAX_MASKS = 1000 };
 
-/* What a number is drawn for; the low word of the counter, next to the utterance. */
-enum draw { DRAW_CHOICE = 0, DRAW_NOISE = 1, DRAW_WARP = 2, DRAW_MASKS = 16 };
-
-/* Four words for draw `purpose`: counter = (epoch, utterance, purpose). */
-static struct linnet_philox draw(struct linnet_augment_key key, uint32_t purpose) {
-  return linnet_philox(key.seed ^ 0x5A6D656E74ull, key.epoch, key.utterance << 16 | purpose);
-}
-
-/* Evenly in 0 ... n-1. */
-static size_t below(uint32_t word, size_t n) {
-  return (size_t)((double)n * linnet_philox_uniform(word));
-}
-
-static bool inside(double value, double low, double high) {
-  return value >= low && value <= high;
-} /* false for NaN */
-
 size_t linnet_augment_choose(struct linnet_augment_key key, size_t count) {
-  return below(draw(key, DRAW_CHOICE).word[0], count);
+  return linnet_draw_below(linnet_draw(key, LINNET_DRAW_CHOICE).word[0], count);
 }
 
 /* --- SpecAugment -------------------------------------------------------------------------------------------------- */
@@ -45,8 +28,9 @@ void linnet_specaugment_settings_default(struct linnet_specaugment_settings *set
 }
 
 static bool valid_settings(const struct linnet_specaugment_settings *s) {
-  return s && s->size == sizeof *s && inside(s->frequency_masks, 0, MAX_MASKS) && s->max_frequency >= 0 &&
-         inside(s->time_masks, 0, MAX_MASKS) && s->max_time >= 0 && inside(s->max_time_part, 0, 1) && s->max_warp >= 0;
+  return s && s->size == sizeof *s && linnet_inside(s->frequency_masks, 0, MAX_MASKS) && s->max_frequency >= 0 &&
+         linnet_inside(s->time_masks, 0, MAX_MASKS) && s->max_time >= 0 && linnet_inside(s->max_time_part, 0, 1) &&
+         s->max_warp >= 0;
 }
 
 size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settings) {
@@ -55,8 +39,8 @@ size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settin
 
 /* 0 to `longest` of `total` places, anywhere. */
 static void draw_span(struct linnet_philox random, size_t longest, size_t total, size_t *first, size_t *length) {
-  *length = below(random.word[0], (longest < total ? longest : total) + 1);
-  *first = below(random.word[1], total - *length + 1);
+  *length = linnet_draw_below(random.word[0], (longest < total ? longest : total) + 1);
+  *first = linnet_draw_below(random.word[1], total - *length + 1);
 }
 
 static size_t longest_time(const struct linnet_specaugment_settings *settings, size_t frames) {
@@ -68,7 +52,7 @@ static size_t longest_time(const struct linnet_specaugment_settings *settings, s
 static struct linnet_feature_mask draw_mask(const struct linnet_specaugment_settings *settings,
                                             struct linnet_augment_key key, size_t i, size_t frames, size_t dim) {
   struct linnet_feature_mask mask = {.frames = frames, .channels = dim};
-  struct linnet_philox random = draw(key, DRAW_MASKS + (uint32_t)i);
+  struct linnet_philox random = linnet_draw(key, LINNET_DRAW_MASKS + (uint32_t)i);
   if (i < (size_t)settings->frequency_masks)
     draw_span(random, (size_t)settings->max_frequency, dim, &mask.first_channel, &mask.channels);
   else
@@ -112,8 +96,9 @@ static void draw_warp(const struct linnet_specaugment_settings *settings, struct
   size_t most = (size_t)settings->max_warp < frames / 3 ? (size_t)settings->max_warp : frames / 3;
   if (most == 0)
     return;
-  struct linnet_philox random = draw(key, DRAW_WARP);
-  size_t from = most + below(random.word[0], frames - 2 * most), to = from - most + below(random.word[1], 2 * most + 1);
+  struct linnet_philox random = linnet_draw(key, LINNET_DRAW_WARP);
+  size_t from = most + linnet_draw_below(random.word[0], frames - 2 * most),
+         to = from - most + linnet_draw_below(random.word[1], 2 * most + 1);
   if (from == 0 || to == 0 || from >= frames - 1 || to >= frames - 1 || from == to)
     return;
   warp(features, frames, dim, from, to);
@@ -163,7 +148,7 @@ static enum linnet_status resample_all(struct linnet_resampler *resampler, const
 
 enum linnet_status linnet_augment_speed(struct linnet_context *context, const float *samples, size_t n, double speed,
                                         float **result, size_t *count) {
-  if (!context || (n > 0 && !samples) || !result || !count || !inside(speed, 0.25, 4))
+  if (!context || (n > 0 && !samples) || !result || !count || !linnet_inside(speed, 0.25, 4))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "linnet_augment_speed: NULL argument, or a speed that is not in 0.25 to 4");
   *result = NULL;
@@ -207,8 +192,8 @@ static double noise_energy(const struct linnet_noise_clip *clip, size_t start, s
 }
 
 static bool valid_noise(const struct linnet_noise_settings *s) {
-  return s && s->size == sizeof *s && inside(s->probability, 0, 1) && inside(s->snr_low, -100, 100) &&
-         inside(s->snr_high, s->snr_low, 100);
+  return s && s->size == sizeof *s && linnet_inside(s->probability, 0, 1) && linnet_inside(s->snr_low, -100, 100) &&
+         linnet_inside(s->snr_high, s->snr_low, 100);
 }
 
 static void mix(const struct linnet_noise_clip *clip, size_t start, double snr, float *samples, size_t count) {
@@ -225,14 +210,14 @@ enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *sett
                                         size_t count) {
   if (!valid_noise(settings) || (num_clips > 0 && !clips) || (count > 0 && !samples))
     return LINNET_ERROR_ARGUMENT;
-  struct linnet_philox random = draw(key, DRAW_NOISE);
+  struct linnet_philox random = linnet_draw(key, LINNET_DRAW_NOISE);
   if (num_clips == 0 || linnet_philox_uniform(random.word[0]) >= settings->probability)
     return LINNET_OK;
-  const struct linnet_noise_clip *clip = &clips[below(random.word[1], num_clips)];
+  const struct linnet_noise_clip *clip = &clips[linnet_draw_below(random.word[1], num_clips)];
   if (clip->count == 0)
     return LINNET_OK;
-  size_t start = below(random.word[2], clip->count);
-  double snr = settings->snr_low + (settings->snr_high - settings->snr_low) * linnet_philox_uniform(random.word[3]);
+  size_t start = linnet_draw_below(random.word[2], clip->count);
+  double snr = linnet_draw_between(random.word[3], settings->snr_low, settings->snr_high);
   mix(clip, start, snr, samples, count);
   return LINNET_OK;
 }

@@ -77,7 +77,7 @@ static void normalise(struct linnet_stream *s) {
     statistics = &s->speaker;
   if (!statistics) {
     linnet_cmvn_reset(&own, num_mel(s));
-    linnet_cmvn_accumulate(&own, s->features, s->frames);
+    linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, s->features, s->frames);
     statistics = &own;
   }
   linnet_cmvn_apply(statistics, config->cmvn_variance, s->features, s->frames);

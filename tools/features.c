@@ -7,7 +7,7 @@
 #include "tool.h"
 
 static struct {
-  char *ark, *scp, *compress, *cmvn, *statistics, *statistics_scp, *given, *raw_format;
+  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given, *raw_format;
   int text, wide, variance, run_commands, num_mel, channel, raw_channels;
   double raw_rate, dither;
   long long dither_seed;
@@ -49,6 +49,13 @@ static bool read_cmvn(struct features_job *job) {
     return false;
   }
   job->cmvn = (enum linnet_cmvn_kind)choice;
+  static const char *const frames[] = {"all", "speech"}; /* as enum linnet_cmvn_frames */
+  choice = choose(options.cmvn_frames, frames, 2);
+  if (choice < 0) {
+    tool_usage("--cmvn-frames %s: not one of all, speech", options.cmvn_frames);
+    return false;
+  }
+  job->cmvn_frames = (enum linnet_cmvn_frames)choice;
   job->variance = options.variance;
   if (job->variance && job->cmvn == LINNET_CMVN_NONE) {
     tool_usage("--cmvn-variance needs --cmvn");
@@ -221,6 +228,10 @@ static struct poptOption cmvn_table[] = {
     {"cmvn", 0, POPT_ARG_STRING, &options.cmvn, 0, "subtract means: none (default), utterance, speaker, global",
      "KIND"},
     {"cmvn-variance", 0, POPT_ARG_NONE, &options.variance, 0, "divide by standard deviations, too", NULL},
+    {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
+     "frames that statistics are of: all (default, as Kaldi), or speech, as models with \"cmvn_frames\": \"speech\" "
+     "want",
+     "FRAMES"},
     {"cmvn-stats", 0, POPT_ARG_STRING, &options.statistics, 0,
      "write statistics: an archive by speaker; with --cmvn global one matrix", "FILE"},
     {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive", "FILE"},
@@ -240,6 +251,7 @@ static struct poptOption audio_table[] = {
 int tool_features(int argc, const char **argv) {
   linnet_fbank_settings_default(&options.fbank);
   options.cmvn = "none";
+  options.cmvn_frames = "all";
   options.channel = LINNET_CHANNEL_MIX;
   options.raw_rate = 16000;
   options.raw_channels = 1;

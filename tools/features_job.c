@@ -178,7 +178,7 @@ static void normalise(const struct features_job *job, size_t i, struct features 
   const struct linnet_cmvn *statistics = &own;
   if (job->cmvn == LINNET_CMVN_UTTERANCE) {
     linnet_cmvn_reset(&own, job->fbank.num_mel);
-    linnet_cmvn_accumulate(&own, features->values, features->frames);
+    linnet_cmvn_accumulate_frames(&own, job->cmvn_frames, features->values, features->frames);
   } else {
     statistics = &job->statistics[job->cmvn == LINNET_CMVN_GLOBAL ? 0 : speaker_at(&job->input, i)];
   }
@@ -227,7 +227,7 @@ struct run {
 
 static void add_statistics(struct features_job *job, size_t i, const struct features *features) {
   struct linnet_cmvn *to = &job->statistics[job->cmvn == LINNET_CMVN_GLOBAL ? 0 : speaker_at(&job->input, i)];
-  linnet_cmvn_accumulate(to, features->values, features->frames);
+  linnet_cmvn_accumulate_frames(to, job->cmvn_frames, features->values, features->frames);
 }
 
 /* Statistics that are only to be written are gathered along with the features. */

@@ -30,6 +30,7 @@ struct features_job {
   struct linnet_audio_settings audio;
   bool run_commands;
   enum linnet_cmvn_kind cmvn;
+  enum linnet_cmvn_frames cmvn_frames;
   bool variance;
   struct linnet_cmvn *statistics; /* one per speaker, or one in all for LINNET_CMVN_GLOBAL; NULL if none are wanted */
   bool statistics_given;          /* they are complete already */

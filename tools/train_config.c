@@ -158,22 +158,67 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
   return read_section(path, "augment.specaugment", object, keys);
 }
 
+/* What the library says of a section's values. */
+static bool check_section(const char *path, const char *section, enum linnet_status status) {
+  if (status != LINNET_OK)
+    tool_fail("%s: augment.%s has a value out of range; see docs/training.md", path, section);
+  return status == LINNET_OK;
+}
+
+static bool read_level(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_level_settings *s = &config->level;
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
+                             {"gain_low", KEY_DOUBLE, &s->gain_low, NULL},
+                             {"gain_high", KEY_DOUBLE, &s->gain_high, NULL},
+                             {0}};
+  linnet_level_settings_default(s);
+  return read_section(path, "augment.level", object, keys) &&
+         check_section(path, "level", linnet_augment_level(s, (struct linnet_augment_key){0}, NULL, 0));
+}
+
+static bool read_band(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_band_settings *s = &config->band;
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
+                             {"max_low", KEY_DOUBLE, &s->max_low, NULL},
+                             {"min_high", KEY_DOUBLE, &s->min_high, NULL},
+                             {"max_high", KEY_DOUBLE, &s->max_high, NULL},
+                             {0}};
+  linnet_band_settings_default(s);
+  return read_section(path, "augment.band", object, keys) &&
+         check_section(path, "band", linnet_augment_band(s, (struct linnet_augment_key){0}, 16000, NULL, 0));
+}
+
+static bool read_padding(const char *path, const json_t *object, struct train_config *config) {
+  struct linnet_padding_settings *s = &config->padding;
+  const struct key keys[] = {{"probability", KEY_DOUBLE, &s->probability, NULL},
+                             {"max_seconds", KEY_DOUBLE, &s->max_seconds, NULL},
+                             {"level_low", KEY_DOUBLE, &s->level_low, NULL},
+                             {"level_high", KEY_DOUBLE, &s->level_high, NULL},
+                             {0}};
+  linnet_padding_settings_default(s);
+  return read_section(path, "augment.padding", object, keys) && check_section(path, "padding", linnet_padding_check(s));
+}
+
+static const struct {
+  const char *name;
+  bool (*read)(const char *path, const json_t *value, struct train_config *config);
+} augmentations[] = {{"speeds", read_speeds}, {"noise", read_noise}, {"specaugment", read_masks},
+                     {"level", read_level},   {"band", read_band},   {"padding", read_padding}};
+
+static bool read_augmentation(const char *path, const char *name, const json_t *value, struct train_config *config) {
+  for (size_t i = 0; i < sizeof augmentations / sizeof *augmentations; i++)
+    if (strcmp(augmentations[i].name, name) == 0)
+      return augmentations[i].read(path, value, config);
+  tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment, level, band, padding", path, name);
+  return false;
+}
+
 static bool read_augment(const char *path, const json_t *object, struct train_config *config) {
   const char *name;
   json_t *value;
-  json_object_foreach((json_t *)(uintptr_t)object, name, value) {
-    bool good;
-    if (strcmp(name, "speeds") == 0)
-      good = read_speeds(path, value, config);
-    else if (strcmp(name, "noise") == 0)
-      good = read_noise(path, value, config);
-    else if (strcmp(name, "specaugment") == 0)
-      good = read_masks(path, value, config);
-    else
-      good = tool_fail("%s: augment has no key \"%s\"; known: speeds, noise, specaugment", path, name) == TOOL_OK;
-    if (!good)
+  json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    if (!read_augmentation(path, name, value, config))
       return false;
-  }
   return true;
 }
 

@@ -26,7 +26,10 @@ struct train_config {
   struct linnet_specaugment_settings masks;
   char *noise; /* a list of clips, lines "name path"; NULL: none */
   struct linnet_noise_settings mixing;
-  char *recipe; /* all of this as one line */
+  struct linnet_level_settings level; /* this and the next two: size 0 where the file lacks the section */
+  struct linnet_band_settings band;
+  struct linnet_padding_settings padding; /* by clips of `noise`, or digital silence */
+  char *recipe;                           /* all of this as one line */
 };
 
 /* Reads `path` (NULL: all defaults) and then settings "key=value" (`count`). False after printing what is wrong. */

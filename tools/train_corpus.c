@@ -303,22 +303,37 @@ double train_corpus_hours(const struct train_corpus *corpus) {
 
 /* --- features ----------------------------------------------------------------------------------------------------- */
 
-/* Filterbank of 16-bit samples, with noise where the key says so. */
+/* Changes samples, which have memory for the padding too, as the key says. The noise goes over the padding. */
+static void augment(const struct train_corpus *corpus, struct linnet_augment_key key, float *samples, size_t *count) {
+  const struct train_config *config = corpus->config;
+  double rate = sample_rate(corpus);
+  if (config->level.size)
+    linnet_augment_level(&config->level, key, samples, *count);
+  if (config->band.size)
+    linnet_augment_band(&config->band, key, rate, samples, *count);
+  if (config->padding.size)
+    linnet_augment_padding(&config->padding, key, rate, corpus->noise, corpus->num_noise, samples, count);
+  if (corpus->num_noise > 0)
+    linnet_augment_noise(&config->mixing, key, corpus->noise, corpus->num_noise, samples, *count);
+}
+
+/* Filterbank of 16-bit samples, augmented where there is a key. */
 static enum linnet_status compute(struct linnet_context *context, const struct train_corpus *corpus,
                                   const struct clip *clip, const struct linnet_augment_key *key, float *features,
                                   size_t capacity, size_t *frames) {
   struct linnet_fbank *fbank = NULL;
-  float *samples = malloc((clip->count + 1) * sizeof *samples);
+  size_t count = clip->count, padding = key ? linnet_padding_max(&corpus->config->padding, sample_rate(corpus)) : 0;
+  float *samples = malloc((count + padding + 1) * sizeof *samples);
   enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
-  for (size_t i = 0; samples && i < clip->count; i++)
+  for (size_t i = 0; samples && i < count; i++)
     samples[i] = clip->samples[i];
-  if (samples && key && corpus->num_noise > 0)
-    linnet_augment_noise(&corpus->config->mixing, *key, corpus->noise, corpus->num_noise, samples, clip->count);
+  if (samples && key)
+    augment(corpus, *key, samples, &count);
   if (status == LINNET_OK)
     status = linnet_fbank_create(context, &corpus->config->feature_config.fbank, &fbank);
   if (status == LINNET_OK) {
-    *frames = linnet_fbank_frames(fbank, clip->count);
-    status = *frames <= capacity ? linnet_fbank_compute(fbank, samples, clip->count, features) : LINNET_ERROR_LIMIT;
+    *frames = linnet_fbank_frames(fbank, count);
+    status = *frames <= capacity ? linnet_fbank_compute(fbank, samples, count, features) : LINNET_ERROR_LIMIT;
   }
   linnet_fbank_destroy(fbank);
   free(samples);
@@ -358,7 +373,7 @@ static void normalise(const struct train_corpus *corpus, const struct utterance 
     return;
   if (config->cmvn == LINNET_CMVN_UTTERANCE) {
     linnet_cmvn_reset(&own, config->fbank.num_mel);
-    linnet_cmvn_accumulate(&own, features, frames);
+    linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, features, frames);
   } else {
     statistics = &corpus->statistics[config->cmvn == LINNET_CMVN_SPEAKER ? u->speaker : 0];
   }
@@ -410,7 +425,8 @@ static bool accumulate(struct linnet_context *context, struct train_corpus *corp
     float *features = malloc((frames * mel + 1) * sizeof *features);
     good = features && compute_plain(context, corpus, u, features, frames, &frames) == LINNET_OK;
     if (good)
-      linnet_cmvn_accumulate(&corpus->statistics[by_speaker ? u->speaker : 0], features, frames);
+      linnet_cmvn_accumulate_frames(&corpus->statistics[by_speaker ? u->speaker : 0],
+                                    corpus->config->feature_config.cmvn_frames, features, frames);
     free(features);
   }
   return good;
@@ -481,6 +497,7 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
 struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
   const struct train_config *config = corpus->config;
   bool masked = corpus->augmented && config->specaugment;
+  size_t padding = corpus->augmented ? linnet_padding_max(&config->padding, sample_rate(corpus)) : 0;
   return (struct linnet_corpus){.user = corpus,
                                 .count = corpus->count,
                                 .id = corpus_id,
@@ -489,5 +506,6 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
                                 .features = corpus_features,
                                 .count_errors = count_errors,
                                 .num_masks = masked ? linnet_specaugment_count(&config->masks) : 0,
-                                .masks = corpus_masks};
+                                .masks = corpus_masks,
+                                .extra_frames = padding / linnet_fbank_shift(corpus->fbank) + 1};
 }

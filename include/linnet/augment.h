@@ -1,4 +1,5 @@
-/* Augmentation of training data: SpecAugment, changes of speed, mixing with noise. Every choice depends on (seed,
+/* Augmentation of training data: SpecAugment, changes of speed, mixing with noise, other levels and bands, silence
+ * around the utterance. Every choice depends on (seed,
  * epoch, utterance) alone, so that it does not depend on threads and a resumed training repeats it.
  *
  * Threads: plain functions on the caller's arrays. Those without a context fail with LINNET_ERROR_ARGUMENT on NULL
@@ -76,6 +77,55 @@ LINNET_API void linnet_noise_settings_default(struct linnet_noise_settings *sett
 LINNET_API enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *settings,
                                                    struct linnet_augment_key key, const struct linnet_noise_clip *clips,
                                                    size_t num_clips, float *samples, size_t count);
+
+struct linnet_level_settings {
+  size_t size;                /* set by ..._default */
+  double probability;         /* of an utterance being changed; 0.5 */
+  double gain_low, gain_high; /* dB, drawn evenly; -30, 20; -100 to 100 */
+};
+
+LINNET_API void linnet_level_settings_default(struct linnet_level_settings *settings);
+
+/* Makes samples louder or softer, then rounds and clips them to 16 bits as a recorder does. */
+LINNET_API enum linnet_status linnet_augment_level(const struct linnet_level_settings *settings,
+                                                   struct linnet_augment_key key, float *samples, size_t count);
+
+struct linnet_band_settings {
+  size_t size;               /* set by ..._default */
+  double probability;        /* of an utterance being filtered; 0.5 */
+  double max_low;            /* Hz; the lower edge is drawn evenly from 0 to this; 300 */
+  double min_high, max_high; /* Hz; the upper edge, drawn evenly; 3400, 7500 */
+};
+
+LINNET_API void linnet_band_settings_default(struct linnet_band_settings *settings);
+
+/* Leaves a band of frequencies, as telephones and lossy codecs do: a linear-phase band-pass filter of 127 samples
+ * (windowed sinc, Blackman window), then rounds to 16 bits. An edge above half the sample rate (Hz) is no edge. */
+LINNET_API enum linnet_status linnet_augment_band(const struct linnet_band_settings *settings,
+                                                  struct linnet_augment_key key, double sample_rate, float *samples,
+                                                  size_t count);
+
+struct linnet_padding_settings {
+  size_t size;                  /* set by ..._default */
+  double probability;           /* of an utterance being padded; 0.5 */
+  double max_seconds;           /* at each end; 6; 0 to 600. Drawn lengths are max_seconds * u^2, u even in 0 to 1 */
+  double level_low, level_high; /* dB of the noise relative to the utterance, drawn evenly; -60, -25; -100 to 100 */
+};
+
+LINNET_API void linnet_padding_settings_default(struct linnet_padding_settings *settings);
+
+/* LINNET_ERROR_ARGUMENT for settings out of range. */
+LINNET_API enum linnet_status linnet_padding_check(const struct linnet_padding_settings *settings);
+
+/* The maximum number of samples that padding adds; 0 if settings are out of range. */
+LINNET_API size_t linnet_padding_max(const struct linnet_padding_settings *settings, double sample_rate);
+
+/* Puts digital silence (every third time, and where there are no clips) or a stretch of a clip before and after the
+ * utterance. `samples` holds `*count` and has memory for linnet_padding_max more; *count grows. */
+LINNET_API enum linnet_status linnet_augment_padding(const struct linnet_padding_settings *settings,
+                                                     struct linnet_augment_key key, double sample_rate,
+                                                     const struct linnet_noise_clip *clips, size_t num_clips,
+                                                     float *samples, size_t *count);
 
 #ifdef __cplusplus
 }

@@ -89,6 +89,19 @@ LINNET_API enum linnet_status linnet_cmvn_reset(struct linnet_cmvn *cmvn, int di
 /* Adds features (frames, dim), row-major. */
 LINNET_API enum linnet_status linnet_cmvn_accumulate(struct linnet_cmvn *cmvn, const float *features, size_t frames);
 
+/* Which frames of an utterance count in its statistics. */
+enum linnet_cmvn_frames {
+  LINNET_CMVN_ALL_FRAMES = 0,
+  LINNET_CMVN_SPEECH_FRAMES = 1 /* those with speech, so that silence and faint noise around it change nothing */
+};
+
+/* Adds the chosen frames of one whole utterance of log-mel energies. A frame's level is its largest value; the level of
+ * the utterance is the log of the mean power over those 20 frames in a row that are loudest. Speech is what lies less
+ * than 30 dB below that level and above the floor of the logarithm. An utterance without such frames counts as a
+ * whole. */
+LINNET_API enum linnet_status linnet_cmvn_accumulate_frames(struct linnet_cmvn *cmvn, enum linnet_cmvn_frames chosen,
+                                                            const float *features, size_t frames);
+
 /* Adds the statistics of `other`, which must have the same dimension. */
 LINNET_API enum linnet_status linnet_cmvn_add(struct linnet_cmvn *cmvn, const struct linnet_cmvn *other);
 

@@ -37,10 +37,11 @@ enum linnet_cmvn_kind {
 struct linnet_feature_config {
   struct linnet_fbank_settings fbank;
   enum linnet_cmvn_kind cmvn;
-  int cmvn_variance; /* also divide by the standard deviation */
+  int cmvn_variance;                   /* also divide by the standard deviation */
+  enum linnet_cmvn_frames cmvn_frames; /* what the statistics are of, whoever computes them */
 };
 
-/* The default: 40 mel, CMVN per utterance with variance; dither is always off. */
+/* The default: 40 mel, CMVN per utterance with variance over frames with speech; dither is always off. */
 LINNET_API void linnet_feature_config_default(struct linnet_feature_config *features);
 
 /* Reads the JSON of a model file's "features" entry over *features: keys that are absent keep their value, unknown

@@ -36,9 +36,9 @@ struct linnet_corpus {
   /* Labels: symbol indices 1 ... symbols-1; valid as long as the corpus. */
   const int *(*labels)(void *user, size_t utterance, size_t *count);
 
-  /* Writes normalised features (*frames, num_mel) into `features`, which has room for `capacity` frames (at least 1.25
-   * times frames() + 8). `epoch` counts from 1, and is 0 in validation; it and the utterance are all that augmentation
-   * may depend on. On failure leaves a sentence in `context`, which is the calling worker's own. */
+  /* Writes normalised features (*frames, num_mel) into `features`, which takes `capacity` frames: at least 1.25 times
+   * frames() + 8 + extra_frames. `epoch` counts from 1, and is 0 in validation; it and the utterance are all that
+   * augmentation may depend on. On failure leaves a sentence in `context`, which is the calling worker's own. */
   enum linnet_status (*features)(void *user, struct linnet_context *context, size_t utterance, uint64_t epoch,
                                  float *features, size_t capacity, size_t *frames);
 
@@ -53,6 +53,9 @@ struct linnet_corpus {
    * them. */
   size_t num_masks;
   void (*masks)(void *user, size_t utterance, uint64_t epoch, size_t frames, struct linnet_feature_mask *masks);
+
+  /* For training: the maximum number of frames that augmentation adds to an utterance, such as silence around it. */
+  size_t extra_frames;
 };
 
 enum linnet_train_optimizer { LINNET_TRAIN_ADAM = 0, LINNET_TRAIN_RADAM = 1 };

@@ -7,15 +7,20 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 64};
 
-static const char *const keys[] = {
-    "kind",           "sample_rate", "frame_length", "frame_shift",   "num_mel", "low_frequency",
-    "high_frequency", "preemphasis", "cmvn",         "cmvn_variance", NULL};
+static const char *const keys[] = {"kind",    "sample_rate",   "frame_length",   "frame_shift",
+                                   "num_mel", "low_frequency", "high_frequency", "preemphasis",
+                                   "cmvn",    "cmvn_variance", "cmvn_frames",    NULL};
+
+/* Files of before have no "cmvn_frames", which stands last. */
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 2 };
 
 static const char *const kind_names[] = {"fbank"};
 static const char *const cmvn_names[] = {[LINNET_CMVN_NONE] = "none",
                                          [LINNET_CMVN_UTTERANCE] = "utterance",
                                          [LINNET_CMVN_SPEAKER] = "speaker",
                                          [LINNET_CMVN_GLOBAL] = "global"};
+static const char *const cmvn_frames_names[] = {
+    [LINNET_CMVN_ALL_FRAMES] = "all", [LINNET_CMVN_SPEECH_FRAMES] = "speech"};
 
 #define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
 
@@ -31,7 +36,8 @@ void linnet_feature_config_default(struct linnet_feature_config *features) {
                                                        .high_frequency = 0,
                                                        .preemphasis = 0.97},
                                              .cmvn = LINNET_CMVN_UTTERANCE,
-                                             .cmvn_variance = 1};
+                                             .cmvn_variance = 1,
+                                             .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES};
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -53,17 +59,19 @@ static void read_fbank(struct linnet_json_object *object, struct linnet_fbank_se
 static enum linnet_status read_object(struct linnet_context *context, const json_t *root, const char *name,
                                       bool complete, struct linnet_feature_config *features) {
   struct linnet_json_object object =
-      linnet_json_object(context, name, "features", root, keys, complete ? sizeof keys / sizeof *keys - 1 : 0);
+      linnet_json_object(context, name, "features", root, keys, complete ? REQUIRED_KEYS : 0);
   struct linnet_feature_config read = *features;
-  unsigned kind = 0, cmvn = read.cmvn;
+  unsigned kind = 0, cmvn = read.cmvn, cmvn_frames = read.cmvn_frames;
   bool variance = read.cmvn_variance != 0;
   linnet_json_read_name(&object, "kind", NAMES(kind_names), &kind);
   read_fbank(&object, &read.fbank);
   linnet_json_read_name(&object, "cmvn", NAMES(cmvn_names), &cmvn);
   linnet_json_read_bool(&object, "cmvn_variance", &variance);
+  linnet_json_read_name(&object, "cmvn_frames", NAMES(cmvn_frames_names), &cmvn_frames);
   LINNET_TRY(object.status);
   read.cmvn = (enum linnet_cmvn_kind)cmvn;
   read.cmvn_variance = variance;
+  read.cmvn_frames = (enum linnet_cmvn_frames)cmvn_frames;
   LINNET_TRY(linnet_feature_config_validate(context, name, &read));
   *features = read;
   return LINNET_OK;
@@ -87,6 +95,7 @@ enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *c
                                                         const char *name, struct linnet_feature_config *features) {
   struct linnet_feature_config read;
   linnet_feature_config_default(&read);
+  read.cmvn_frames = LINNET_CMVN_ALL_FRAMES;
   LINNET_TRY(parse(context, text, name, true, &read));
   *features = read;
   return LINNET_OK;
@@ -134,6 +143,9 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
   LINNET_TRY(check_relations(context, name, &features->fbank));
   if ((unsigned)features->cmvn >= NAMES(cmvn_names).count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn\" is none of the known values", name);
+  if ((unsigned)features->cmvn_frames >= NAMES(cmvn_frames_names).count)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn_frames\" is none of the known values",
+                       name);
   return LINNET_OK;
 }
 
@@ -150,6 +162,9 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
       "num_mel", fbank->num_mel, "low_frequency", linnet_json_number(fbank->low_frequency), "high_frequency",
       linnet_json_number(fbank->high_frequency), "preemphasis", linnet_json_number(fbank->preemphasis), "cmvn",
       cmvn_names[features->cmvn], "cmvn_variance", features->cmvn_variance != 0);
+  if (root && features->cmvn_frames != LINNET_CMVN_ALL_FRAMES &&
+      json_object_set_new(root, "cmvn_frames", json_string(cmvn_frames_names[features->cmvn_frames])) != 0)
+    json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);
   return status;

@@ -1,7 +1,10 @@
 /* The "features" entry of a model file: struct linnet_feature_config as JSON, with the defaults:
  *
  *   {"kind": "fbank", "sample_rate": 16000, "frame_length": 25, "frame_shift": 10, "num_mel": 40,
- *    "low_frequency": 20, "high_frequency": 0, "preemphasis": 0.97, "cmvn": "utterance", "cmvn_variance": true}
+ *    "low_frequency": 20, "high_frequency": 0, "preemphasis": 0.97, "cmvn": "utterance", "cmvn_variance": true,
+ *    "cmvn_frames": "speech"}
+ *
+ * A file without "cmvn_frames" was made with "all", which is not written.
  *
  * Dither is no part of a model: it is always off here. */
 #ifndef LINNET_FEATURE_CONFIG_H

@@ -138,11 +138,12 @@ static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l
   return LINNET_OK;
 }
 
-static void locate(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal) {
+static void locate(struct linnet_batch *b, const struct linnet_corpus *corpus, const size_t *nominal, uint64_t epoch) {
+  const size_t extra = epoch > 0 ? corpus->extra_frames : 0;
   b->slots[0] = 0;
   for (size_t i = 0; i < b->count; i++) {
     size_t u = b->utterances[i];
-    b->slots[i + 1] = b->slots[i] + nominal[u] + nominal[u] / 4 + 8;
+    b->slots[i + 1] = b->slots[i] + nominal[u] + nominal[u] / 4 + 8 + extra;
     b->labels[i] = corpus->labels(corpus->user, u, &b->num_labels[i]);
   }
 }
@@ -157,7 +158,7 @@ enum linnet_status linnet_batch_load(struct linnet_batch *b, const struct linnet
   b->num_masks = epoch > 0 ? corpus->num_masks : 0;
   if (!reserve_masks(b, count))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for the masks of %zu utterances", count);
-  locate(b, corpus, nominal);
+  locate(b, corpus, nominal, epoch);
   if (!reserve_raw(b, b->slots[count]))
     return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a batch of %zu frames", b->slots[count]);
   struct loading loading = {b, corpus, epoch, contexts};

@@ -281,7 +281,7 @@ static void test_features(void) {
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
   const char *wanted = "{\"kind\": \"fbank\", \"sample_rate\": 16000, \"frame_length\": 25, \"frame_shift\": 10, "
                        "\"num_mel\": 40, \"low_frequency\": 20, \"high_frequency\": 0, \"preemphasis\": 0.97, "
-                       "\"cmvn\": \"utterance\", \"cmvn_variance\": true}";
+                       "\"cmvn\": \"utterance\", \"cmvn_variance\": true, \"cmvn_frames\": \"speech\"}";
   CHECK(strcmp(text, wanted) == 0, "wrote %s", text);
   linnet_free(context, text);
   features.fbank.sample_rate = 8000;
@@ -289,6 +289,7 @@ static void test_features(void) {
   features.fbank.high_frequency = -200;
   features.cmvn = LINNET_CMVN_SPEAKER;
   features.cmvn_variance = 0;
+  features.cmvn_frames = LINNET_CMVN_ALL_FRAMES; /* as in files of before, which do not name it */
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_feature_config_parse_complete(context, text, "FILE", &read) == LINNET_OK, "%s",
         linnet_context_error(context));
@@ -312,6 +313,7 @@ static void test_feature_refusals(void) {
       {"{\"high_frequency\": -8000}", LINNET_ERROR_FORMAT, "band"},
       {"{\"preemphasis\": 2}", LINNET_ERROR_LIMIT, "preemphasis"},
       {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global"},
+      {"{\"cmvn_frames\": \"loud\"}", LINNET_ERROR_UNSUPPORTED, "all, speech"},
       {"{\"cmvn_variance\": 1}", LINNET_ERROR_FORMAT, "true or false"},
   };
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {

@@ -78,7 +78,63 @@ static void test_arguments(void) {
   CHECK(linnet_cmvn_apply(&cmvn, 0, x, 1) == LINNET_ERROR_ARGUMENT, "damaged statistics");
 }
 
+/* --- frames with speech ------------------------------------------------------------------------------------------- */
+
+enum { PADDED = 3 * FRAMES };
+
+/* Speech between 10 and 25, then padding of `level` in the first `before` and the last frames. */
+static void make_padded(float *x, size_t before, float level) {
+  struct test_random random = {3};
+  for (size_t t = 0; t < PADDED; t++)
+    for (int i = 0; i < DIM; i++)
+      x[t * DIM + i] = level;
+  for (size_t t = before; t < before + FRAMES; t++)
+    for (int i = 0; i < DIM; i++)
+      x[t * DIM + i] = 22 + 3 * (float)test_uniform(&random);
+}
+
+static bool same_statistics(const struct linnet_cmvn *a, const struct linnet_cmvn *b) {
+  bool same = a->count == b->count;
+  for (int i = 0; i < a->dim; i++)
+    same = same && fabs(a->sum[i] - b->sum[i]) <= 1e-9 * fabs(b->sum[i]);
+  return same;
+}
+
+/* Silence and faint noise at the ends do not count, loud noise does; without speech everything counts. */
+static void test_speech_frames(void) {
+  static float x[PADDED * DIM];
+  const struct {
+    float level;
+    size_t count;
+  } cases[] = {{-15.9424f, FRAMES}, {0, FRAMES}, {14, FRAMES}, {22, PADDED}};
+  struct linnet_cmvn clean, padded;
+  make_padded(x, 300, 0);
+  linnet_cmvn_reset(&clean, DIM);
+  linnet_cmvn_accumulate_frames(&clean, LINNET_CMVN_SPEECH_FRAMES, x + 300 * DIM, FRAMES);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    make_padded(x, 300, cases[i].level);
+    linnet_cmvn_reset(&padded, DIM);
+    CHECK(linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, x, PADDED) == LINNET_OK, "refused");
+    CHECK(padded.count == (double)cases[i].count, "padding of %g: %g frames of %zu", cases[i].level, padded.count,
+          cases[i].count);
+    CHECK(padded.count != FRAMES || same_statistics(&padded, &clean), "padding of %g changes the statistics",
+          cases[i].level);
+  }
+  for (size_t i = 0; i < PADDED * DIM; i++)
+    x[i] = -15.9424f;
+  linnet_cmvn_reset(&padded, DIM);
+  linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, x, PADDED);
+  CHECK(padded.count == PADDED, "digital silence: %g frames", padded.count);
+  linnet_cmvn_reset(&padded, DIM);
+  linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, x, 3);
+  linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, NULL, 0);
+  CHECK(padded.count == 3, "three frames and none: %g", padded.count);
+  CHECK(linnet_cmvn_accumulate_frames(NULL, LINNET_CMVN_SPEECH_FRAMES, x, 3) == LINNET_ERROR_ARGUMENT, "NULL");
+  CHECK(linnet_cmvn_accumulate_frames(&padded, LINNET_CMVN_SPEECH_FRAMES, NULL, 3) == LINNET_ERROR_ARGUMENT, "NULL");
+}
+
 int main(void) {
+  test_speech_frames();
   test_moments();
   test_pieces();
   test_arguments();
