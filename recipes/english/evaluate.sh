@@ -1,0 +1,172 @@
+#!/bin/bash
+# What a model makes of data folders, clean and under other conditions; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]]
+                   [--conditions] [--noise SCP] [--threads J]
+
+Prints a table of phone error rates (greedy decoding), word error rates (with --lexicon and --lm) with 95 % intervals (over
+speakers where there are several), and real-time factors: seconds of the processor over seconds of audio. Installs packages
+and builds linnet first, unless $LINNET names it.
+
+  --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk; phones as well, else they are those of --lexicon
+  --out DIR        hypotheses and scores
+  --model FILE     default: the model that ships
+  --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
+                   no reference of phones
+  --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
+  --conditions     the same of each set with silence around it, noise, music, other levels, a telephone's band
+  --noise SCP      clips (lines "ID PATH") that hold no speech: for --conditions, and to count what is recognised in them
+  --threads J      utterances at a time (default: one per processor)
+END
+}
+
+model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 beam=200 conditions='' noise='' threads=$(nproc) set=() out=''
+take_options "model lexicon lm lm-weight word-bonus beam conditions! noise threads out set+" "$@"
+[ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
+	usage >&2
+	exit 2
+}
+mkdir -p "$out"
+build_linnet
+condition=${LINNET_CONDITION:-}
+[ -z "$conditions$noise" ] || [ -n "$condition" ] || condition=$(build_program linnet_condition linnet-condition)
+noise_options=()
+[ -z "$noise" ] || noise_options=(--noise "$(realpath "$noise")")
+
+# NAME: what the table calls it, and the options of linnet-condition
+declare -A options=(
+	[clean]=''
+	[silence-2]='--pad 2' [silence-10]='--pad 10'
+	[faint-2]='--pad 2 --pad-level -45' [faint-10]='--pad 10 --pad-level -45'
+	[room-2]='--pad 2 --pad-level -30' [room-10]='--pad 10 --pad-level -30'
+	[soft]='--gain -30' [loud]='--gain 20' [offset]='--offset 0.05' [telephone]='--low 300 --high 3400'
+	[noise-20]='--snr 20' [noise-10]='--snr 10' [noise-5]='--snr 5'
+	[music-20]='--music --snr 20' [music-10]='--music --snr 10' [music-5]='--music --snr 5'
+)
+declare -A title=(
+	[clean]='as recorded'
+	[silence-2]='2 s of digital silence at both ends' [silence-10]='10 s of digital silence'
+	[faint-2]='2 s of faint noise, -45 dB' [faint-10]='10 s of faint noise, -45 dB'
+	[room-2]='2 s of room noise, -30 dB' [room-10]='10 s of room noise, -30 dB'
+	[soft]='-30 dB' [loud]='+20 dB, clipped' [offset]='offset of 5 % of full scale' [telephone]='300 to 3400 Hz'
+	[noise-20]='noise, 20 dB' [noise-10]='noise, 10 dB' [noise-5]='noise, 5 dB'
+	[music-20]='music, 20 dB' [music-10]='music, 10 dB' [music-5]='music, 5 dB'
+)
+order=(clean)
+[ -z "$conditions" ] || order+=(silence-2 silence-10 faint-2 faint-10 room-2 room-10 soft loud offset telephone music-20 music-10
+	music-5)
+[ -z "$conditions" ] || [ -z "$noise" ] || order+=(noise-20 noise-10 noise-5)
+
+# references NAME DIR: OUT/NAME with everything that scoring needs
+references() {
+	local to=$out/$1
+	mkdir -p "$to"
+	into "$to/wav.scp" absolute_scp "$2/wav.scp" "$2"
+	awk '{$1 = $1; print}' "$2/text" | sort >"$to/text"
+	awk '{print $1, $2}' "$2/utt2spk" | sort >"$to/utt2spk"
+	if [ -e "$2/phones" ]; then
+		cp "$2/phones" "$to/phones"
+	else
+		need_file "${lexicon:-lexicon}" "$2 has no phones: name a lexicon with --lexicon"
+		into "$to/phones" awk -v lost="$to/lost" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"
+	fi
+}
+
+# condition_folder NAME CONDITION: OUT/NAME/CONDITION, a data folder
+condition_folder() {
+	local from=$out/$1 to=$out/$1/$2 some
+	mkdir -p "$to/audio"
+	if [ "$2" = clean ]; then
+		cp "$from/wav.scp" "$to/wav.scp"
+	else
+		read -r -d '' -a some <<<"${options[$2]}" || true
+		[[ $2 != noise-* ]] || some+=("${noise_options[@]}")
+		"$condition" --list "$from/wav.scp" --out "$to/audio" "${some[@]}"
+		into "$to/wav.scp" awk -v folder="$(cd "$to" && pwd)" '{print $1, folder "/audio/" $1 ".wav"}' "$from/wav.scp"
+	fi
+	cp "$from/utt2spk" "$to/utt2spk"
+}
+
+# recognise FOLDER NAME OPTION...: FOLDER/NAME.hyp, .log, .time
+recognise() {
+	local base=$1/$2 TIMEFORMAT='%U %S'
+	{ time "$linnet" transcribe --threads "$threads" ${model:+--model "$model"} --data "$1" --output "$base.hyp" "${@:3}" \
+		2>"$base.log"; } 2>"$base.time" || die "$1: not all utterances were recognised: see $base.log"
+}
+
+# Phones greedily, and words where there is a language model: search FOLDER
+search() {
+	recognise "$1" phones
+	[ -z "$lm" ] || recognise "$1" words --words --lexicon "$lexicon" --lm "$lm" --lm-weight "$lm_weight" \
+		--word-bonus "$word_bonus" --beam "$beam"
+}
+
+# rate FOLDER NAME REFERENCE UNIT: " ERROR (LOW to HIGH) |"
+rate() {
+	local by=(--unit "$4")
+	[ "$(cut -d ' ' -f 2 "$1/utt2spk" | sort -u | wc -l)" -lt 2 ] || by+=(--by-speaker)
+	"$linnet" score --allow-extra --utt2spk "$1/utt2spk" "${by[@]}" "$3" "$1/$2.hyp" >"$1/$2.score" 2>"$1/$2.score.log" ||
+		die "$(tail -n 1 "$1/$2.score.log")"
+	awk '/^%[PW]ER/ {rate = $2} /^95 % interval/ {interval = $4 " to " $6} END {printf " %s (%s) |", rate, interval}' "$1/$2.score"
+}
+
+# speed FOLDER NAME
+speed() {
+	awk 'FILENAME ~ /time$/ {spent = $1 + $2} {for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
+		END {printf " %.4f |", spent / audio}' "$1/$2.time" "$1/$2.log"
+}
+
+row() { # NAME CONDITION
+	local folder=$out/$1/$2
+	condition_folder "$1" "$2"
+	printf '| %s | %s |' "$1" "${title[$2]}"
+	search "$folder"
+	rate "$folder" phones "$out/$1/phones" phone
+	speed "$folder" phones
+	if [ -n "$lm" ]; then
+		rate "$folder" words "$out/$1/text" word
+		speed "$folder" words
+	fi
+	echo
+	rm -r "$folder/audio"
+}
+
+# Phones, and words, a minute in clips without speech: alarms NAME TITLE GAIN
+alarms() {
+	local folder=$out/alarms/$1 kind
+	mkdir -p "$folder/audio"
+	"$condition" --list "$noise" --out "$folder/audio" --gain "$3"
+	into "$folder/wav.scp" awk -v folder="$(cd "$folder" && pwd)" '{print $1, folder "/audio/" $1 ".wav"}' <(sort "$noise")
+	into "$folder/utt2spk" awk '{print $1, $1}' "$folder/wav.scp"
+	search "$folder"
+	for kind in phones ${lm:+words}; do
+		awk -v title="$2" -v kind="$kind" '
+			FILENAME ~ /hyp$/ {count += NF - 1; some += NF > 1; clips++; next}
+			{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
+			END {printf "| %s | %s | %.2f | %d of %d |\n", title, kind, count / audio * 60, some, clips}' "$folder/$kind.hyp" "$folder/$kind.log"
+	done
+	rm -r "$folder/audio"
+}
+
+for entry in "${set[@]}"; do
+	[[ $entry == *=* ]] || die "--set $entry: must be NAME=DIR"
+	references "${entry%%=*}" "${entry#*=}"
+done
+echo "| set | condition | PER % | real-time factor |${lm:+ WER % | real-time factor |}"
+echo "|---|---|---|---|${lm:+---|---|}"
+for entry in "${set[@]}"; do
+	for name in "${order[@]}"; do row "${entry%%=*}" "$name"; done
+done
+if [ -n "$noise" ]; then
+	printf '\n| without speech | unit | a minute | clips with any |\n|---|---|---|---|\n'
+	alarms noises 'held-out noises' 0
+	alarms faint 'the same, -40 dB' -40
+	alarms silence 'digital silence' -200
+fi

@@ -1,0 +1,156 @@
+#!/bin/bash
+# Phones and words of English from all the speech there is; see usage.
+set -euo pipefail
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=recipes/common/lib.sh
+. "$here/../common/lib.sh"
+
+usage() {
+	cat <<'END'
+Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+              [--stage N] [--stop-stage N]
+
+Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). Installs Debian packages that are missing and
+builds linnet first, unless $LINNET names it.
+
+  1  data folders, pronunciations of words that CMUdict lacks: EXP/data
+  2  training: EXP/train; an interrupted training goes on
+  3  the mean of the best epochs' weights, if it is better on the development sets: EXP/final.safetensors
+  4  confidences of phones calibrated on them: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
+  5  a trigram of words of --data/text/books.txt.xz, its weight tuned on the development sets: EXP/words
+  6  confidences of words calibrated: EXP/words/calibration/model-half.safetensors is then the copy to ship
+  7  EXP/table.md: error rates on the development sets, clean and under other conditions, and what noise is heard as
+
+  --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
+                     cmudict/cmudict.dict, text/books.txt.xz
+  --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
+  --exp DIR          where everything goes (default exp/english)
+  --epochs N         instead of the configuration's
+  --seed S           of training (default 1)
+  --jobs J           threads (default: one per processor)
+  --precision P      of the products in training: float32, or bfloat16 (default), almost twice as fast on processors that
+                     have it
+  --device D         where to train (default: linnet's own)
+  --stage N          begin with this stage (default 1)
+  --stop-stage N     end after this stage (default 7)
+END
+}
+
+data='' librispeech=() exp=exp/english epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
+take_options "data librispeech+ exp epochs seed jobs precision device stage stop-stage" "$@"
+check_stages 7
+sets=(speechocean762-dev librispeech-dev commonvoice)
+attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
+CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
+see models/README.md"
+
+prepare() {
+	[ -n "$data" ] || die "--data DIR is missing; see --help"
+	LINNET=$linnet "$here/local/prepare.sh" --out "$exp/data" --lexicon "$data/cmudict/cmudict.dict" \
+		--speechocean762 "$data/speechocean762" --train "$data/librispeech/train" "$data/kathleen" \
+		${librispeech[@]+"${librispeech[@]}"} --dev "librispeech-dev=$data/librispeech/dev" "commonvoice=$data/commonvoice" \
+		--noise "$data/noise"
+	rm -rf "$exp/data/speechocean762-dev"
+	mv "$exp/data/speechocean762/dev" "$exp/data/speechocean762-dev"
+}
+
+train() {
+	need_file "$exp/data/train/phones" "run stage 1 first"
+	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$exp/data/train" \
+		--dev "$exp/data/dev" --exp "$exp/train" --config "$here/conf/conv.json" --set "augment.noise.scp=$exp/data/noise.scp" \
+		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
+		--provenance "$attribution"
+}
+
+# decode MODEL: the error rate on the development sets
+decode() {
+	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$exp/data/dev" --output "$exp/dev.hyp" 2>"$exp/dev.log" ||
+		die "not all utterances were recognised: see $exp/dev.log"
+	error_rate "$exp/data/dev/phones" "$exp/dev.hyp"
+}
+
+# The average of the kept epochs and the best epoch compete.
+choose_final() {
+	local best mean
+	need_file "$exp/train/model.safetensors" "run stage 2 first"
+	"$linnet" average --output "$exp/average.safetensors" "$exp"/train/epoch-*.safetensors
+	best=$(decode "$exp/train/model.safetensors") mean=$(decode "$exp/average.safetensors")
+	say "phone error rate: best epoch $best %, average $mean %"
+	cp "$exp/train/model.safetensors" "$exp/final.safetensors"
+	! is_below "$mean" "$best" || cp "$exp/average.safetensors" "$exp/final.safetensors"
+}
+
+# calibrate MODEL OUT REFERENCE [OPTION...]: OUT/model-half.safetensors
+calibrate() {
+	local unit=()
+	mkdir -p "$2"
+	[ "$3" = phones ] || unit=(--words)
+	"$linnet" transcribe --threads "$jobs" --model "$1" --data "$exp/data/dev" --format json --output "$2/dev.json" "${@:4}"
+	into "$2/calibration" "$linnet" calibrate --model "$1" ${unit[@]+"${unit[@]}"} --half --output "$2/model-half.safetensors" \
+		"$exp/data/dev/$3" "$2/dev.json"
+	say "$(tail -n 1 "$2/calibration")"
+}
+
+# The search for words with a weight and a bonus, into search.
+search_options() {
+	search=(--words --lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2" --beam 200)
+}
+
+# Lines "ERROR WEIGHT BONUS" of the development sets, the best first.
+tune() {
+	local weight bonus search
+	for weight in 0.4 0.6 0.8 1.0; do
+		for bonus in -1 0 1; do
+			search_options "$weight" "$bonus"
+			"$linnet" decode --symbols "$exp/words/symbols" "${search[@]}" --output "$exp/words/tuning.hyp" \
+				"ark:$exp/words/dev.ark" 2>"$exp/words/tuning.log" || die "$(tail -n 1 "$exp/words/tuning.log")"
+			echo "$(error_rate "$exp/data/dev/text" "$exp/words/tuning.hyp" --unit word) $weight $bonus"
+		done
+	done | sort -s -g
+}
+
+words() {
+	local model=$exp/calibration/model-half.safetensors
+	need_file "$model" "run stage 4 first"
+	need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
+	mkdir -p "$exp/words"
+	[ -e "$exp/words/lm.bin" ] || {
+		xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
+		"$linnet" ngram --order 3 --text "$exp/words/books.txt" --binary "$exp/words/lm.bin"
+		rm "$exp/words/books.txt"
+	}
+	into "$exp/words/symbols" "$linnet" info --symbols "$model"
+	"$linnet" posteriors --model "$model" --data "$exp/data/dev" --out "$exp/words/dev.ark"
+	into "$exp/words/tuning" tune
+	say "words: $(head -n 1 "$exp/words/tuning") (error, weight, bonus)"
+}
+
+calibrate_words() {
+	local weight bonus search
+	need_file "$exp/words/tuning" "run stage 5 first"
+	read -r _ weight bonus <"$exp/words/tuning"
+	search_options "$weight" "$bonus"
+	calibrate "$exp/calibration/model-half.safetensors" "$exp/words/calibration" text "${search[@]}"
+}
+
+table() {
+	local weight bonus some=()
+	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
+	read -r _ weight bonus <"$exp/words/tuning"
+	for set in "${sets[@]}"; do some+=("$set=$exp/data/$set"); done
+	LINNET=$linnet into "$exp/table.md" "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
+		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" --conditions \
+		--noise "$exp/data/noise-held-out.scp" --out "$exp/table"
+	say "see $exp/table.md"
+}
+
+mkdir -p "$exp"
+build_linnet
+if runs 1; then prepare; fi
+if runs 2; then train; fi
+if runs 3; then choose_final; fi
+if runs 4; then calibrate "$exp/final.safetensors" "$exp/calibration" phones; fi
+if runs 5; then words; fi
+if runs 6; then calibrate_words; fi
+if runs 7; then table; fi
