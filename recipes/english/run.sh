@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
-              [--stage N] [--stop-stage N]
+              [--stage N] [--stop-stage N] [--quick]
 
 Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). Installs Debian packages that are missing and
 builds linnet first, unless $LINNET names it.
@@ -34,12 +34,15 @@ builds linnet first, unless $LINNET names it.
   --device D         where to train (default: linnet's own)
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 7)
+  --quick            a tiny network, two epochs and one condition: to see every stage run
 END
 }
 
 data='' librispeech=() exp=exp/english epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
 take_options "data librispeech+ exp epochs seed jobs precision device stage stop-stage" "$@"
 check_stages 7
+conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1' conditions=--conditions
+[ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 bonuses=0 conditions=''
 sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
@@ -58,7 +61,7 @@ prepare() {
 train() {
 	need_file "$exp/data/train/phones" "run stage 1 first"
 	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$exp/data/train" \
-		--dev "$exp/data/dev" --exp "$exp/train" --config "$here/conf/conv.json" --set "augment.noise.scp=$exp/data/noise.scp" \
+		--dev "$exp/data/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$exp/data/noise.scp" \
 		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
 		--provenance "$attribution"
 }
@@ -100,8 +103,8 @@ search_options() {
 # Lines "ERROR WEIGHT BONUS" of the development sets, the best first.
 tune() {
 	local weight bonus search
-	for weight in 0.4 0.6 0.8 1.0; do
-		for bonus in -1 0 1; do
+	for weight in $weights; do
+		for bonus in $bonuses; do
 			search_options "$weight" "$bonus"
 			"$linnet" decode --symbols "$exp/words/symbols" "${search[@]}" --output "$exp/words/tuning.hyp" \
 				"ark:$exp/words/dev.ark" 2>"$exp/words/tuning.log" || die "$(tail -n 1 "$exp/words/tuning.log")"
@@ -117,7 +120,7 @@ words() {
 	mkdir -p "$exp/words"
 	[ -e "$exp/words/lm.bin" ] || {
 		xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
-		"$linnet" ngram --order 3 --text "$exp/words/books.txt" --binary "$exp/words/lm.bin"
+		"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --binary "$exp/words/lm.bin"
 		rm "$exp/words/books.txt"
 	}
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
@@ -140,7 +143,7 @@ table() {
 	read -r _ weight bonus <"$exp/words/tuning"
 	for set in "${sets[@]}"; do some+=("$set=$exp/data/$set"); done
 	LINNET=$linnet into "$exp/table.md" "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
-		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" --conditions \
+		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" ${conditions:+"$conditions"} \
 		--noise "$exp/data/noise-held-out.scp" --out "$exp/table"
 	say "see $exp/table.md"
 }

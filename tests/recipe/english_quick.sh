@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# recipes/english goes through every stage, on corpora of the published layouts whose speech a synthesiser makes. The phones
+# of words that the dictionary lacks are guessed; no utterance is left out.
+#
+#   english_quick.sh LINNET LINNET_CONDITION
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+condition=$(realpath "$2")
+for tool in flite sox xz; do
+  command -v "$tool" > /dev/null || { echo "SKIPPED: $tool is not installed" && exit 77; }
+done
+
+# The words of a small language, as CMUdict has them. The texts hold one word more, "tide".
+cat > dictionary << 'END'
+a AH0
+boat B OW1 T
+by B AY1
+goat G OW1 T
+gate G EY1 T
+hide HH AY1 D
+note N OW1 T
+ride R AY1 D
+road R OW1 D
+side S AY1 D
+tail T EY1 L
+take T EY1 K
+the DH AH0
+toad T OW1 D
+wide W AY1 D
+END
+sentences=('a boat by the gate' 'the goat by the wide road' 'take a note' 'hide the toad' 'ride by the side'
+  'the wide tide' 'a tail by the gate' 'take the boat' 'the tide by the road' 'hide a note by the goat')
+
+# folder DIR VOICE FIRST COUNT: a Kaldi data folder of that many sentences
+folder() {
+  mkdir -p "$1/audio"
+  local i id
+  for ((i = $3; i < $3 + $4; i++)); do
+    id=$2-$i
+    flite -voice "$2" -t "${sentences[i % 10]}" -o "$1/audio/$id.wav"
+    echo "$id audio/$id.wav" >> "$1/wav.scp"
+    echo "$id ${sentences[i % 10]}" | tr '[:lower:]' '[:upper:]' | sed "s/^[^ ]*/$id/" >> "$1/text"
+    echo "$id $2" >> "$1/utt2spk"
+  done
+}
+
+mkdir -p data/{cmudict,text,speechocean762/resource,noise/esc10}
+cp dictionary data/cmudict/cmudict.dict
+for _ in {1..30}; do printf '%s\n' "${sentences[@]}"; done | tr '[:lower:]' '[:upper:]' | xz > data/text/books.txt.xz
+folder data/librispeech/train rms 0 10
+folder data/librispeech/dev awb 3 3
+folder data/kathleen slt 0 10
+folder data/commonvoice kal16 1 2
+for part in train test; do
+  folder "data/speechocean762/$part" kal 0 4
+  sed -i "s/^kal/$part/; s,audio/,$part/audio/," "data/speechocean762/$part"/{wav.scp,text,utt2spk}
+done
+echo "train-0 dev-speaker" > data/speechocean762/train/utt2spk
+sed -n '2,$s/ .*/ other-speaker/p' data/speechocean762/train/wav.scp >> data/speechocean762/train/utt2spk
+echo dev-speaker > data/speechocean762/dev_speakers
+echo 'kal 30' > data/speechocean762/test/spk2age
+awk 'NR == FNR {$0 = toupper($0); phones = ""; for (i = 2; i <= NF; i++) phones = phones " " $i; word[$1] = phones; next}
+  {for (i = 2; i <= NF; i++) print $1 "." i - 2 "\t" ($i in word ? substr(word[$i], 2) : "T_B AY1_I D_E")}' dictionary \
+  data/speechocean762/{train,test}/text > data/speechocean762/resource/text-phone
+for i in 1 2 3; do sox -q -n -r 16000 -b 16 data/noise/noise-$i.wav synth 2 pinknoise vol 0.1; done
+for fold in 1 5; do sox -q -n -r 16000 -b 16 data/noise/esc10/rain-$fold-100-A.wav synth 2 brownnoise vol 0.1; done
+
+LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" --quick --data data --exp exp > recipe.log 2>&1 || {
+  cat recipe.log
+  exit 1
+}
+[[ $(wc -l < exp/data/train/phones) -eq 26 ]] || fail "$(wc -l < exp/data/train/phones) training utterances, expected 23 and 3 noises"
+[[ ! -s exp/data/train-1/lost ]] || fail "utterances were left out: $(cat exp/data/train-1/lost)"
+grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tide"'
+[[ $(wc -l < exp/data/noise-held-out.scp) -eq 2 ]] || fail "held out: $(cat exp/data/noise-held-out.scp)"
+[[ $("$linnet" info exp/words/calibration/model-half.safetensors) == *'CC BY 4.0'* ]] || fail 'the model has no licence'
+[[ $(grep -c '^| .* | as recorded |' exp/table.md) -eq 3 ]] || fail "three sets are expected in the table: $(cat exp/table.md)"
+[[ $(grep -c '^| digital silence | \(phones\|words\) |' exp/table.md) -eq 2 ]] || fail "no false alarms: $(cat exp/table.md)"
+"$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
+[[ $failures -eq 0 ]] && echo 'all good'
+[[ $failures -eq 0 ]]

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# The model that ships is not deaf: silence, faint noise, another level around real speech change little; noise and silence
+# alone give no phones. Without LINNET_DATA only what needs no speech is checked.
+#
+#   silence_command.sh LINNET LINNET_CONDITION DATA
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+condition=$(realpath "$2")
+data=${LINNET_DATA:-$3}
+root=$here/../..
+
+# folder NAME OPTION...: the recordings of all.scp under a condition, as a data folder
+folder() {
+  mkdir -p "$1/audio"
+  "$condition" --list all.scp --out "$1/audio" "${@:2}"
+  awk -v folder="$PWD/$1/audio" '{print $1, folder "/" $1 ".wav"}' all.scp > "$1/wav.scp"
+  awk '{print $1, $1}' all.scp > "$1/utt2spk"
+  "$linnet" transcribe --data "$1" --output "$1/hyp" 2> /dev/null
+}
+
+# rate NAME: errors of a thousand phones
+rate() { "$linnet" score --bootstrap 0 phones "$1/hyp" | awk '/^%PER/ {print int(10 * $2)}'; }
+
+# No speech: white noise, loud and faint, and digital silence. The recording is ten seconds of nothing.
+head -c 320000 /dev/zero > zero.raw
+printf 'RIFF\044\342\004\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000data\000\342\004\000' \
+  | cat - zero.raw > zero.wav
+echo "zero $PWD/zero.wav" > all.scp
+folder zero
+[[ $(wc -w < zero/hyp) -eq 1 ]] || fail "digital silence is heard as $(cat zero/hyp)"
+
+speech=$data/ljspeech
+[[ -s $speech/text ]] || {
+  [[ $failures -eq 0 ]] || exit 1
+  echo "SKIPPED: no real speech in $speech"
+  exit 77
+}
+awk -v folder="$speech" 'NR <= 24 {print $1, folder "/" $2}' "$speech/wav.scp" > all.scp
+awk 'NR == FNR {keep[$1]; next} $1 in keep' all.scp "$speech/text" > text
+awk -v lost=lost -f "$root/recipes/common/words_to_phones.awk" "$data/cmudict/cmudict.dict" text > phones
+awk 'NR == FNR {keep[$1]; next} $1 in keep' phones all.scp > known && mv known all.scp
+folder clean
+clean=$(rate clean)
+# Bounds are of some 900 phones: 2 points are 18 of them.
+while read -r name bound options; do
+  read -r -d '' -a some <<< "$options" || true
+  folder "$name" "${some[@]}"
+  error=$(rate "$name")
+  echo "$name: $error of 1000 phones wrong, clean $clean"
+  [[ $error -le $((clean + bound)) ]] || fail "$name: $error of 1000 phones wrong, clean $clean, at most $bound more"
+done << 'END'
+silence-2 20 --pad 2
+silence-10 20 --pad 10
+faint-2 20 --pad 2 --pad-level -45
+faint-10 20 --pad 10 --pad-level -45
+soft 20 --gain -30
+offset 10 --offset 0.05
+END
+
+# What was never trained on: fold 5 of ESC-10.
+find "$data/noise/esc10" -name '*-5-*.opus' | sort | awk 'NR % 4 == 0 {print "noise" NR, $1}' > all.scp
+if [[ -s all.scp ]]; then
+  folder noise
+  heard=$(awk 'NF > 2 {n++} END {print n + 0}' noise/hyp)
+  echo "noise: $heard of $(wc -l < all.scp) clips are heard as two phones or more"
+  [[ $((10 * heard)) -le $(wc -l < all.scp) ]] || fail "$heard of $(wc -l < all.scp) noises are heard as speech: $(cat noise/hyp)"
+fi
+[[ $failures -eq 0 ]]
