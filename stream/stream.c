@@ -55,6 +55,8 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
     status = create_network(s);
   if (status == LINNET_OK)
     status = linnet_greedy_create(context, linnet_model_num_symbols(model), &s->greedy);
+  if (status == LINNET_OK)
+    status = linnet_stream_set_calibrations(s, linnet_model_calibrations(model));
   if (status != LINNET_OK) {
     linnet_stream_destroy(s);
     *stream = NULL;
@@ -180,6 +182,11 @@ enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const stru
   if (cmvn)
     s->speaker = *cmvn;
   return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *s,
+                                                  const struct linnet_calibrations *calibrations) {
+  return s ? linnet_greedy_set_calibrations(s->greedy, calibrations) : LINNET_ERROR_ARGUMENT;
 }
 
 void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {

@@ -204,7 +204,7 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
+  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols), NULL)) {
     d.symbols = symbols;
     if (search_open_lattices(&d.search, &d.lattices, symbol_name, symbols))
       code = lattices_close(&d.lattices, decode_all(context, &d));

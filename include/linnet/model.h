@@ -5,6 +5,7 @@
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
+#include <linnet/calibration.h>
 #include <linnet/context.h>
 #include <linnet/features.h>
 
@@ -53,6 +54,10 @@ LINNET_API const struct linnet_feature_config *linnet_model_features(const struc
 
 /* Statistics for LINNET_CMVN_GLOBAL, else NULL. */
 LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);
+
+/* The calibrations that the file holds; where it holds none they leave confidences as they are. They live as long as
+ * the model. */
+LINNET_API const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_model *model);
 
 /* Output symbols; index 0 is the CTC blank. Strings live as long as the model. */
 LINNET_API int linnet_model_num_symbols(const struct linnet_model *model);
