@@ -213,12 +213,13 @@ const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *
 }
 
 double linnet_stream_frame_seconds(const struct linnet_stream *s) {
-  return linnet_model_features(s->model)->fbank.frame_shift / 1000 * linnet_model_stride(s->model);
+  return linnet_model_frame_seconds(s->model);
 }
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
   const struct linnet_fbank_settings *fbank = &linnet_model_features(s->model)->fbank;
-  return (double)s->samples / fbank->sample_rate + (double)s->stored * fbank->frame_shift / 1000;
+  double frame = linnet_model_frame_seconds(s->model) / linnet_model_stride(s->model);
+  return (double)s->samples / fbank->sample_rate + (double)s->stored * frame;
 }
 
 void linnet_stream_reset(struct linnet_stream *s) {

@@ -67,6 +67,9 @@ LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int
 LINNET_API int linnet_model_stride(const struct linnet_model *model);
 LINNET_API size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames);
 
+/* Seconds from one output frame to the next: the frame shift of the features, in whole samples, times the stride. */
+LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
+
 /* Number of trained parameters. */
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);
 

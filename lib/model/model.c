@@ -425,6 +425,11 @@ size_t linnet_model_output_frames(const struct linnet_model *model, size_t frame
   return frames / model->config.stack + (frames % model->config.stack > 0);
 }
 
+double linnet_model_frame_seconds(const struct linnet_model *model) {
+  const struct linnet_fbank_settings *fbank = &model->features.fbank;
+  return floor(fbank->frame_shift * fbank->sample_rate / 1000) / fbank->sample_rate * linnet_model_stride(model);
+}
+
 size_t linnet_model_num_parameters(const struct linnet_model *model) {
   return model->parameters->trained;
 }
