@@ -103,11 +103,12 @@ LINNET_API const char *linnet_scp_key(const struct linnet_scp *scp, size_t index
 /* The index of a key, or linnet_scp_count. */
 LINNET_API size_t linnet_scp_find(const struct linnet_scp *scp, const char *key);
 
-/* `context` is the caller's handle; it gets the error and gives the memory. */
+/* `context` is the caller's handle; it gets the error and gives the memory. The frame shift is that of the archive
+ * where the entry lies. */
 LINNET_API enum linnet_status linnet_scp_read(const struct linnet_scp *scp, struct linnet_context *context,
                                               size_t index, struct linnet_matrix *matrix);
 LINNET_API enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *scp, struct linnet_context *context,
-                                                     size_t index, double *seconds); /* of the archive it lies in */
+                                                     size_t index, double *seconds);
 LINNET_API enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct linnet_context *context,
                                                    size_t index, struct linnet_cmvn *cmvn);
 

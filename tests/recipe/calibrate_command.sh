@@ -60,8 +60,8 @@ compare() {
     lexicon=()
     [[ $kind == greedy || $kind == beam ]] || lexicon=(lexicon)
     "$library" "$1.safetensors" a.wav $kind ${lexicon[@]+"${lexicon[@]}"} > found
-    awk 'NR == FNR {said[FNR] = $1; n = FNR; next} said[FNR] - $1 != 0 {bad++} END {exit bad > 0 || FNR != n || n == 0}' \
-      "said.$kind" found ||
+    awk 'NR == FNR {said[FNR] = $1; n = FNR; next} said[FNR] - $1 != 0 {bad++}
+      END {exit bad > 0 || FNR != n || n == 0}' "said.$kind" found ||
       fail "$1, $kind: the library reports $(paste -sd ' ' found), the command $(paste -sd ' ' "said.$kind")"
   done
 }

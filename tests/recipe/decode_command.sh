@@ -77,7 +77,8 @@ check 0 'empty.ark: holds no utterances' decode --symbols symbols scp:empty.ark
 printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
 same 'CTM' expected hyp
 for format in json ctm stm; do
-  check 2 "post.txt: u1: the times of --format $format need the frame shift" decode --symbols symbols --format $format post.txt
+  check 2 "post.txt: u1: the times of --format $format need the frame shift" decode --symbols symbols \
+    --format $format post.txt
 done
 check 2 '--frame-shift 0: must be above 0' decode --symbols symbols --frame-shift 0 post.txt
 "$linnet" decode --symbols symbols --format ctm ark:- < post.txt > hyp 2> err && fail 'times of a pipe'
@@ -87,13 +88,16 @@ sed 's/^u/v/' post.txt > other.txt
 echo 0.03 > post.txt.frame_shift
 echo ' 0.015 ' > other.txt.frame_shift
 "$linnet" decode --symbols symbols --format ctm other.txt ark:post.txt > hyp 2> /dev/null
-awk '/^u1/ {print "v1", $2, $3 / 2, $4 / 2, $5, $6}' expected | awk '{printf "%s %s %.3f %.3f %s %s\n", $1, $2, $3, $4, $5, $6}' |
-  cat - expected > expected.both
+{
+  awk '{printf "v1 1 %.3f %.3f %s %s\n", $3 / 2, $4 / 2, $5, $6}' expected
+  cat expected
+} > expected.both
 same 'two frame shifts' expected.both hyp
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 other.txt 2> /dev/null | sed 's/^v/u/' > hyp
 same '--frame-shift beside a file' expected hyp
 echo 30 ms > post.txt.frame_shift
-check 1 'post.txt.frame_shift: must hold the seconds from one row to the next' decode --symbols symbols --format ctm post.txt
+check 1 'post.txt.frame_shift: must hold the seconds from one row to the next' decode --symbols symbols \
+  --format ctm post.txt
 check 0 '2 utterances' decode --symbols symbols post.txt
 rm post.txt.frame_shift other.txt.frame_shift
 check 2 '--format srt' decode --symbols symbols --format srt post.txt
@@ -181,7 +185,8 @@ same 'times of one utterance elsewhere' expected.one hyp.ctm
 same 'an archive on standard output' post.ark piped.ark
 grep -qF 'one every 30 ms' err || fail "the frame shift of a pipe: $(cat err)"
 [[ ! -e -.frame_shift && ! -e piped.ark.frame_shift ]] || fail 'a frame shift beside a pipe'
-check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols --format ctm ark:piped.ark
+check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols \
+  --format ctm ark:piped.ark
 check 1 'names an archive on standard output' posteriors --model "$model" --data data --out - --scp x.scp
 # Audio without samples, or with fewer than a frame, is no error: nothing was said. A file without bytes is one.
 make_wav none.wav 1 0
