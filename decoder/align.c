@@ -41,7 +41,7 @@ static enum linnet_status check_words(const struct linnet_align_maker *m) {
   return LINNET_OK;
 }
 
-static enum linnet_status check_settings(const struct linnet_align_maker *m) {
+static enum linnet_status check_settings(struct linnet_align_maker *m) {
   const struct linnet_align_settings *s = &m->settings;
   /* Negative costs, or NaN, would make leaving the text pay. */
   if (s->size != sizeof *s || !(s->jump_cost >= 0) || !(s->frame_cost >= 0) || isnan(s->doubt))
@@ -49,7 +49,7 @@ static enum linnet_status check_settings(const struct linnet_align_maker *m) {
                        "linnet_alignment_create: settings: size %zu, jump_cost %g and frame_cost %g must not be "
                        "negative, doubt %g",
                        s->size, (double)s->jump_cost, (double)s->frame_cost, (double)s->doubt);
-  return LINNET_OK;
+  return linnet_calibrations_copy(m->context, "linnet_alignment_create", s->calibrations, &m->calibrations);
 }
 
 static enum linnet_status check_length(const struct linnet_align_maker *m) {

@@ -44,9 +44,17 @@ static void measure_word(const struct linnet_align_maker *m, struct linnet_align
     frames += (double)(phone->end - phone->start);
     gop += (double)phone->gop;
   }
-  word->confidence = (float)(posterior / frames);
+  word->confidence = linnet_calibrate(&m->calibrations.words, (float)(posterior / frames));
   word->gop = (float)(gop / (double)word->count);
   word->doubtful = word->gop < m->settings.doubt;
+}
+
+/* After the words, which are means of posteriors. */
+static void calibrate_phones(const struct linnet_align_maker *m) {
+  for (size_t i = 0; i < m->result->phone_count; i++) {
+    struct linnet_aligned_phone *phone = &m->result->phones[i];
+    phone->confidence = linnet_calibrate(&m->calibrations.phones, phone->confidence);
+  }
 }
 
 void linnet_align_measure(const struct linnet_align_maker *m) {
@@ -54,4 +62,5 @@ void linnet_align_measure(const struct linnet_align_maker *m) {
     measure_phone(m, i);
   for (size_t i = 0; i < m->result->word_count; i++)
     measure_word(m, &m->result->words[i]);
+  calibrate_phones(m);
 }

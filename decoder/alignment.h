@@ -5,6 +5,7 @@
 #include <linnet/align.h>
 
 #include "decoder/align_viterbi.h"
+#include "decoder/calibration.h"
 
 struct linnet_alignment {
   struct linnet_context *context;
@@ -23,6 +24,7 @@ struct linnet_align_maker {
   const struct linnet_align_word *words;
   size_t count;
   struct linnet_align_settings settings;
+  struct linnet_calibrations calibrations;
   struct linnet_align_graph graph;
   struct linnet_align_path path;
   struct linnet_alignment *result;

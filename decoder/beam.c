@@ -95,7 +95,10 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, int symbol
   b->max_candidates = 2 * b->beam + SPARE_CANDIDATES;
   linnet_tree_pool_create(&b->trie.pool, context, sizeof(struct linnet_trie_node));
   linnet_tree_pool_create(&b->records, context, sizeof(struct linnet_alignment_record));
-  enum linnet_status status = allocate(b);
+  enum linnet_status status =
+      linnet_calibrations_copy(context, "linnet_beam_create", settings->calibrations, &b->calibrations);
+  if (status == LINNET_OK)
+    status = allocate(b);
   if (status == LINNET_OK) /* a slot for each prefix of this frame and of the next */
     status = linnet_fusion_create(&b->fusion, context, settings, b->choice.symbols, 2 * b->beam);
   if (status != LINNET_OK) {

@@ -38,7 +38,8 @@ static void fill_segments(const struct linnet_beam *beam, uint32_t index, struct
   struct linnet_alignment_record record = {token->before, token->start, token->end,
                                            node->depth > 0 ? linnet_token_confidence(token) : 0};
   while (node->depth > 0) {
-    segments[node->depth - 1] = (struct linnet_segment){(int)node->symbol, record.start, record.end, record.confidence};
+    segments[node->depth - 1] = (struct linnet_segment){
+        (int)node->symbol, record.start, record.end, linnet_calibrate(&beam->calibrations.phones, record.confidence)};
     node = linnet_trie_at(&beam->trie, node->parent);
     if (node->depth > 0)
       record = *linnet_record_at(&beam->records, record.previous);

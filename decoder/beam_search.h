@@ -17,6 +17,7 @@
 #include "decoder/beam_rank.h"
 #include "decoder/beam_row.h"
 #include "decoder/beam_trie.h"
+#include "decoder/calibration.h"
 
 #define LINNET_NO_ENTRY UINT32_MAX
 
@@ -62,6 +63,7 @@ struct linnet_beam {
   double log_scale; /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
   int64_t exponent;
   bool finished;
+  struct linnet_calibrations calibrations;
   struct linnet_segment *segments; /* of the hypothesis asked for last */
   size_t max_segments;
   void *block; /* what has a fixed size */

@@ -1,10 +1,7 @@
 /* Logistic regression of right and wrong on the logit of the confidence, by Newton's method. */
-#include <linnet/calibration.h>
+#include "decoder/calibration.h"
 
-#include <jansson.h>
 #include <math.h>
-
-#include "base/base.h"
 
 enum { MAX_STEPS = 100 };
 static const double least = 1e-4; /* confidences are taken to be in [least, 1 - least] */
@@ -67,17 +64,21 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
   return LINNET_OK;
 }
 
-enum linnet_status linnet_calibration_parse(struct linnet_context *context, const char *text, const char *name,
-                                            struct linnet_calibration *calibration) {
-  struct linnet_calibration c = {1, 0};
-  json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-  bool good = !text || (object && json_unpack(object, "{s:F, s:F !}", "slope", &c.slope, "offset", &c.offset) == 0);
-  json_decref(object);
-  good = good && c.slope > 0 && isfinite(c.slope) && isfinite(c.offset);
-  if (!good)
-    return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: entry \"" LINNET_CALIBRATION_KEY "\" must be {\"slope\": S, \"offset\": O} with S above 0",
-                       name);
-  *calibration = c;
+/* The comparisons are false for NaN. */
+static bool is_valid(const struct linnet_calibration *c) {
+  return c->slope > 0 && isfinite(c->slope) && isfinite(c->offset);
+}
+
+enum linnet_status linnet_calibrations_copy(struct linnet_context *context, const char *caller,
+                                            const struct linnet_calibrations *from, struct linnet_calibrations *to) {
+  static const struct linnet_calibrations unchanged = {{1, 0}, {1, 0}};
+  if (!from)
+    from = &unchanged;
+  if (!is_valid(&from->phones) || !is_valid(&from->words))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "%s: calibrations of slope %g and offset %g, slope %g and offset %g: slopes must be above 0, "
+                       "all must be finite",
+                       caller, from->phones.slope, from->phones.offset, from->words.slope, from->words.offset);
+  *to = *from;
   return LINNET_OK;
 }

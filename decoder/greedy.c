@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/base.h"
+#include "decoder/calibration.h"
 
 enum { MAX_SYMBOLS = 1 << 24 };
 
@@ -15,6 +15,7 @@ struct linnet_greedy {
   size_t frame;     /* index of the next row */
   int previous;     /* best symbol of the row before it, the blank at the start */
   double posterior; /* sum over the frames of the last segment */
+  struct linnet_calibrations calibrations;
 };
 
 enum linnet_status linnet_greedy_create(struct linnet_context *context, int symbols, struct linnet_greedy **greedy) {
@@ -30,7 +31,18 @@ enum linnet_status linnet_greedy_create(struct linnet_context *context, int symb
   made->context = context;
   made->symbols = symbols;
   *greedy = made;
-  return LINNET_OK;
+  return linnet_greedy_set_calibrations(made, NULL);
+}
+
+enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
+                                                  const struct linnet_calibrations *calibrations) {
+  if (!greedy)
+    return LINNET_ERROR_ARGUMENT;
+  if (greedy->frame > 0)
+    return linnet_fail(greedy->context, LINNET_ERROR_STATE,
+                       "the calibration of an utterance under way cannot change: call linnet_greedy_reset first");
+  return linnet_calibrations_copy(greedy->context, "linnet_greedy_set_calibrations", calibrations,
+                                  &greedy->calibrations);
 }
 
 /* The first of the largest values; 0 if none is larger than -infinity. A comparison with NaN is false. */
@@ -61,7 +73,8 @@ static void extend_segment(struct linnet_greedy *greedy, float log_posterior) {
   struct linnet_segment *segment = &greedy->segments[greedy->count - 1];
   greedy->posterior += fmin(exp(log_posterior), 1.0);
   segment->end = greedy->frame + 1;
-  segment->confidence = (float)(greedy->posterior / (double)(segment->end - segment->start));
+  segment->confidence = linnet_calibrate(&greedy->calibrations.phones,
+                                         (float)(greedy->posterior / (double)(segment->end - segment->start)));
 }
 
 static bool accept_row(struct linnet_greedy *greedy, const float *row) {

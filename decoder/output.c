@@ -7,19 +7,19 @@
 
 struct linnet_output_format {
   const char *name, *extension;
-  bool single, alternatives;
+  bool single, alternatives, times;
   void (*begin)(struct linnet_sink *sink); /* the start of a file; NULL: nothing */
   void (*write)(const struct linnet_output *output, struct linnet_sink *sink);
 };
 
 static const struct linnet_output_format formats[] = {
-    {"text", "txt", false, true, NULL, linnet_output_text},
-    {"json", "json", false, true, NULL, linnet_output_json},
-    {"ctm", "ctm", false, false, NULL, linnet_output_ctm},
-    {"stm", "stm", false, false, NULL, linnet_output_stm},
-    {"textgrid", "TextGrid", true, false, NULL, linnet_output_textgrid},
-    {"srt", "srt", true, false, NULL, linnet_output_srt},
-    {"vtt", "vtt", true, false, linnet_output_vtt_begin, linnet_output_vtt},
+    {"text", "txt", false, true, false, NULL, linnet_output_text},
+    {"json", "json", false, true, true, NULL, linnet_output_json},
+    {"ctm", "ctm", false, false, true, NULL, linnet_output_ctm},
+    {"stm", "stm", false, false, true, NULL, linnet_output_stm},
+    {"textgrid", "TextGrid", true, false, true, NULL, linnet_output_textgrid},
+    {"srt", "srt", true, false, true, NULL, linnet_output_srt},
+    {"vtt", "vtt", true, false, true, linnet_output_vtt_begin, linnet_output_vtt},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -49,6 +49,10 @@ int linnet_output_format_is_single(const struct linnet_output_format *format) {
 
 int linnet_output_format_has_alternatives(const struct linnet_output_format *format) {
   return format->alternatives;
+}
+
+int linnet_output_format_has_times(const struct linnet_output_format *format) {
+  return format->times;
 }
 
 enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write, void *user) {

@@ -11,6 +11,7 @@
 
 #include "decoder/beam_alignment.h"
 #include "decoder/beam_row.h"
+#include "decoder/calibration.h"
 #include "decoder/pair_table.h"
 #include "decoder/word_history.h"
 #include "decoder/word_tree.h"
@@ -76,6 +77,7 @@ struct linnet_word_search {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon;
   struct linnet_word_search_settings settings; /* but for arrays, which the tree holds */
+  struct linnet_calibrations calibrations;     /* the settings point here */
   size_t beam;
   double score_ratio; /* exp(-score_threshold) */
   bool recombine;

@@ -199,15 +199,16 @@ static void fill_words(struct linnet_word_search *s, uint32_t history, size_t co
   }
 }
 
-/* The mean over the frames of a word's phones. */
-static void set_confidence(const struct linnet_segment *segments, struct linnet_recognised_word *word) {
+/* The mean over the frames of a word's phones, whose confidences are still posteriors. */
+static void set_confidence(const struct linnet_calibration *calibration, const struct linnet_segment *segments,
+                           struct linnet_recognised_word *word) {
   double sum = 0;
   size_t frames = 0;
   for (size_t i = word->first; i < word->first + word->count; i++) {
     sum += (double)segments[i].confidence * (double)(segments[i].end - segments[i].start);
     frames += segments[i].end - segments[i].start;
   }
-  word->confidence = frames > 0 ? (float)(sum / (double)frames) : 0;
+  word->confidence = linnet_calibrate(calibration, frames > 0 ? (float)(sum / (double)frames) : 0);
 }
 
 static enum linnet_status fill(struct linnet_word_search *s, const struct linnet_word_result *result,
@@ -224,7 +225,9 @@ static enum linnet_status fill(struct linnet_word_search *s, const struct linnet
   fill_words(s, result->history, h->word_count);
   fill_segments(s, result->state, h);
   for (size_t i = 0; i < h->word_count; i++)
-    set_confidence(segments, &words[i]);
+    set_confidence(&s->calibrations.words, segments, &words[i]);
+  for (size_t i = 0; i < h->segment_count; i++)
+    segments[i].confidence = linnet_calibrate(&s->calibrations.phones, segments[i].confidence);
   h->segments = segments;
   h->words = words;
   return LINNET_OK;

@@ -107,6 +107,9 @@ static void apply_settings(struct linnet_word_search *s, size_t symbols) {
 static enum linnet_status build(struct linnet_word_search *s, size_t symbols, const struct linnet_word_tree *tree) {
   linnet_tree_pool_create(&s->records, s->context, sizeof(struct linnet_word_record));
   apply_settings(s, symbols);
+  LINNET_TRY(
+      linnet_calibrations_copy(s->context, "linnet_word_search_create", s->settings.calibrations, &s->calibrations));
+  s->settings.calibrations = &s->calibrations;
   if (tree)
     s->tree = linnet_word_tree_share(tree, s->context);
   else

@@ -5,12 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frontend/frame_shift.h"
 #include "frontend/kaldi_scp.h"
 #include "frontend/kaldi_value.h"
 
 struct linnet_ark {
   struct linnet_kaldi_input input;
   enum linnet_status status; /* of a read that failed: all later ones fail too */
+  bool has_path;             /* the input's name is one */
 };
 
 static FILE *open_standard_input(void) {
@@ -45,7 +47,9 @@ enum linnet_status linnet_ark_open(struct linnet_context *context, const char *p
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ark_open: NULL argument");
   if (strcmp(path, "-") == 0)
     return open_stream(context, open_standard_input(), "standard input", result);
-  return open_stream(context, fopen(path, "rb"), path, result);
+  LINNET_TRY(open_stream(context, fopen(path, "rb"), path, result));
+  (*result)->has_path = true;
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_ark_open_memory(struct linnet_context *context, const void *data, size_t bytes,
@@ -86,6 +90,13 @@ enum linnet_status linnet_ark_next(struct linnet_ark *ark, const char **key, str
   ark->status = linnet_kaldi_read_matrix(&ark->input, matrix);
   *key = ark->status == LINNET_OK ? ark->input.key : NULL;
   return ark->status;
+}
+
+enum linnet_status linnet_ark_frame_shift(const struct linnet_ark *ark, double *seconds) {
+  if (!ark || !seconds)
+    return linnet_fail(ark ? ark->input.context : NULL, LINNET_ERROR_ARGUMENT, "linnet_ark_frame_shift: NULL argument");
+  *seconds = 0;
+  return ark->has_path ? linnet_frame_shift_read(ark->input.context, ark->input.name, seconds) : LINNET_OK;
 }
 
 enum linnet_status linnet_ark_next_cmvn(struct linnet_ark *ark, const char **key, struct linnet_cmvn *cmvn) {

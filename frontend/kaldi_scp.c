@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "frontend/frame_shift.h"
 #include "frontend/relative_path.h"
 #include "frontend/table.h"
 
@@ -73,14 +74,20 @@ size_t linnet_scp_find(const struct linnet_scp *scp, const char *key) {
   return entry ? (size_t)(entry - scp->table.entries) : linnet_scp_count(scp);
 }
 
+/* Where an entry lies; *path is to be freed. */
+static enum linnet_status locate(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
+                                 char **path, uint64_t *offset) {
+  const char *value = scp->table.entries[index].value;
+  size_t length = linnet_kaldi_split_offset(value, offset);
+  return linnet_relative_path(context, scp->table.name, value, length, path);
+}
+
 static enum linnet_status open_entry(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                      struct linnet_kaldi_input *input) {
-  const struct linnet_entry *entry = &scp->table.entries[index];
   uint64_t offset;
-  size_t length = linnet_kaldi_split_offset(entry->value, &offset);
   char *path;
-  LINNET_TRY(linnet_relative_path(context, scp->table.name, entry->value, length, &path));
-  enum linnet_status status = linnet_kaldi_open_at(context, path, offset, entry->key, input);
+  LINNET_TRY(locate(scp, context, index, &path, &offset));
+  enum linnet_status status = linnet_kaldi_open_at(context, path, offset, scp->table.entries[index].key, input);
   linnet_free(context, path);
   return status;
 }
@@ -104,5 +111,17 @@ enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct lin
   LINNET_TRY(open_entry(scp, context, index, &input));
   enum linnet_status status = linnet_kaldi_read_cmvn(&input, cmvn);
   linnet_kaldi_input_close(&input);
+  return status;
+}
+
+enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
+                                          double *seconds) {
+  if (!scp || !context || !seconds || index >= scp->table.count)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scp_frame_shift: NULL argument or no such entry");
+  uint64_t offset;
+  char *path;
+  LINNET_TRY(locate(scp, context, index, &path, &offset));
+  enum linnet_status status = linnet_frame_shift_read(context, path, seconds);
+  linnet_free(context, path);
   return status;
 }

@@ -5,8 +5,10 @@
 #include <locale.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "frontend/frame_shift.h"
 #include "frontend/kaldi_compress.h"
 #include "frontend/kaldi_value.h"
 
@@ -17,9 +19,10 @@ struct linnet_ark_writer {
   enum linnet_kaldi_form form;
   struct linnet_output ark, scp;
   bool has_scp, committed;
-  uint64_t position; /* bytes in the archive */
-  locale_t numbers;  /* the C locale, for text */
-  float *column;     /* work of compression */
+  uint64_t position;  /* bytes in the archive */
+  double frame_shift; /* seconds, 0: unknown */
+  locale_t numbers;   /* the C locale, for text */
+  float *column;      /* work of compression */
   size_t column_capacity;
   unsigned char *packed;
   size_t packed_capacity;
@@ -162,6 +165,23 @@ static void put_key(struct linnet_ark_writer *writer, const char *key) {
 
 /* --- The object ----------------------------------------------------------------------------------------------- */
 
+/* As a pipe, which is written to and not replaced. */
+static enum linnet_status open_standard_output(struct linnet_ark_writer *writer, const char *scp_path) {
+  static const char name[] = "standard output";
+  if (scp_path)
+    return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
+                       "%s: names an archive on standard output, in which nobody can look up: name a file for it",
+                       scp_path);
+  int fd = dup(STDOUT_FILENO);
+  writer->ark = (struct linnet_output){.context = writer->context, .stream = fd < 0 ? NULL : fdopen(fd, "wb")};
+  strcpy(writer->ark.path, name);
+  strcpy(writer->ark.temporary, name);
+  if (!writer->ark.stream && fd >= 0)
+    close(fd);
+  return writer->ark.stream ? LINNET_OK
+                            : linnet_fail(writer->context, LINNET_ERROR_IO, "%s: %s", name, strerror(errno));
+}
+
 static enum linnet_status open_outputs(struct linnet_ark_writer *writer, const char *ark_path, const char *scp_path) {
   if (strpbrk(ark_path, "\r\n"))
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT, "the archive's name holds a line break");
@@ -169,6 +189,8 @@ static enum linnet_status open_outputs(struct linnet_ark_writer *writer, const c
     writer->numbers = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
   if (writer->form == LINNET_KALDI_TEXT && !writer->numbers)
     return linnet_fail(writer->context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", ark_path);
+  if (strcmp(ark_path, "-") == 0)
+    return open_standard_output(writer, scp_path);
   LINNET_TRY(linnet_output_open(writer->context, ark_path, &writer->ark));
   writer->has_scp = scp_path != NULL;
   return scp_path ? linnet_output_open(writer->context, scp_path, &writer->scp) : LINNET_OK;
@@ -301,13 +323,35 @@ enum linnet_status linnet_cmvn_write(struct linnet_context *context, const char 
 
 /* --- Ending --------------------------------------------------------------------------------------------------- */
 
+enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *writer, double seconds) {
+  if (!writer)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_open(writer));
+  if (!(seconds > 0) || !isfinite(seconds))
+    return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_ark_writer_set_frame_shift: %g s, must be above 0", seconds);
+  writer->frame_shift = seconds;
+  return LINNET_OK;
+}
+
+static enum linnet_status commit_files(struct linnet_ark_writer *writer) {
+  LINNET_TRY(linnet_output_commit(&writer->ark));
+  return writer->has_scp ? linnet_output_commit(&writer->scp) : LINNET_OK;
+}
+
+/* The frame shift goes before the old archive does and comes after the new one, so none is ever beside the wrong one.
+ */
 enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   if (!writer)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(writer));
   writer->committed = true;
-  LINNET_TRY(linnet_output_commit(&writer->ark));
-  return writer->has_scp ? linnet_output_commit(&writer->scp) : LINNET_OK;
+  if (strcmp(writer->ark.temporary, writer->ark.path) == 0) /* a pipe: nothing lies beside it */
+    return commit_files(writer);
+  LINNET_TRY(linnet_frame_shift_remove(writer->context, writer->ark.path));
+  LINNET_TRY(commit_files(writer));
+  return writer->frame_shift > 0 ? linnet_frame_shift_write(writer->context, writer->ark.path, writer->frame_shift)
+                                 : LINNET_OK;
 }
 
 void linnet_ark_writer_destroy(struct linnet_ark_writer *writer) {

@@ -55,6 +55,8 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
     status = create_network(s);
   if (status == LINNET_OK)
     status = linnet_greedy_create(context, linnet_model_num_symbols(model), &s->greedy);
+  if (status == LINNET_OK)
+    status = linnet_stream_set_calibrations(s, linnet_model_calibrations(model));
   if (status != LINNET_OK) {
     linnet_stream_destroy(s);
     *stream = NULL;
@@ -182,6 +184,11 @@ enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const stru
   return LINNET_OK;
 }
 
+enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *s,
+                                                  const struct linnet_calibrations *calibrations) {
+  return s ? linnet_greedy_set_calibrations(s->greedy, calibrations) : LINNET_ERROR_ARGUMENT;
+}
+
 void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {
   s->sink = sink;
   s->sink_user = user;
@@ -206,12 +213,13 @@ const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *
 }
 
 double linnet_stream_frame_seconds(const struct linnet_stream *s) {
-  return linnet_model_features(s->model)->fbank.frame_shift / 1000 * linnet_model_stride(s->model);
+  return linnet_model_frame_seconds(s->model);
 }
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
   const struct linnet_fbank_settings *fbank = &linnet_model_features(s->model)->fbank;
-  return (double)s->samples / fbank->sample_rate + (double)s->stored * fbank->frame_shift / 1000;
+  double frame = linnet_model_frame_seconds(s->model) / linnet_model_stride(s->model);
+  return (double)s->samples / fbank->sample_rate + (double)s->stored * frame;
 }
 
 void linnet_stream_reset(struct linnet_stream *s) {

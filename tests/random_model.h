@@ -31,9 +31,11 @@ static inline struct linnet_cmvn random_model_cmvn(size_t dim) {
   return cmvn;
 }
 
-/* Initial weights times `scale`; at most 8 symbols; features that are `input_dim` mel bands. */
-static inline struct linnet_model *random_model(struct linnet_context *context, const struct linnet_config *config,
-                                                uint64_t seed, float scale, enum linnet_cmvn_kind cmvn) {
+/* Initial weights times `scale`; at most 8 symbols; features that are `input_dim` mel bands; more metadata, up to a
+ * NULL key (NULL: none). */
+static inline struct linnet_model *random_model_with(struct linnet_context *context, const struct linnet_config *config,
+                                                     uint64_t seed, float scale, enum linnet_cmvn_kind cmvn,
+                                                     const struct linnet_metadata *metadata) {
   static const char *const symbols[] = {"<blk>", "A", "B", "C", "D", "E", "F", "G"};
   struct linnet_parameters *parameters = NULL;
   struct linnet_feature_config features;
@@ -55,7 +57,10 @@ static inline struct linnet_model *random_model(struct linnet_context *context, 
                                            .symbols = symbols,
                                            .features = &features,
                                            .cmvn = cmvn == LINNET_CMVN_GLOBAL ? &statistics : NULL,
+                                           .metadata = metadata,
                                            .dtype = LINNET_F32};
+  while (metadata && metadata[contents.num_metadata].key)
+    contents.num_metadata++;
   int descriptor = mkstemp(path);
   REQUIRE(descriptor >= 0, "mkstemp");
   close(descriptor);
@@ -65,6 +70,11 @@ static inline struct linnet_model *random_model(struct linnet_context *context, 
   free(weights);
   linnet_parameters_destroy(parameters);
   return model;
+}
+
+static inline struct linnet_model *random_model(struct linnet_context *context, const struct linnet_config *config,
+                                                uint64_t seed, float scale, enum linnet_cmvn_kind cmvn) {
+  return random_model_with(context, config, seed, scale, cmvn, NULL);
 }
 
 #endif

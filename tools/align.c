@@ -17,7 +17,6 @@ static struct {
 
 struct job {
   const struct linnet_model *model;
-  struct confidence confidence;
   const char *text; /* of the only file, NULL: that of the data folder's utterance */
   struct vocabulary vocabulary;
   struct inputs inputs;
@@ -67,6 +66,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   settings.jumps = options.jumps;
   settings.jump_cost = options.jump_cost;
   settings.frame_cost = options.frame_cost;
+  settings.calibrations = linnet_model_calibrations(item->job->model);
   if (!read_text(item, index))
     return false;
   if (item->text.count == 0)
@@ -123,7 +123,6 @@ static void put_result(const struct item *item, size_t index) {
   const struct aligned_rule rule = {.model = item->job->model,
                                     .frame_seconds = linnet_stream_frame_seconds(item->stream),
                                     .seconds = output.seconds,
-                                    .confidence = &item->job->confidence,
                                     .tokens = item->text.tokens};
   struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
   struct linnet_span *words = aligned_words(item->alignment, &rule, &output.word_count);
@@ -237,8 +236,9 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   }
   int code = TOOL_FAILURE;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
-  if (confidence_load(context, model_path, &model, &job.confidence) &&
-      vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon)) {
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon)) {
     job.model = model;
     code = align_all(context, &job, paths, count);
   }

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-static struct linnet_span span_of(const struct aligned_rule *rule, const struct linnet_calibration *map,
-                                  const char *text, size_t start, size_t end, float confidence, float gop) {
+static struct linnet_span span_of(const struct aligned_rule *rule, const char *text, size_t start, size_t end,
+                                  float confidence, float gop) {
   struct linnet_span span = {.text = text,
                              .start = (double)start * rule->frame_seconds,
                              .end = (double)end * rule->frame_seconds,
-                             .confidence = linnet_calibrate(map, confidence),
+                             .confidence = confidence,
                              .has_gop = 1,
                              .gop = gop};
   span.end = span.end > rule->seconds && span.start < rule->seconds ? rule->seconds : span.end;
@@ -19,8 +19,8 @@ struct linnet_span *aligned_phones(const struct linnet_alignment *alignment, con
   const struct linnet_aligned_phone *phones = linnet_alignment_phones(alignment, count);
   struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
   for (size_t i = 0; spans && i < *count; i++)
-    spans[i] = span_of(rule, &rule->confidence->phones, linnet_model_symbol(rule->model, phones[i].symbol),
-                       phones[i].start, phones[i].end, phones[i].confidence, phones[i].gop);
+    spans[i] = span_of(rule, linnet_model_symbol(rule->model, phones[i].symbol), phones[i].start, phones[i].end,
+                       phones[i].confidence, phones[i].gop);
   return spans;
 }
 
@@ -29,8 +29,8 @@ struct linnet_span *aligned_words(const struct linnet_alignment *alignment, cons
   const struct linnet_aligned_word *words = linnet_alignment_words(alignment, count);
   struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
   for (size_t i = 0; spans && i < *count; i++) {
-    spans[i] = span_of(rule, &rule->confidence->words, rule->tokens[words[i].word], words[i].start, words[i].end,
-                       words[i].confidence, words[i].gop);
+    spans[i] =
+        span_of(rule, rule->tokens[words[i].word], words[i].start, words[i].end, words[i].confidence, words[i].gop);
     spans[i].doubtful = words[i].doubtful;
   }
   return spans;

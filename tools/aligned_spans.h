@@ -4,14 +4,11 @@
 
 #include <linnet/linnet.h>
 
-#include "confidence.h"
-
 /* How phones and words become spans. */
 struct aligned_rule {
   const struct linnet_model *model;
   double frame_seconds, seconds; /* of the recording: the last frame may reach beyond it */
-  const struct confidence *confidence;
-  const char *const *tokens; /* the words of the text */
+  const char *const *tokens;     /* the words of the text */
 };
 
 /* To be freed; NULL without memory. */

@@ -148,9 +148,10 @@ static bool bind(struct beam_setup *setup, struct linnet_context *context, const
 }
 
 bool beam_setup_open(struct beam_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
-                     int count) {
+                     int count, const struct linnet_calibrations *calibrations) {
   *setup = (struct beam_setup){.ngram = NULL};
   beam_options_read(&setup->settings);
+  setup->settings.calibrations = calibrations;
   if (!options.lm)
     return true;
   const char **names = calloc((size_t)count, sizeof *names);

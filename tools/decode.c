@@ -1,4 +1,5 @@
 /* linnet decode: log-posteriors in Kaldi archives, of any system, to symbols by a prefix beam search, or to words. */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,12 @@
 #include "parallel.h"
 #include "search.h"
 
+#define NOT_GIVEN (-(double)INFINITY)
+
 static struct {
   char *symbols, *format, *output;
-  double frame_shift;
-} options = {.frame_shift = 10};
+  double frame_shift; /* ms */
+} options = {.frame_shift = NOT_GIVEN};
 
 struct decoding {
   const struct linnet_symbols *symbols;
@@ -35,7 +38,8 @@ struct worker {
   struct linnet_context *context;
   struct search search;
   struct linnet_matrix matrix;
-  char *key; /* NULL: there are no more */
+  double frame_seconds; /* 0: unknown, and nobody asks */
+  char *key;            /* NULL: there are no more */
   size_t item;
 };
 
@@ -47,8 +51,7 @@ static const char *symbol_name(const void *user, int symbol) {
 
 static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
   const struct decoding *d = w->decoding;
-  const struct segment_rule rule = {
-      .name = symbol_name, .user = d->symbols, .frame_seconds = options.frame_shift / 1000};
+  const struct segment_rule rule = {.name = symbol_name, .user = d->symbols, .frame_seconds = w->frame_seconds};
   struct linnet_output output = {.id = w->key, .seconds = (double)w->matrix.rows * rule.frame_seconds};
   struct hypotheses hypotheses;
   enum linnet_status status = LINNET_ERROR_MEMORY;
@@ -97,6 +100,22 @@ static int decode_matrix(struct worker *w) {
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
+/* Under the mutex: the frame shift of the matrix that was read last, where the format holds times. */
+static int find_frame_shift(struct decoding *d, const char *key, double *seconds) {
+  *seconds = 0;
+  if (!linnet_output_format_has_times(d->format))
+    return TOOL_OK;
+  if (options.frame_shift != NOT_GIVEN)
+    *seconds = options.frame_shift / 1000;
+  else if (matrix_source_frame_shift(&d->source, seconds) != LINNET_OK)
+    return tool_fail_context(d->source.context);
+  if (*seconds > 0)
+    return TOOL_OK;
+  return tool_usage("%s: %s: the times of --format %s need the frame shift: no file ARK.frame_shift, as 'linnet "
+                    "posteriors' writes it, is beside the archive; give --frame-shift MS",
+                    d->source.inputs[d->source.input], key, options.format);
+}
+
 /* Under the mutex: the next utterance becomes the worker's. */
 static int take_next(struct decoding *d, struct worker *w) {
   const char *key;
@@ -109,6 +128,9 @@ static int take_next(struct decoding *d, struct worker *w) {
     return TOOL_OK;
   if (status != LINNET_OK)
     return tool_fail_context(d->source.context);
+  int code = find_frame_shift(d, key, &w->frame_seconds);
+  if (code != TOOL_OK)
+    return code;
   w->key = strdup(key);
   w->item = d->utterances++;
   d->frames += w->matrix.rows;
@@ -189,7 +211,7 @@ static bool read_options(struct decoding *d) {
                options.format);
     return false;
   }
-  if (!(options.frame_shift > 0)) {
+  if (options.frame_shift != NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }
@@ -204,7 +226,7 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols))) {
+  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols), NULL)) {
     d.symbols = symbols;
     if (search_open_lattices(&d.search, &d.lattices, symbol_name, symbols))
       code = lattices_close(&d.lattices, decode_all(context, &d));
@@ -223,7 +245,10 @@ int tool_decode(int argc, const char **argv) {
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default), json (a line each, with times), ctm, stm",
        "FORMAT"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
-      {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0, "from one row to the next, for times (10)", "MS"},
+      {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
+       "from one row to the next, for times (default: what ARK.frame_shift says beside an archive, as of 'linnet "
+       "posteriors')",
+       "MS"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},

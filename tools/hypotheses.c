@@ -8,18 +8,16 @@ static bool reserve(struct hypotheses *hypotheses, size_t count, size_t spans) {
   return hypotheses->spans && hypotheses->alternatives;
 }
 
-/* `map` is NULL where confidences stay as they are. */
-static struct linnet_span span(const struct segment_rule *rule, const struct linnet_calibration *map, const char *text,
-                               size_t start, size_t end, float confidence) {
+static struct linnet_span span(const struct segment_rule *rule, const char *text, size_t start, size_t end,
+                               float confidence) {
   return (struct linnet_span){.text = text,
                               .start = (double)start * rule->frame_seconds,
                               .end = (double)end * rule->frame_seconds,
-                              .confidence = map ? linnet_calibrate(map, confidence) : confidence};
+                              .confidence = confidence};
 }
 
 static struct linnet_span span_of(const struct segment_rule *rule, const struct linnet_segment *s) {
-  const struct linnet_calibration *map = rule->confidence ? &rule->confidence->phones : NULL;
-  return span(rule, map, rule->name(rule->user, s->symbol), s->start, s->end, s->confidence);
+  return span(rule, rule->name(rule->user, s->symbol), s->start, s->end, s->confidence);
 }
 
 /* The next hypothesis behind those that are there, at `spans`; returns the end of its spans. */
@@ -62,9 +60,8 @@ bool hypotheses_of_beam(struct hypotheses *hypotheses, const struct segment_rule
 static struct linnet_span *append_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
                                         const struct linnet_word_search *search, const struct linnet_word_hypothesis *h,
                                         struct linnet_span *spans) {
-  const struct linnet_calibration *map = rule->confidence ? &rule->confidence->words : NULL;
   for (size_t i = 0; i < h->word_count; i++)
-    spans[i] = span(rule, map, linnet_word_search_text(search, h->words[i].token), h->words[i].start, h->words[i].end,
+    spans[i] = span(rule, linnet_word_search_text(search, h->words[i].token), h->words[i].start, h->words[i].end,
                     h->words[i].confidence);
   for (size_t i = 0; i < h->segment_count; i++)
     spans[h->word_count + i] = span_of(rule, &h->segments[i]);

@@ -6,7 +6,6 @@
 
 #include <linnet/linnet.h>
 
-#include "confidence.h"
 #include "tool.h"
 
 /* How segments become spans. */
@@ -14,7 +13,6 @@ struct segment_rule {
   tool_symbol_fn name;
   const void *user;
   double frame_seconds;
-  const struct confidence *confidence; /* NULL: confidences stay as they are */
 };
 
 struct hypotheses {

@@ -105,17 +105,13 @@ static json_t *free_metadata(const struct linnet_model *model) {
   return map;
 }
 
-/* Seconds from one output frame to the next. */
-static double frame_seconds(const struct linnet_model *model) {
-  return linnet_model_features(model)->fbank.frame_shift * linnet_model_stride(model) / 1000;
-}
-
 static int describe_model_json(const struct linnet_model *model, const char *path) {
-  return print_json(json_pack(
-      "{so so sI sI si sf so so so}", "file", json_string(path), "metadata", free_metadata(model), "parameters",
-      (json_int_t)linnet_model_num_parameters(model), "memory_bytes", (json_int_t)linnet_model_memory(model), "stride",
-      linnet_model_stride(model), "frame_seconds", frame_seconds(model), "config", parse_metadata(model, "config"),
-      "features", parse_metadata(model, "features"), "symbols", parse_metadata(model, "symbols")));
+  return print_json(json_pack("{so so sI sI si sf so so so}", "file", json_string(path), "metadata",
+                              free_metadata(model), "parameters", (json_int_t)linnet_model_num_parameters(model),
+                              "memory_bytes", (json_int_t)linnet_model_memory(model), "stride",
+                              linnet_model_stride(model), "frame_seconds", linnet_model_frame_seconds(model), "config",
+                              parse_metadata(model, "config"), "features", parse_metadata(model, "features"), "symbols",
+                              parse_metadata(model, "symbols")));
 }
 
 /* --- a model as text ---------------------------------------------------------------------------------------------- */
@@ -183,7 +179,7 @@ static int describe_model_text(const struct linnet_model *model, const char *pat
   print_entry("config", linnet_model_metadata(model, "config"));
   print_features(model);
   printf("%-*s %d symbols every %g ms\n", LABEL, "output", linnet_model_num_symbols(model),
-         1000 * frame_seconds(model));
+         1000 * linnet_model_frame_seconds(model));
   print_symbols(model);
   return TOOL_OK;
 }

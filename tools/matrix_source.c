@@ -43,3 +43,8 @@ enum linnet_status matrix_source_next(struct matrix_source *s, const char **key,
   }
   return LINNET_END;
 }
+
+enum linnet_status matrix_source_frame_shift(const struct matrix_source *s, double *seconds) {
+  return s->ark ? linnet_ark_frame_shift(s->ark, seconds)
+                : linnet_scp_frame_shift(s->scp, s->context, s->taken - 1, seconds);
+}

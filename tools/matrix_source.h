@@ -19,6 +19,9 @@ struct matrix_source {
  * Inputs without a matrix are told with a warning. One thread at a time. */
 enum linnet_status matrix_source_next(struct matrix_source *source, const char **key, struct linnet_matrix *matrix);
 
+/* Seconds from one row of the last matrix to the next, as they stand beside its archive; 0: they do not. */
+enum linnet_status matrix_source_frame_shift(const struct matrix_source *source, double *seconds);
+
 void matrix_source_close(struct matrix_source *source);
 
 #endif

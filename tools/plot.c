@@ -21,7 +21,6 @@ static struct {
 
 struct plotting {
   const struct linnet_model *model;
-  struct confidence confidence;
   struct inputs inputs;
   struct linnet_stream *stream;
   float *samples;
@@ -80,17 +79,20 @@ static bool compute_posteriors(struct plotting *p, struct linnet_context *contex
 static bool align(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
   const struct rows *rows = &picture->posteriors;
+  struct linnet_align_settings settings;
+  linnet_align_settings_default(&settings);
+  settings.calibrations = linnet_model_calibrations(p->model);
   bool good = options.phones ? align_text_phones(&p->text, &p->vocabulary, picture->title, options.phones)
                              : align_text_words(&p->text, &p->vocabulary, picture->title, options.text);
   if (!good)
     return false;
-  if (linnet_alignment_create(context, rows->values, rows->count, (int)rows->cols, p->text.words, p->text.count, NULL,
-                              &p->alignment) != LINNET_OK) {
+  if (linnet_alignment_create(context, rows->values, rows->count, (int)rows->cols, p->text.words, p->text.count,
+                              &settings, &p->alignment) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
   const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream),
-                                    &p->confidence, p->text.tokens};
+                                    p->text.tokens};
   picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
   p->words = aligned_words(p->alignment, &rule, &picture->word_count);
   picture->words = options.text ? p->words : NULL;
@@ -111,7 +113,7 @@ static bool search(struct plotting *p, struct linnet_context *context) {
 
 static bool recognise(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
-  const struct segment_rule rule = {symbol_name, p->model, picture->posterior_seconds, &p->confidence};
+  const struct segment_rule rule = {symbol_name, p->model, picture->posterior_seconds};
   size_t count;
   const struct linnet_segment *segments = linnet_stream_segments(p->stream, &count);
   if (beam_options_given() && !search(p, context))
@@ -222,10 +224,12 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   if (options.text && !lexicon)
     return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, or give "
                      "--phones");
-  if (confidence_load(context, model_path, &model, &p.confidence) &&
-      vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
-                      options.text ? lexicon : NULL) &&
-      beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
+                             options.text ? lexicon : NULL) &&
+             beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model),
+                             linnet_model_calibrations(model))) {
     p.model = model;
     code = plot_input(&p, context, paths, count);
   }

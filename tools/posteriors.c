@@ -98,7 +98,8 @@ static int finish(struct linnet_context *context, const struct posteriors *p, si
     return tool_fail_context(context);
   if (options.estimate && write_priors(p) != TOOL_OK)
     return TOOL_FAILURE;
-  fprintf(stderr, "%zu utterances, %zu frames\n", p->inputs.count - failures, p->all_frames);
+  fprintf(stderr, "%zu utterances, %zu frames, one every %g ms\n", p->inputs.count - failures, p->all_frames,
+          1000 * linnet_model_frame_seconds(p->model));
   return failures > 0 ? tool_fail("%zu of %zu utterances failed", failures, p->inputs.count) : TOOL_OK;
 }
 
@@ -172,6 +173,15 @@ static bool read_priors(struct linnet_context *context, struct posteriors *p) {
 
 /* --- command line ------------------------------------------------------------------------------------------------- */
 
+static bool open_archive(struct linnet_context *context, struct posteriors *p) {
+  enum linnet_kaldi_form form = options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT;
+  if (linnet_ark_writer_create(context, options.ark, options.scp, form, &p->writer) == LINNET_OK &&
+      linnet_ark_writer_set_frame_shift(p->writer, linnet_model_frame_seconds(p->model)) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
 static int run_job(struct linnet_context *context, struct posteriors *p) {
   p->symbols = (size_t)linnet_model_num_symbols(p->model);
   p->log_priors = calloc(p->symbols, sizeof *p->log_priors);
@@ -180,11 +190,7 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
     return tool_fail("out of memory for %zu symbols", p->symbols);
   if (!read_priors(context, p))
     return TOOL_FAILURE;
-  if (options.ark &&
-      linnet_ark_writer_create(context, options.ark, options.scp, options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT,
-                               &p->writer) != LINNET_OK)
-    return tool_fail_context(context);
-  return process_all(context, p);
+  return options.ark && !open_archive(context, p) ? TOOL_FAILURE : process_all(context, p);
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
@@ -211,7 +217,8 @@ static int run(struct linnet_context *context, const char *model_path, const cha
 int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
-      {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write", "FILE"},
+      {"out", 'o', POPT_ARG_STRING, &options.ark, 0,
+       "archive to write ('-': standard output), with its frame shift beside it in FILE.frame_shift", "FILE"},
       {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
       {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
       {"priors", 0, POPT_ARG_STRING, &options.priors, 0,

@@ -12,11 +12,11 @@ bool search_options_check(bool optional) {
 }
 
 bool search_setup_open(struct search_setup *setup, struct linnet_context *context, tool_symbol_fn name,
-                       const void *user, int count) {
+                       const void *user, int count, const struct linnet_calibrations *calibrations) {
   setup->symbols = count;
   if (word_options_given())
-    return word_setup_open(&setup->word, context, name, user, count);
-  return beam_setup_open(&setup->beam, context, name, user, count);
+    return word_setup_open(&setup->word, context, name, user, count, calibrations);
+  return beam_setup_open(&setup->beam, context, name, user, count, calibrations);
 }
 
 void search_setup_close(struct search_setup *setup) {

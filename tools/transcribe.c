@@ -10,7 +10,6 @@ static char *model_option;
 
 struct job {
   const struct linnet_model *model;
-  struct confidence confidence;
   struct search_setup search; /* if there is one */
   struct inputs inputs;
   struct results results;
@@ -29,10 +28,8 @@ static const char *symbol_name(const void *user, int symbol) {
 }
 
 static bool collect(struct item *item, struct hypotheses *hypotheses) {
-  const struct segment_rule rule = {.name = symbol_name,
-                                    .user = item->job->model,
-                                    .frame_seconds = linnet_stream_frame_seconds(item->stream),
-                                    .confidence = &item->job->confidence};
+  const struct segment_rule rule = {
+      .name = symbol_name, .user = item->job->model, .frame_seconds = linnet_stream_frame_seconds(item->stream)};
   size_t count;
   const struct linnet_segment *segments = linnet_stream_segments(item->stream, &count);
   return search_options_given() ? search_hypotheses(&item->search, &rule, hypotheses)
@@ -107,8 +104,10 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   struct linnet_model *model = NULL;
   struct job job = {.model = NULL};
   int code = TOOL_FAILURE;
-  if (confidence_load(context, model_path, &model, &job.confidence) &&
-      search_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model))) {
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (search_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model),
+                               linnet_model_calibrations(model))) {
     job.model = model;
     if (search_open_lattices(&job.search, &job.lattices, symbol_name, model))
       code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));

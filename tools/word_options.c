@@ -171,9 +171,10 @@ static bool create_search(struct word_setup *setup, struct linnet_context *conte
 }
 
 bool word_setup_open(struct word_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
-                     int count) {
+                     int count, const struct linnet_calibrations *calibrations) {
   *setup = (struct word_setup){.ngram = NULL};
   read_settings(&setup->settings);
+  setup->settings.calibrations = calibrations;
   return vocabulary_open(&setup->vocabulary, context, name, user, count, vocabulary_lexicon(options.lexicon)) &&
          read_silences(setup) && (!(options.grammar || beam_options_lm()) || load_language(setup, context)) &&
          (!options.hotwords || load_hotwords(setup, context)) && create_search(setup, context, count);

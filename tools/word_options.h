@@ -33,10 +33,10 @@ struct word_setup {
   struct linnet_word_search *search; /* whose tree the others share */
 };
 
-/* For symbols called name(user, 0) to name(user, count - 1), the first being the blank. Loads what the options name:
- * false after printing why not. To be closed in either case. */
+/* For symbols called name(user, 0) to name(user, count - 1), the first being the blank; see search.h. Loads what the
+ * options name: false after printing why not. To be closed in either case. */
 bool word_setup_open(struct word_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
-                     int count);
+                     int count, const struct linnet_calibrations *calibrations);
 void word_setup_close(struct word_setup *setup);
 
 #endif

@@ -17,6 +17,7 @@
 #ifndef LINNET_ALIGN_H
 #define LINNET_ALIGN_H
 
+#include <linnet/calibration.h>
 #include <linnet/context.h>
 
 #ifdef __cplusplus
@@ -59,6 +60,9 @@ struct linnet_align_settings {
   /* A word is doubtful if the mean GOP of its phones is below this; default -4, by which 1.6 % of the words of right
    * texts and 83 % of wrong ones are doubtful (the model that ships; chosen on ljspeech; not held out). */
   float doubt;
+
+  /* Of the confidences of phones and words (calibration.h); copied. NULL: they are mean posteriors (default). */
+  const struct linnet_calibrations *calibrations;
 };
 
 LINNET_API void linnet_align_settings_default(struct linnet_align_settings *settings);
@@ -85,7 +89,7 @@ struct linnet_aligned_phone {
   int symbol;
   size_t start, end;   /* frames, [start, end): from its first to after its last non-blank frame */
   float log_posterior; /* mean over these frames */
-  float confidence;    /* mean posterior over these frames, 0 to 1, as of a linnet_segment */
+  float confidence;    /* mean posterior over these frames, 0 to 1, as of a linnet_segment; calibrated as phones are */
   float gop;           /* goodness of pronunciation, at most 0; see below */
 };
 
@@ -103,7 +107,7 @@ struct linnet_aligned_word {
   size_t word, variant; /* indices into the arguments */
   size_t phone, count;  /* its phones */
   size_t start, end;    /* of its first and last phone */
-  float confidence;     /* mean posterior over its phones' frames */
+  float confidence;     /* mean posterior over its phones' frames, calibrated as words are */
   float gop;            /* mean over its phones */
   int doubtful;
 };

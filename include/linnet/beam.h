@@ -53,6 +53,8 @@ struct linnet_beam_settings {
                              symbol itself */
   float model_weight;     /* at least 0 (default 1) */
   float insertion_bonus;  /* added for each symbol, with and without a model (default 0) */
+  const struct linnet_calibrations *calibrations; /* of the confidences of segments (calibration.h); copied. NULL: they
+                                                     are mean posteriors (default) */
 };
 
 /* Pruning of symbols bounds what a frame appends to make new prefixes; it takes nothing from prefixes that are in the

@@ -4,6 +4,14 @@
  *
  *   {"slope": 0.8, "offset": -0.3}          calibrated = sigmoid(slope * logit(posterior) + offset)
  *
+ * Whatever reports a confidence applies a pair of these maps. A stream takes the pair of its model; the settings of
+ * linnet_beam_create, linnet_word_search_create and linnet_alignment_create name one, for they know posteriors alone:
+ *
+ *   settings.calibrations = linnet_model_calibrations(model);
+ *
+ * Without a pair confidences are mean posteriors; linnet_calibration_fit wants these. Goodness of pronunciation
+ * (align.h) and the posteriors of a lattice's arcs are other measures and are never calibrated.
+ *
  * Threads: nothing is shared; any number at once. */
 #ifndef LINNET_CALIBRATION_H
 #define LINNET_CALIBRATION_H
@@ -14,9 +22,15 @@
 extern "C" {
 #endif
 
-/* slope 1, offset 0 leaves confidences as they are. */
+/* Both are finite, slope is above 0; slope 1, offset 0 leaves confidences as they are. */
 struct linnet_calibration {
   double slope, offset;
+};
+
+/* What a model says of its confidences (linnet_model_calibrations), and what decoders apply. */
+struct linnet_calibrations {
+  struct linnet_calibration phones; /* of symbols, whatever they stand for */
+  struct linnet_calibration words;
 };
 
 /* The keys of the entries in a model file's metadata. */
@@ -32,8 +46,9 @@ LINNET_API enum linnet_status linnet_calibration_fit(struct linnet_context *cont
                                                      const unsigned char *correct, size_t count,
                                                      struct linnet_calibration *calibration);
 
-/* Reads the JSON above; NULL, for a model without the entry, gives the map that changes nothing. `name` is for
- * messages. */
+/* Reads the JSON above; NULL, for a model without the entry, gives the map that changes nothing. `name` says where the
+ * text stands, for messages. LINNET_ERROR_FORMAT, LINNET_ERROR_LIMIT if it is anything else. A loaded model has read
+ * its own. */
 LINNET_API enum linnet_status linnet_calibration_parse(struct linnet_context *context, const char *text,
                                                        const char *name, struct linnet_calibration *calibration);
 

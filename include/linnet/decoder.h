@@ -3,6 +3,7 @@
 #ifndef LINNET_DECODER_H
 #define LINNET_DECODER_H
 
+#include <linnet/calibration.h>
 #include <linnet/context.h>
 
 #ifdef __cplusplus
@@ -13,7 +14,7 @@ extern "C" {
 struct linnet_segment {
   int symbol;
   size_t start, end; /* frames, [start, end): from its first to after its last non-blank frame */
-  float confidence;  /* mean posterior of the symbol over these frames, 0 to 1 */
+  float confidence;  /* mean posterior of the symbol over these frames, 0 to 1; calibrated where that was asked for */
 };
 
 /* Greedy decoding, fed in blocks: the best symbol of each frame, repeats merged, blanks dropped (Graves 2006, best
@@ -26,6 +27,11 @@ struct linnet_greedy;
 /* `symbols` is the row length, blank included: 1 to 2^24. */
 LINNET_API enum linnet_status linnet_greedy_create(struct linnet_context *context, int symbols,
                                                    struct linnet_greedy **greedy);
+
+/* How confidences are calibrated from now on, copied; NULL: not at all, as at first. Only between utterances:
+ * LINNET_ERROR_STATE once frames were taken, until linnet_greedy_reset, which changes nothing here. */
+LINNET_API enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
+                                                             const struct linnet_calibrations *calibrations);
 
 /* Takes log_posteriors (frames, symbols), row-major, natural logarithm. Any chunking gives the same segments. May be
  * used as a linnet_posterior_fn's body. On LINNET_ERROR_MEMORY reset the object: some rows may have been taken. */

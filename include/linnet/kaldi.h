@@ -14,6 +14,10 @@
  * allows in place of file names ("gunzip -c x.gz |") are never run by the library: linnet_data_folder_command hands
  * them out.
  *
+ * An archive does not say how long its rows last. That stands beside it: ARK.frame_shift holds the seconds from one row
+ * to the next, as Kaldi's file frame_shift of a data folder holds those of its features. It belongs to the archive;
+ * script files have none of their own. Archives of other systems may lack it.
+ *
  * File names inside scp files and wav.scp that are relative are looked for beside that file, then in the folder above,
  * then in the current folder; a file that is nowhere is reported by the first of these names.
  *
@@ -62,6 +66,10 @@ LINNET_API enum linnet_status linnet_ark_open_memory(struct linnet_context *cont
  * next call. LINNET_END after the last one. After a failure the archive only fails. */
 LINNET_API enum linnet_status linnet_ark_next(struct linnet_ark *ark, const char **key, struct linnet_matrix *matrix);
 
+/* Seconds from one row to the next, from the file beside the archive; 0 if there is none, as for standard input and
+ * memory. LINNET_ERROR_FORMAT, naming that file, if it holds anything but a number above 0. */
+LINNET_API enum linnet_status linnet_ark_frame_shift(const struct linnet_ark *ark, double *seconds);
+
 /* The next matrix as CMVN statistics: 2 x (dim + 1), the sums and the count, the sums of squares and a zero. */
 LINNET_API enum linnet_status linnet_ark_next_cmvn(struct linnet_ark *ark, const char **key, struct linnet_cmvn *cmvn);
 
@@ -95,9 +103,12 @@ LINNET_API const char *linnet_scp_key(const struct linnet_scp *scp, size_t index
 /* The index of a key, or linnet_scp_count. */
 LINNET_API size_t linnet_scp_find(const struct linnet_scp *scp, const char *key);
 
-/* `context` is the caller's handle; it gets the error and gives the memory. */
+/* `context` is the caller's handle; it gets the error and gives the memory. The frame shift is that of the archive
+ * where the entry lies. */
 LINNET_API enum linnet_status linnet_scp_read(const struct linnet_scp *scp, struct linnet_context *context,
                                               size_t index, struct linnet_matrix *matrix);
+LINNET_API enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *scp, struct linnet_context *context,
+                                                     size_t index, double *seconds);
 LINNET_API enum linnet_status linnet_scp_read_cmvn(const struct linnet_scp *scp, struct linnet_context *context,
                                                    size_t index, struct linnet_cmvn *cmvn);
 
@@ -118,7 +129,7 @@ enum linnet_kaldi_form {
 struct linnet_ark_writer;
 
 /* Writes an archive and, unless `scp_path` is NULL, its script file, which names the archive as given here. Both appear
- * under their names only on commit. */
+ * under their names only on commit. "-" is standard output, which has no script file. */
 LINNET_API enum linnet_status linnet_ark_writer_create(struct linnet_context *context, const char *ark_path,
                                                        const char *scp_path, enum linnet_kaldi_form form,
                                                        struct linnet_ark_writer **writer);
@@ -131,6 +142,10 @@ LINNET_API enum linnet_status linnet_ark_write(struct linnet_ark_writer *writer,
 /* Appends CMVN statistics, in double (text where the form is text). */
 LINNET_API enum linnet_status linnet_ark_write_cmvn(struct linnet_ark_writer *writer, const char *key,
                                                     const struct linnet_cmvn *cmvn);
+
+/* Seconds from one row to the next, above 0: the commit writes them beside the archive. Without them it removes what an
+ * older archive of the same name has there. Pipes and standard output have nothing beside them. */
+LINNET_API enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *writer, double seconds);
 
 /* Completes the files; nothing can be written afterwards. */
 LINNET_API enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer);

@@ -5,6 +5,7 @@
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
+#include <linnet/calibration.h>
 #include <linnet/context.h>
 #include <linnet/features.h>
 
@@ -55,6 +56,10 @@ LINNET_API const struct linnet_feature_config *linnet_model_features(const struc
 /* Statistics for LINNET_CMVN_GLOBAL, else NULL. */
 LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);
 
+/* The calibrations that the file holds; where it holds none they leave confidences as they are. They live as long as
+ * the model. */
+LINNET_API const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_model *model);
+
 /* Output symbols; index 0 is the CTC blank. Strings live as long as the model. */
 LINNET_API int linnet_model_num_symbols(const struct linnet_model *model);
 LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int index);
@@ -62,6 +67,9 @@ LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int
 /* Input frames per output frame (the stacking factor, 1 to 4), and the number of output frames of `frames`. */
 LINNET_API int linnet_model_stride(const struct linnet_model *model);
 LINNET_API size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames);
+
+/* Seconds from one output frame to the next: the frame shift of the features, in whole samples, times the stride. */
+LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
 
 /* Number of trained parameters. */
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);

@@ -76,11 +76,12 @@ LINNET_API const struct linnet_output_format *linnet_output_format_at(size_t ind
 LINNET_API const struct linnet_output_format *linnet_output_format_find(const char *name);
 
 /* Its name; the usual ending of a file's name, without the dot; whether a file holds one recording alone; whether
- * alternatives are written. */
+ * alternatives are written; whether times are: without them `seconds` and those of spans may be 0. */
 LINNET_API const char *linnet_output_format_name(const struct linnet_output_format *format);
 LINNET_API const char *linnet_output_format_extension(const struct linnet_output_format *format);
 LINNET_API int linnet_output_format_is_single(const struct linnet_output_format *format);
 LINNET_API int linnet_output_format_has_alternatives(const struct linnet_output_format *format);
+LINNET_API int linnet_output_format_has_times(const struct linnet_output_format *format);
 
 /* What a file begins with, and one recording in it. */
 LINNET_API enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write,

@@ -52,6 +52,11 @@ LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream
  * LINNET_ERROR_ARGUMENT unless their dimension is num_mel and they hold frames. */
 LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *stream, const struct linnet_cmvn *cmvn);
 
+/* How the confidences of segments are calibrated (calibration.h), copied; at first by linnet_model_calibrations. NULL:
+ * not at all. Only between utterances: LINNET_ERROR_STATE once posteriors were computed, until linnet_stream_reset. */
+LINNET_API enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *stream,
+                                                             const struct linnet_calibrations *calibrations);
+
 /* Says that the utterance is complete and decodes what is left of it. Once in an utterance: until linnet_stream_reset,
  * finishing again is LINNET_ERROR_STATE, also after a failure. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
@@ -61,7 +66,8 @@ LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream)
  * with LINNET_ERROR_CANCELLED. NULL ends that. */
 LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
 
-/* The segments decoded so far (greedy), in output frames; valid until the next call on the stream. */
+/* The segments decoded so far (greedy), in output frames, their confidences calibrated as the model says; valid until
+ * the next call on the stream. */
 LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
 
 /* Seconds per output frame: segment times are start * this to end * this. */
@@ -70,7 +76,8 @@ LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream
 /* Seconds of audio accepted since the last reset; of features, their frames times the frame shift. */
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
-/* Forgets the utterance and its segments, finished or not, and is ready for the next. Speaker and sink stay. */
+/* Forgets the utterance and its segments, finished or not, and is ready for the next. Speaker, calibration and
+ * sink stay. */
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

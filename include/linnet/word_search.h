@@ -73,6 +73,8 @@ struct linnet_word_search_settings {
   int recombine; /* default 1: of states with the same place in the tree and the same state of model and hotwords, only
                     the better is kept, for nothing that follows can reverse their order (but for blanks); 0: word
                     sequences are kept apart, so that those of an N-best list may differ anywhere */
+  const struct linnet_calibrations *calibrations; /* of the confidences of words, and of phones (calibration.h); copied.
+                                                     NULL: they are mean posteriors (default) */
 };
 
 LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings);
@@ -106,7 +108,7 @@ struct linnet_recognised_word {
   unsigned token;
   size_t first, count; /* its phones among the hypothesis's segments */
   size_t start, end;   /* frames, [start, end): of its first and last phone */
-  float confidence;    /* mean posterior over the frames of its phones */
+  float confidence; /* mean posterior over the frames of its phones, calibrated as words are; of segments, as phones */
 };
 
 /* Times and phones are those of the best alignment (Viterbi) of the states that were kept. */

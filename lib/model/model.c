@@ -161,6 +161,18 @@ static enum linnet_status require_metadata(const struct linnet_safetensors *file
   return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: the metadata have no \"%s\"", file->name, key);
 }
 
+static enum linnet_status load_calibration(const struct linnet_model *model, const struct linnet_safetensors *file,
+                                           const char *key, struct linnet_calibration *calibration) {
+  char name[256];
+  snprintf(name, sizeof name, "%s: %s", file->name, key);
+  return linnet_calibration_parse(model->context, linnet_safetensors_metadata(file, key), name, calibration);
+}
+
+static enum linnet_status load_calibrations(struct linnet_model *model, const struct linnet_safetensors *file) {
+  LINNET_TRY(load_calibration(model, file, LINNET_CALIBRATION_KEY, &model->calibrations.phones));
+  return load_calibration(model, file, LINNET_WORD_CALIBRATION_KEY, &model->calibrations.words);
+}
+
 static enum linnet_status load_metadata(struct linnet_model *model, const struct linnet_safetensors *file) {
   struct linnet_context *context = model->context;
   const char *config, *features, *symbols;
@@ -174,6 +186,7 @@ static enum linnet_status load_metadata(struct linnet_model *model, const struct
     return linnet_fail(context, LINNET_ERROR_FORMAT,
                        "%s: \"num_mel\" of features is %d, but \"input_dim\" of config is %zu", file->name,
                        model->features.fbank.num_mel, model->config.input_dim);
+  LINNET_TRY(load_calibrations(model, file));
   return load_symbols(model, file->name, symbols);
 }
 
@@ -392,6 +405,10 @@ const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model) {
   return model->cmvn;
 }
 
+const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_model *model) {
+  return &model->calibrations;
+}
+
 int linnet_model_num_symbols(const struct linnet_model *model) {
   return (int)model->config.outputs;
 }
@@ -406,6 +423,11 @@ int linnet_model_stride(const struct linnet_model *model) {
 
 size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames) {
   return frames / model->config.stack + (frames % model->config.stack > 0);
+}
+
+double linnet_model_frame_seconds(const struct linnet_model *model) {
+  const struct linnet_fbank_settings *fbank = &model->features.fbank;
+  return floor(fbank->frame_shift * fbank->sample_rate / 1000) / fbank->sample_rate * linnet_model_stride(model);
 }
 
 size_t linnet_model_num_parameters(const struct linnet_model *model) {

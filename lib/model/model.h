@@ -23,7 +23,8 @@ struct linnet_model {
   real *weights;                        /* (parameters->size), all finite */
   struct linnet_maps *maps;             /* weights laid out for the context's kernels; see maps.h */
   struct linnet_feature_config features;
-  struct linnet_cmvn *cmvn;         /* for LINNET_CMVN_GLOBAL, else NULL */
+  struct linnet_cmvn *cmvn; /* for LINNET_CMVN_GLOBAL, else NULL */
+  struct linnet_calibrations calibrations;
   const char **symbols;             /* (config.outputs); [0] is "<blk>"; the text lies in the same block */
   struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; the same */
   size_t num_metadata;

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # `linnet calibrate`: fits of phones and of words on results made here, their place in a model, and that `transcribe`
-# applies each to its own.
+# applies each to its own, as a program gets it from the library (library_confidences.c).
 #
-#   calibrate_command.sh LINNET
+#   calibrate_command.sh LINNET LIBRARY_CONFIDENCES
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
+library=$(cd - > /dev/null && realpath "$2")
 
 # The model that ships without its fits: their keys are replaced by others of the same length.
 LC_ALL=C sed 's/"confidence"/"c0nfidence"/; s/"word_confidence"/"word_c0nfidence"/' \
@@ -48,6 +49,24 @@ confidences() {
     grep -o '"confidence":[0-9.e-]*' | cut -d : -f 2
 }
 words=(--words --lexicon lexicon --unknown-penalty 1)
+# compare MODEL: the library reports what the command writes
+compare() {
+  local kind
+  confidences "$1" phones > said.greedy
+  confidences "$1" phones --beam 50 > said.beam
+  confidences "$1" words "${words[@]}" > said.words
+  confidences "$1" phones "${words[@]}" > said.phones
+  for kind in greedy beam words phones; do
+    lexicon=()
+    [[ $kind == greedy || $kind == beam ]] || lexicon=(lexicon)
+    "$library" "$1.safetensors" a.wav $kind ${lexicon[@]+"${lexicon[@]}"} > found
+    awk 'NR == FNR {said[FNR] = $1; n = FNR; next} said[FNR] - $1 != 0 {bad++}
+      END {exit bad > 0 || FNR != n || n == 0}' "said.$kind" found ||
+      fail "$1, $kind: the library reports $(paste -sd ' ' found), the command $(paste -sd ' ' "said.$kind")"
+  done
+}
+ln -s "$here/../../models/english-phonemes.safetensors" shipped.safetensors
+for model in plain both shipped; do compare $model; done
 for model in plain phones both; do
   confidences $model phones > $model.phones
   confidences $model words "${words[@]}" > $model.words

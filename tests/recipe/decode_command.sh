@@ -76,6 +76,30 @@ check 0 'empty.ark: holds no utterances' decode --symbols symbols scp:empty.ark
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 post.txt > hyp 2> /dev/null
 printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
 same 'CTM' expected hyp
+for format in json ctm stm; do
+  check 2 "post.txt: u1: the times of --format $format need the frame shift" decode --symbols symbols \
+    --format $format post.txt
+done
+check 2 '--frame-shift 0: must be above 0' decode --symbols symbols --frame-shift 0 post.txt
+"$linnet" decode --symbols symbols --format ctm ark:- < post.txt > hyp 2> err && fail 'times of a pipe'
+grep -qF 'ark:-: u1: the times of --format ctm need the frame shift' err || fail "times of a pipe: $(cat err)"
+# The frame shift lies beside an archive: that of each holds for its utterances, unless the option gives another.
+sed 's/^u/v/' post.txt > other.txt
+echo 0.03 > post.txt.frame_shift
+echo ' 0.015 ' > other.txt.frame_shift
+"$linnet" decode --symbols symbols --format ctm other.txt ark:post.txt > hyp 2> /dev/null
+{
+  awk '{printf "v1 1 %.3f %.3f %s %s\n", $3 / 2, $4 / 2, $5, $6}' expected
+  cat expected
+} > expected.both
+same 'two frame shifts' expected.both hyp
+"$linnet" decode --symbols symbols --format ctm --frame-shift 30 other.txt 2> /dev/null | sed 's/^v/u/' > hyp
+same '--frame-shift beside a file' expected hyp
+echo 30 ms > post.txt.frame_shift
+check 1 'post.txt.frame_shift: must hold the seconds from one row to the next' decode --symbols symbols \
+  --format ctm post.txt
+check 0 '2 utterances' decode --symbols symbols post.txt
+rm post.txt.frame_shift other.txt.frame_shift
 check 2 '--format srt' decode --symbols symbols --format srt post.txt
 check 2 '--format ctm holds the best hypothesis alone' decode --symbols symbols --format ctm --nbest 2 post.txt
 check 2 '--format ctm holds the best hypothesis alone' transcribe --format ctm --nbest 2 post.txt
@@ -101,7 +125,7 @@ same 'a language model of little weight' expected hyp
 # The score that is told is what `linnet ngram` says of the sentence, and counts as often as --lm-weight says.
 echo 'A A' > line
 "$linnet" ngram --model lm.bin --perplexity line > perplexity
-"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json post.txt 2> /dev/null |
+"$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json --frame-shift 10 post.txt 2> /dev/null |
   sed -n '1s/.*"score":\([^,]*\),"acoustic":\([^,]*\),"language":\([^,]*\),.*/\1 \2 \3/p' > scores
 awk 'NR == FNR {if ($1 == "log10") log10 = $3; next}
   {a = $3 - log10 * log(10); b = $1 - $2 - 2.5 * $3; exit !(log10 < 0 && a * a < 1e-7 && b * b < 1e-7)}' \
@@ -143,6 +167,27 @@ printf 'a a.wav\nb b.wav\n' > data/wav.scp
 "$linnet" transcribe --model "$model" --data data --beam 50 > hyp.transcribe 2> /dev/null
 same 'script file' hyp hyp.scp
 same 'transcribe' hyp hyp.transcribe
+# So do their times, whatever way the posteriors went; only from a pipe they do not know their frame shift.
+spans() { "$linnet" "$@" --format ctm 2> err | cut -d ' ' -f 1-5; }
+spans transcribe --model "$model" --data data --beam 50 > expected
+for input in ark:post.ark scp:post.scp; do
+  spans decode --symbols symbols $input > hyp.ctm || fail "times of $input: $(cat err)"
+  same "times of $input" expected hyp.ctm
+done
+mkdir -p moved/inside
+cp post.ark post.ark.frame_shift moved/inside
+sed -n 's| post.ark| inside/post.ark|; 2p' post.scp > moved/one.scp
+spans decode --symbols symbols scp:moved/one.scp > hyp.ctm
+grep '^b ' expected > expected.one
+same 'times of one utterance elsewhere' expected.one hyp.ctm
+[[ $(cat post.ark.frame_shift) == 0.03 ]] || fail "frame shift: $(cat post.ark.frame_shift)"
+"$linnet" posteriors --model "$model" --data data --out - > piped.ark 2> err
+same 'an archive on standard output' post.ark piped.ark
+grep -qF 'one every 30 ms' err || fail "the frame shift of a pipe: $(cat err)"
+[[ ! -e -.frame_shift && ! -e piped.ark.frame_shift ]] || fail 'a frame shift beside a pipe'
+check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols \
+  --format ctm ark:piped.ark
+check 1 'names an archive on standard output' posteriors --model "$model" --data data --out - --scp x.scp
 # Audio without samples, or with fewer than a frame, is no error: nothing was said. A file without bytes is one.
 make_wav none.wav 1 0
 make_wav short.wav 1 700

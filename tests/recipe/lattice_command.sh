@@ -31,7 +31,7 @@ echo B >> lines
 compare() {
   local what=$1
   shift
-  "$linnet" decode --symbols symbols --beam 40 --nbest 40 --format json --lattice lat "$@" post.txt > nbest.json \
+  "$linnet" decode --symbols symbols --beam 40 --nbest 40 --format json --frame-shift 10 --lattice lat "$@" post.txt > nbest.json \
     2> /dev/null
   "$linnet" decode --symbols symbols --beam 40 --lattice dot --lattice-format dot "$@" post.txt > /dev/null 2>&1
   if command -v python3 > /dev/null; then

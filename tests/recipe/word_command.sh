@@ -61,7 +61,7 @@ decoded 'a language model' 'u1 TWO FOUR' --lm lm.arpa --silence SIL
 # The score that is told is what `linnet ngram` says of the sentence.
 echo 'TWO FOUR' > line
 "$linnet" ngram --model lm.arpa --perplexity line > perplexity
-"$linnet" decode --symbols symbols --words --lexicon lexicon --lm lm.arpa --format json ark:post.txt 2> /dev/null |
+"$linnet" decode --symbols symbols --words --lexicon lexicon --lm lm.arpa --format json --frame-shift 10 ark:post.txt 2> /dev/null |
   sed 's/.*"language":\([^,]*\),.*/\1/' > language
 awk 'NR == FNR {if ($1 == "log10") log10 = $3; next} {d = $1 - log10 * log(10); exit !(log10 < 0 && d * d < 1e-7)}' \
   perplexity language || fail "the score of the language model: $(cat perplexity language)"
@@ -130,7 +130,7 @@ printf 'a ../a.wav\n' > data/wav.scp
 head -c 100000 "$model" > header # safetensors: eight bytes, then JSON
 grep -ao '"symbols":"[^]]*' header | grep -o '\\"[^,]*\\"' | tr -d '\\"' > symbols
 "$linnet" posteriors --model "$model" --data data --out post.ark 2> /dev/null
-"$linnet" decode --symbols symbols --words --lexicon lexicon --frame-shift 30 --format ctm ark:post.ark > hyp 2> /dev/null
+"$linnet" decode --symbols symbols --words --lexicon lexicon --format ctm ark:post.ark > hyp 2> /dev/null
 "$linnet" transcribe --model "$model" --words --lexicon lexicon --data data --format json > transcribed 2> /dev/null
 cut -d ' ' -f 5 hyp > words
 grep -o '"word":"[^"]*"' transcribed | sed 's/.*:"\(.*\)"/\1/' > words.transcribe || true

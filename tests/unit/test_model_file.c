@@ -593,6 +593,18 @@ static void check_weights(const struct linnet_model *model, const char *path) {
     }
 }
 
+/* A frame shift is whole samples: of 220.5 at 22050 Hz the filterbank takes 220. */
+static void test_frame_seconds(void) {
+  static struct file file;
+  struct linnet_model *model = NULL;
+  build(&file, FEATURES, "16000", "22050");
+  REQUIRE(linnet_model_load_memory(context, file.bytes, file.size, "22050 Hz", &model) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  double seconds = linnet_model_frame_seconds(model);
+  CHECK(fabs(seconds - 220 / 22050.0) < 1e-15, "%.17g s, expected %.17g", seconds, 220 / 22050.0);
+  linnet_model_destroy(model);
+}
+
 static void test_getters(void) {
   struct linnet_model *model = load(test_source("tests/fuzz/corpus/model/conv_float16.safetensors"));
   CHECK(linnet_model_num_symbols(model) == 3 && strcmp(linnet_model_symbol(model, 0), "<blk>") == 0, "symbols");
@@ -600,6 +612,7 @@ static void test_getters(void) {
         linnet_model_symbol(model, 2));
   CHECK(!linnet_model_symbol(model, 3) && !linnet_model_symbol(model, -1), "no such symbol");
   CHECK(linnet_model_stride(model) == 2, "stride");
+  CHECK(linnet_model_frame_seconds(model) == 0.02, "%g s", linnet_model_frame_seconds(model));
   CHECK(linnet_model_output_frames(model, 0) == 0 && linnet_model_output_frames(model, 1) == 1 &&
             linnet_model_output_frames(model, 2) == 1 && linnet_model_output_frames(model, 3) == 2 &&
             linnet_model_output_frames(model, SIZE_MAX) == SIZE_MAX / 2 + 1,
@@ -855,6 +868,7 @@ int main(void) {
   test_many_tensors();
   test_long_symbol();
   test_getters();
+  test_frame_seconds();
   test_python();
   test_half_finite();
   test_paths();

@@ -97,6 +97,7 @@ static void test_golden(void) {
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
     CHECK(linnet_output_format_find(linnet_output_format_name(format)) == format, "%s is not found", extension);
+    CHECK(linnet_output_format_has_times(format) == (strcmp(extension, "txt") != 0), "times of %s", extension);
     write_whole(format, &full, &text);
     compare_file("full", extension, &text);
     write_whole(format, &only_phones, &text);

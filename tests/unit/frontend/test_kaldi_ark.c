@@ -1,5 +1,5 @@
 /* Kaldi archives: what Kaldi's own code wrote (tests/golden/make_ark.py), all forms there and back, script files, CMVN
- * statistics, pipes, and hostile files. */
+ * statistics, frame shifts, pipes, and hostile files. */
 #include <linnet/kaldi.h>
 
 #include <float.h>
@@ -200,6 +200,73 @@ static void test_round_trips(void) {
     check_round_trip(form, &random);
 }
 
+/* --- Frame shifts ---------------------------------------------------------------------------------------------------
+ */
+
+/* Writes an archive of one matrix; seconds 0: without a frame shift. */
+static void write_shifted(const char *path, const char *scp_path, double seconds) {
+  struct linnet_ark_writer *writer = NULL;
+  REQUIRE(linnet_ark_writer_create(context, path, scp_path, LINNET_KALDI_TEXT, &writer) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_ark_writer_set_frame_shift(writer, 0) == LINNET_ERROR_ARGUMENT, "0 s");
+  CHECK(linnet_ark_writer_set_frame_shift(writer, NAN) == LINNET_ERROR_ARGUMENT, "NaN");
+  CHECK(linnet_ark_writer_set_frame_shift(writer, INFINITY) == LINNET_ERROR_ARGUMENT, "infinity");
+  if (seconds > 0)
+    CHECK(linnet_ark_writer_set_frame_shift(writer, seconds) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_write(writer, "key", (float[]){1, 2, 3}, 1, 3) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_writer_commit(writer) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_writer_set_frame_shift(writer, 1) == LINNET_ERROR_STATE, "set too late");
+  linnet_ark_writer_destroy(writer);
+}
+
+static void expect_shift(const char *path, const char *scp_path, enum linnet_status status, double wanted) {
+  struct linnet_ark *ark = open_ark(path);
+  struct linnet_scp *scp = NULL;
+  double seconds = -1, of_entry = -1;
+  CHECK(linnet_ark_frame_shift(ark, &seconds) == status, "%s", linnet_context_error(context));
+  REQUIRE(linnet_scp_open(context, scp_path, &scp) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_scp_frame_shift(scp, context, 0, &of_entry) == status, "%s", linnet_context_error(context));
+  CHECK(status != LINNET_OK || (seconds == wanted && of_entry == wanted), "%g and %g, expected %g", seconds, of_entry,
+        wanted);
+  CHECK(status == LINNET_OK || strstr(linnet_context_error(context), "shifted.ark.frame_shift: must hold"), "%s",
+        linnet_context_error(context));
+  CHECK(linnet_scp_frame_shift(scp, context, 1, &of_entry) == LINNET_ERROR_ARGUMENT, "of no entry");
+  linnet_scp_destroy(scp);
+  linnet_ark_destroy(ark);
+}
+
+static void test_frame_shifts(void) {
+  static const char *const bad[] = {"", "\n", "x", "0", "-1", "nan", "inf", "0.01 s", "0,01"};
+  static const double good[] = {0.01, 0.03, 220 / 22050.0 * 3, 1e-4, 7};
+  const char *path = scratch("shifted.ark"), *scp_path = scratch("shifted.scp"),
+             *beside = scratch("shifted.ark.frame_shift");
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    struct linnet_ark *ark = NULL;
+    double seconds = -1;
+    write_shifted(path, scp_path, good[i]);
+    REQUIRE(linnet_ark_open(context, path, &ark) == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(linnet_ark_frame_shift(ark, &seconds) == LINNET_OK && fabs(seconds - good[i]) <= 1e-14 * good[i],
+          "%.17g, expected %.17g", seconds, good[i]);
+    linnet_ark_destroy(ark);
+    expect_shift(path, scp_path, LINNET_OK, seconds);
+  }
+  write_shifted(path, scp_path, 0); /* an older archive's goes */
+  CHECK(access(beside, F_OK) != 0, "the frame shift of an archive that is gone");
+  expect_shift(path, scp_path, LINNET_OK, 0);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    save(beside, bad[i], strlen(bad[i]));
+    expect_shift(path, scp_path, LINNET_ERROR_FORMAT, 0);
+  }
+  struct linnet_ark *ark = NULL;
+  double seconds = -1;
+  REQUIRE(linnet_ark_open_memory(context, "a [ 1 ]", 7, path, &ark) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_frame_shift(ark, &seconds) == LINNET_OK && seconds == 0, "%g s of memory", seconds);
+  linnet_ark_destroy(ark);
+  remove(path), remove(scp_path), remove(beside);
+}
+
+/* --- Locales and pipes -------------------------------------------------------------------------------------------- */
+
 /* Decimal points stay points in a country of commas. */
 static void test_locale(void) {
   static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
@@ -210,6 +277,7 @@ static void test_locale(void) {
     printf("no locale with decimal commas is installed: not checked\n");
   struct test_random random = {10};
   check_round_trip(LINNET_KALDI_TEXT, &random);
+  test_frame_shifts();
   setlocale(LC_NUMERIC, "C");
 }
 
@@ -471,19 +539,24 @@ static enum linnet_status torture_write(struct linnet_context *tortured) {
   struct linnet_ark_writer *writer = NULL;
   struct linnet_scp *scp = NULL;
   struct linnet_matrix matrix = {0};
+  double seconds;
   enum linnet_status status = linnet_ark_writer_create(tortured, path, scp_path, LINNET_KALDI_CM, &writer);
   if (status == LINNET_OK)
     status = linnet_ark_write(writer, "key", values, 20, 3);
+  if (status == LINNET_OK)
+    status = linnet_ark_writer_set_frame_shift(writer, 0.01);
   if (status == LINNET_OK)
     status = linnet_ark_writer_commit(writer);
   if (status == LINNET_OK)
     status = linnet_scp_open(tortured, scp_path, &scp);
   if (status == LINNET_OK)
     status = linnet_scp_read(scp, tortured, 0, &matrix);
+  if (status == LINNET_OK)
+    status = linnet_scp_frame_shift(scp, tortured, 0, &seconds);
   linnet_matrix_release(tortured, &matrix);
   linnet_scp_destroy(scp);
   linnet_ark_writer_destroy(writer);
-  remove(path), remove(scp_path);
+  remove(path), remove(scp_path), remove(scratch("torture.ark.frame_shift"));
   return status;
 }
 
@@ -494,6 +567,7 @@ int main(void) {
   test_locale();
   test_pipe();
   test_cmvn();
+  test_frame_shifts();
   test_refusals();
   test_bad_scps();
   check_cuts_and_changes(golden_forms, 8);

@@ -1,5 +1,6 @@
 /* The stream: any chunking of the samples gives the same segments, streams over one model run in parallel, order of
- * calls is checked, nothing to hear gives nothing; with causal models segments come while samples do, and stay. */
+ * calls is checked, nothing to hear gives nothing; with causal models segments come while samples do, and stay;
+ * confidences are calibrated as the model says. */
 #include "test.h"
 
 #include <pthread.h>
@@ -24,7 +25,8 @@ static const struct scenario {
 };
 
 /* Weights are large, so that symbols change now and then. */
-static struct linnet_model *make_model(struct linnet_context *context, const struct scenario *scenario) {
+static struct linnet_model *make_model(struct linnet_context *context, const struct scenario *scenario,
+                                       const struct linnet_metadata *metadata) {
   struct linnet_config config;
   linnet_config_default(&config);
   config.width = 32;
@@ -35,7 +37,7 @@ static struct linnet_model *make_model(struct linnet_context *context, const str
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
   config.convolution = scenario->convolution;
   config.stack = scenario->stack;
-  return random_model(context, &config, 10, 3, scenario->cmvn);
+  return random_model_with(context, &config, 10, 3, scenario->cmvn, metadata);
 }
 
 /* Bursts of tone and noise. */
@@ -193,7 +195,7 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
 }
 
 static void test_scenario(struct linnet_context *context, const struct scenario *scenario) {
-  struct linnet_model *model = make_model(context, scenario);
+  struct linnet_model *model = make_model(context, scenario, NULL);
   struct linnet_stream *stream = NULL, *other = NULL;
   static float samples[SAMPLES];
   size_t count = 0, other_count = 0;
@@ -219,10 +221,58 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
   linnet_model_destroy(model);
 }
 
+/* --- calibration -------------------------------------------------------------------------------------------------- */
+
+/* Copies the segments; returns their number. */
+static size_t recognise(struct linnet_stream *stream, const float *samples, struct linnet_segment *copy, size_t most) {
+  size_t count = 0;
+  feed(stream, samples, SAMPLES, NULL);
+  const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
+  REQUIRE(count > 0 && count <= most, "%zu segments", count);
+  memcpy(copy, segments, count * sizeof *segments);
+  return count;
+}
+
+/* A stream applies the calibration of its model; another one, or none, if it is asked to. */
+static void test_calibration(struct linnet_context *context, const struct scenario *scenario) {
+  static const struct linnet_metadata metadata[] = {{LINNET_CALIBRATION_KEY, "{\"slope\": 0.5, \"offset\": -1.5}"},
+                                                    {NULL, NULL}};
+  static const struct linnet_calibrations own = {{0.5, -1.5}, {1, 0}}, other = {{2, 1}, {1, 0}};
+  const struct linnet_calibrations *const in_turn[] = {&own, NULL, &other};
+  static float samples[SAMPLES];
+  struct linnet_model *plain = make_model(context, scenario, NULL), *model = make_model(context, scenario, metadata);
+  struct linnet_stream *stream = NULL, *reference = NULL;
+  struct linnet_segment raw[100], got[100];
+  make_samples(samples);
+  REQUIRE(linnet_stream_create(context, plain, &reference) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_stream_create(context, model, &stream) == LINNET_OK, "%s", linnet_context_error(context));
+  size_t count = recognise(reference, samples, raw, 100);
+  for (size_t turn = 0; turn < 3; turn++) {
+    if (turn > 0) {
+      linnet_stream_reset(stream);
+      CHECK(linnet_stream_set_calibrations(stream, in_turn[turn]) == LINNET_OK, "set");
+    }
+    CHECK(recognise(stream, samples, got, 100) == count, "other segments");
+    for (size_t i = 0; i < count; i++) {
+      float wanted = in_turn[turn] ? linnet_calibrate(&in_turn[turn]->phones, raw[i].confidence) : raw[i].confidence;
+      CHECK(got[i].confidence == wanted, "turn %zu, segment %zu: %g, expected %g of %g", turn, i,
+            (double)got[i].confidence, (double)wanted, (double)raw[i].confidence);
+    }
+    CHECK(linnet_stream_set_calibrations(stream, NULL) == LINNET_ERROR_STATE, "changed before the reset");
+  }
+  CHECK(linnet_stream_set_calibrations(NULL, NULL) == LINNET_ERROR_ARGUMENT, "no stream");
+  linnet_stream_destroy(stream);
+  linnet_stream_destroy(reference);
+  linnet_model_destroy(model);
+  linnet_model_destroy(plain);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_scenario(context, &scenarios[i]);
+  test_calibration(context, &scenarios[0]);
+  test_calibration(context, &scenarios[3]);
   linnet_context_destroy(context);
   return test_result();
 }

@@ -1,0 +1,109 @@
+#include "frontend/frame_shift.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum { MAX_BYTES = 64 };
+
+/* To be freed. */
+static enum linnet_status name_file(struct linnet_context *context, const char *ark_path, char **name) {
+  static const char extension[] = ".frame_shift";
+  size_t length = strlen(ark_path);
+  *name = linnet_alloc(context, length + sizeof extension, 1);
+  if (!*name)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", ark_path);
+  memcpy(*name, ark_path, length);
+  memcpy(*name + length, extension, sizeof extension);
+  return LINNET_OK;
+}
+
+/* In it a number has a point, whatever the program's locale. */
+static enum linnet_status make_c_locale(struct linnet_context *context, const char *name, locale_t *numbers) {
+  *numbers = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+  return *numbers ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", name);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status parse(struct linnet_context *context, const char *name, const char *text, double *seconds) {
+  locale_t numbers;
+  char *end;
+  LINNET_TRY(make_c_locale(context, name, &numbers));
+  locale_t before = uselocale(numbers);
+  double value = strtod(text, &end);
+  uselocale(before);
+  freelocale(numbers);
+  if (end == text || end[strspn(end, " \t\r\n")] || !(value > 0) || !isfinite(value))
+    return linnet_fail(context, LINNET_ERROR_FORMAT,
+                       "%s: must hold the seconds from one row to the next, such as 0.01, and nothing else", name);
+  *seconds = value;
+  return LINNET_OK;
+}
+
+static enum linnet_status read_file(struct linnet_context *context, const char *name, double *seconds) {
+  char text[MAX_BYTES + 1] = "";
+  void *data;
+  size_t bytes;
+  *seconds = 0;
+  if (access(name, F_OK) != 0)
+    return LINNET_OK;
+  LINNET_TRY(linnet_file_read(context, name, MAX_BYTES, &data, &bytes));
+  memcpy(text, data, bytes);
+  linnet_free(context, data);
+  return parse(context, name, text, seconds);
+}
+
+enum linnet_status linnet_frame_shift_read(struct linnet_context *context, const char *ark_path, double *seconds) {
+  char *name;
+  LINNET_TRY(name_file(context, ark_path, &name));
+  enum linnet_status status = read_file(context, name, seconds);
+  linnet_free(context, name);
+  return status;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status print(struct linnet_context *context, const char *name, double seconds, FILE *stream) {
+  locale_t numbers;
+  LINNET_TRY(make_c_locale(context, name, &numbers));
+  locale_t before = uselocale(numbers);
+  fprintf(stream, "%.15g\n", seconds);
+  uselocale(before);
+  freelocale(numbers);
+  return LINNET_OK;
+}
+
+static enum linnet_status write_file(struct linnet_context *context, const char *name, double seconds) {
+  struct linnet_output output;
+  LINNET_TRY(linnet_output_open(context, name, &output));
+  enum linnet_status status = print(context, name, seconds, output.stream);
+  if (status == LINNET_OK)
+    return linnet_output_commit(&output);
+  linnet_output_abandon(&output);
+  return status;
+}
+
+enum linnet_status linnet_frame_shift_write(struct linnet_context *context, const char *ark_path, double seconds) {
+  char *name;
+  LINNET_TRY(name_file(context, ark_path, &name));
+  enum linnet_status status = write_file(context, name, seconds);
+  linnet_free(context, name);
+  return status;
+}
+
+enum linnet_status linnet_frame_shift_remove(struct linnet_context *context, const char *ark_path) {
+  char *name;
+  enum linnet_status status = LINNET_OK;
+  LINNET_TRY(name_file(context, ark_path, &name));
+  if (remove(name) != 0 && errno != ENOENT)
+    status = linnet_fail(context, LINNET_ERROR_IO, "%s: cannot be removed, but is of an older archive: %s", name,
+                         strerror(errno));
+  linnet_free(context, name);
+  return status;
+}
