@@ -225,6 +225,13 @@ static enum linnet_status iterate(struct aligner *a) {
 
 /* --- the best path ----------------------------------------------------------------------------------------------- */
 
+/* A unit of two counts twice: it stands for two steps, and the most probable path would be one of few long units (as in
+ * Novak, Minematsu and Hirose 2016). */
+static double weight(const struct aligner *a, uint32_t arc, unsigned shape) {
+  bool twice = SHAPES[shape].letters == 2 || SHAPES[shape].phones == 2;
+  return log(a->units[arc].probability) * (twice ? 2 : 1);
+}
+
 /* alpha becomes the logarithm of the best path to a node, beta the shape of its last arc. */
 static void find_best(struct aligner *a, const struct g2p_entry *e) {
   for (size_t i = 0; i <= e->letters; i++)
@@ -235,8 +242,7 @@ static void find_best(struct aligner *a, const struct g2p_entry *e) {
         uint32_t arc = a->arcs[node * SHAPE_COUNT + s];
         if (arc == NONE)
           continue;
-        double score =
-            a->alpha[node_at(e, i - SHAPES[s].letters, j - SHAPES[s].phones)] + log(a->units[arc].probability);
+        double score = a->alpha[node_at(e, i - SHAPES[s].letters, j - SHAPES[s].phones)] + weight(a, arc, s);
         if (score > a->alpha[node]) {
           a->alpha[node] = score;
           a->beta[node] = s;

@@ -15,7 +15,7 @@ struct linnet_g2p_trainer {
 };
 
 void linnet_g2p_settings_default(struct linnet_g2p_settings *settings) {
-  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .iterations = 10, .prune = 0};
+  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .iterations = 10, .prune = 3e-8};
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_g2p_settings *s) {
