@@ -213,6 +213,8 @@ static enum linnet_status read_sizes(struct source *s) {
   good = good && linnet_reader_u64(&s->reader, &bytes) && linnet_reader_u64(&s->reader, &sum);
   if (!good)
     return damaged(s, "cut within the header");
+  if (unused != 0)
+    return damaged(s, "the header");
   if (bytes != s->reader.size)
     return linnet_fail(s->context, LINNET_ERROR_FORMAT,
                        "%s: %zu bytes, but its header says %llu: the file is cut or has been added to", s->name,

@@ -4,57 +4,11 @@
 
 #include "decoder/g2p_train.h"
 #include "failing_allocator.h"
-
-enum { MAX_PHONES = 16 };
-
-/* Spellings with silent letters, two letters for a phone and two phones for a letter. */
-static const struct word {
-  const char *word, *phones;
-} WORDS[] = {{"phone", "F OW N"},    {"fox", "F AA K S"},      {"fix", "F IH K S"},   {"six", "S IH K S"},
-             {"phase", "F EY Z"},    {"graph", "G R AE F"},    {"grape", "G R EY P"}, {"gap", "G AE P"},
-             {"tap", "T AE P"},      {"tape", "T EY P"},       {"cap", "K AE P"},     {"cape", "K EY P"},
-             {"pat", "P AE T"},      {"hat", "HH AE T"},       {"hate", "HH EY T"},   {"that", "DH AE T"},
-             {"bath", "B AE TH"},    {"bathe", "B EY DH"},     {"tax", "T AE K S"},   {"box", "B AA K S"},
-             {"note", "N OW T"},     {"not", "N AA T"},        {"knot", "N AA T"},    {"knit", "N IH T"},
-             {"nit", "N IH T"},      {"site", "S AY T"},       {"sit", "S IH T"},     {"it's", "IH T S"},
-             {"photo", "F OW T OW"}, {"photos", "F OW T OW Z"}};
-
-enum { WORD_COUNT = sizeof WORDS / sizeof *WORDS };
-
-static size_t split(const char *phones, char text[128], const char *list[MAX_PHONES]) {
-  size_t count = 0;
-  char *rest = NULL;
-  strcpy(text, phones);
-  for (char *phone = strtok_r(text, " ", &rest); phone; phone = strtok_r(NULL, " ", &rest))
-    list[count++] = phone;
-  return count;
-}
-
-static enum linnet_status add_word(struct linnet_g2p_trainer *trainer, const char *word, const char *phones) {
-  char text[128];
-  const char *list[MAX_PHONES];
-  size_t count = split(phones, text, list);
-  return linnet_g2p_trainer_add(trainer, word, list, count);
-}
-
-static enum linnet_status train(struct linnet_context *context, unsigned order, double prune, struct linnet_g2p **g2p) {
-  struct linnet_g2p_settings settings;
-  struct linnet_g2p_trainer *trainer = NULL;
-  linnet_g2p_settings_default(&settings);
-  settings.order = order;
-  settings.prune = prune;
-  enum linnet_status status = linnet_g2p_trainer_create(context, &settings, &trainer);
-  for (size_t i = 0; i < WORD_COUNT && status == LINNET_OK; i++)
-    status = add_word(trainer, WORDS[i].word, WORDS[i].phones);
-  if (status == LINNET_OK)
-    status = linnet_g2p_trainer_finish(trainer, g2p);
-  linnet_g2p_trainer_destroy(trainer);
-  return status;
-}
+#include "g2p_words.h"
 
 static struct linnet_g2p *tiny_model(struct linnet_context *context) {
   struct linnet_g2p *g2p = NULL;
-  REQUIRE(train(context, 4, 0, &g2p) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(g2p_train_words(context, 4, 0, &g2p) == LINNET_OK, "%s", linnet_context_error(context));
   return g2p;
 }
 
@@ -315,8 +269,8 @@ static void expect(const struct linnet_g2p *g2p, struct linnet_context *context,
 
 static void test_words(struct linnet_context *context) {
   struct linnet_g2p *g2p = tiny_model(context);
-  for (size_t i = 0; i < WORD_COUNT; i++)
-    expect(g2p, context, WORDS[i].word, WORDS[i].phones, 0);
+  for (size_t i = 0; i < G2P_WORD_COUNT; i++)
+    expect(g2p, context, G2P_WORDS[i].word, G2P_WORDS[i].phones, 0);
   expect(g2p, context, "TAPE", "T EY P", 0);
   expect(g2p, context, "t\xC3\xA4p\xC3\xA9", "T EY P", 0); /* a with two dots, e with an accent */
   expect(g2p, context, "it\xE2\x80\x99s", "IH T S", 0);    /* a curly apostrophe */
@@ -357,9 +311,9 @@ static void test_letter_without_unit(struct linnet_context *context) {
   settings.order = 2;
   REQUIRE(linnet_g2p_trainer_create(context, &settings, &trainer) == LINNET_OK, "%s", linnet_context_error(context));
   for (int i = 0; i < 20; i++)
-    REQUIRE(add_word(trainer, "quq", "K") == LINNET_OK && add_word(trainer, "a", "AH") == LINNET_OK, "%s",
+    REQUIRE(g2p_add_word(trainer, "quq", "K") == LINNET_OK && g2p_add_word(trainer, "a", "AH") == LINNET_OK, "%s",
             linnet_context_error(context));
-  CHECK(add_word(trainer, "w", "D AH B") == LINNET_OK && linnet_g2p_trainer_left_out(trainer) == 1, "left out");
+  CHECK(g2p_add_word(trainer, "w", "D AH B") == LINNET_OK && linnet_g2p_trainer_left_out(trainer) == 1, "left out");
   CHECK(linnet_g2p_trainer_add(trainer, "a", (const char *[]){"A B"}, 1) == LINNET_ERROR_FORMAT, "white space");
   CHECK(linnet_g2p_trainer_count(trainer) == 40, "count");
   REQUIRE(linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK, "%s", linnet_context_error(context));
@@ -402,12 +356,12 @@ struct job {
 
 static void *pronounce_all(void *user) {
   struct job *job = user;
-  for (size_t n = 0; n < 20 * WORD_COUNT; n++) {
+  for (size_t n = 0; n < 20 * G2P_WORD_COUNT; n++) {
     struct linnet_g2p_result *result = NULL;
     char phones[128] = "";
-    if (linnet_g2p_pronounce(job->g2p, job->context, WORDS[n % WORD_COUNT].word, 2, &result) == LINNET_OK)
+    if (linnet_g2p_pronounce(job->g2p, job->context, G2P_WORDS[n % G2P_WORD_COUNT].word, 2, &result) == LINNET_OK)
       join(result, 0, phones);
-    job->wrong += strcmp(phones, WORDS[n % WORD_COUNT].phones) != 0;
+    job->wrong += strcmp(phones, G2P_WORDS[n % G2P_WORD_COUNT].phones) != 0;
     linnet_g2p_result_destroy(result);
   }
   return NULL;
@@ -434,7 +388,7 @@ static void test_threads(struct linnet_context *context) {
 static enum linnet_status train_and_pronounce(struct linnet_context *context) {
   struct linnet_g2p *g2p = NULL;
   struct linnet_g2p_result *result = NULL;
-  enum linnet_status status = train(context, 3, 1e-3, &g2p);
+  enum linnet_status status = g2p_train_words(context, 3, 1e-3, &g2p);
   if (status == LINNET_OK)
     status = linnet_g2p_pronounce(g2p, context, "photo", 10, &result);
   linnet_g2p_result_destroy(result);
