@@ -84,6 +84,17 @@ check 0 "the model has the phone 'F', which the lexicon never uses" \
 check 1 'no-such-file: No such file' "$linnet" g2p --model m --complete words.dict --text no-such-file --output x
 [[ ! -e x ]] || fail 'a lexicon was written without transcripts'
 
+# A recipe's dictionary pronounces unknown words by a model of itself.
+export LINNET=$linnet
+make_dictionary=$here/../../recipes/common/make_dictionary.sh
+for units in 39 stress; do
+	check 0 'a model of the dictionary' "$make_dictionary" --out "lang-$units" --dict words.dict --oov g2p --units $units text
+done
+grep -qx 'PHOTAP F OW T AE P' lang-39/lexicon.txt || fail 'PHOTAP without stress'
+grep -qx 'PHOTAP F OW1 T AE1 P' lang-stress/lexicon.txt || fail 'PHOTAP with stress'
+grep -q '^77 1 SPN$' lang-39/oov || fail 'what has no letters is SPN'
+check 1 '--oov x: must be map, flite or g2p' "$make_dictionary" --out lang --dict words.dict --oov x text
+
 # The seeds of the fuzz target are models of this version.
 for seed in "$here"/../fuzz/corpus/g2p/*.bin; do check 0 '' "$linnet" g2p --model "$seed" tap; done
 
