@@ -21,7 +21,7 @@ static void check_word(const struct linnet_g2p *g2p, struct linnet_context *cont
     double score = linnet_g2p_result_log_probability(result, i);
     check(count >= 1 && count <= 2 * strlen(word), "number of phones");
     for (size_t k = 0; k < count; k++)
-      check(*phones[k] != '\0', "an empty phone");
+      check(*phones[k] != '\0' && !strpbrk(phones[k], " \t\r\n"), "a phone that breaks a line of a lexicon");
     check(score <= before, "order of pronunciations"); /* false for NaN, too */
     before = score;
   }
