@@ -69,8 +69,8 @@ LINNET_API enum linnet_status linnet_g2p_pronounce(const struct linnet_g2p *g2p,
 /* The number of pronunciations, the most probable first. */
 LINNET_API size_t linnet_g2p_result_count(const struct linnet_g2p_result *result);
 
-/* The phones of a pronunciation, 1 to 2 for each letter at most; they live as long as the result. NULL and 0 out of
- * range. */
+/* The phones of a pronunciation: one at least, and at most two for each letter. They live as long as the result. NULL
+ * and 0 out of range. */
 LINNET_API const char *const *linnet_g2p_result_phones(const struct linnet_g2p_result *result, size_t index,
                                                        size_t *count);
 
