@@ -69,8 +69,8 @@ LINNET_API enum linnet_status linnet_g2p_pronounce(const struct linnet_g2p *g2p,
 /* The number of pronunciations, the most probable first. */
 LINNET_API size_t linnet_g2p_result_count(const struct linnet_g2p_result *result);
 
-/* The phones of a pronunciation, 1 to 2 for each letter at most; they live as long as the result. NULL and 0 out of
- * range. */
+/* The phones of a pronunciation: one at least, and at most two for each letter. They live as long as the result. NULL
+ * and 0 out of range. */
 LINNET_API const char *const *linnet_g2p_result_phones(const struct linnet_g2p_result *result, size_t index,
                                                        size_t *count);
 
@@ -93,7 +93,7 @@ struct linnet_g2p_settings {
   size_t size;         /* set by ..._default */
   unsigned order;      /* of the n-gram model, 1 to LINNET_NGRAM_MAX_ORDER (ngram.h); default 8 */
   unsigned iterations; /* of expectation-maximisation, 1 to 100; default 10 */
-  double prune;        /* n-grams go whose loss raises the relative entropy of the model by less; 0 keeps all */
+  double prune; /* n-grams go whose loss raises the relative entropy of the model by less; default 3e-8, 0 keeps all */
 };
 
 LINNET_API void linnet_g2p_settings_default(struct linnet_g2p_settings *settings);
