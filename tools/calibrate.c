@@ -185,6 +185,8 @@ static int run(struct linnet_context *context, const char *model, const char **p
   struct linnet_transcripts *reference = NULL;
   struct tokens tokens = {.count = 0};
   int code = TOOL_FAILURE;
+  if (options.output && strcmp(options.output, "-") == 0)
+    return tool_usage("--output -: the report is on standard output; name a file for the model");
   if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
     tool_fail_context(context);
   else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &tokens))

@@ -1,6 +1,7 @@
 /* The `linnet` command: finds the subcommand and runs it. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <linnet/status.h>
 
@@ -122,12 +123,20 @@ static int dispatch(int argc, const char **argv) {
   return subcommand ? run(subcommand, argc - 1, argv + 1) : unknown(argv[1]);
 }
 
+/* popt ends the process itself after --help; what it printed may not have been written. */
+static bool returned;
+
+static void check_stdout(void) {
+  if (!returned && !tool_flush_stdout())
+    _exit(TOOL_FAILURE);
+}
+
 int main(int argc, char **argv) {
+  atexit(check_stdout);
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); /* or LSTMs of cuDNN may differ from run to run: docs/cuda.md */
   int code = dispatch(argc, (const char **)argv);
-  if ((ferror(stdout) || fflush(stdout) != 0) && code == TOOL_OK) {
-    perror("linnet: standard output");
+  returned = true;
+  if (!tool_flush_stdout() && code == TOOL_OK)
     code = TOOL_FAILURE;
-  }
   return code;
 }

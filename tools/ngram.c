@@ -215,8 +215,8 @@ static struct linnet_ngram *make_model(struct linnet_context *context) {
 }
 
 static bool write_model(struct linnet_context *context, const struct linnet_ngram *ngram) {
-  bool good = (!options.arpa || linnet_ngram_save_arpa(ngram, options.arpa) == LINNET_OK) &&
-              (!options.binary || linnet_ngram_save_binary(ngram, options.binary) == LINNET_OK);
+  bool good = (!options.arpa || linnet_ngram_save_arpa(ngram, tool_output_path(options.arpa)) == LINNET_OK) &&
+              (!options.binary || linnet_ngram_save_binary(ngram, tool_output_path(options.binary)) == LINNET_OK);
   if (!good)
     tool_fail_context(context);
   return good;

@@ -181,8 +181,8 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
   if (!read_priors(context, p))
     return TOOL_FAILURE;
   if (options.ark &&
-      linnet_ark_writer_create(context, options.ark, options.scp, options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT,
-                               &p->writer) != LINNET_OK)
+      linnet_ark_writer_create(context, tool_output_path(options.ark), tool_output_path(options.scp),
+                               options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT, &p->writer) != LINNET_OK)
     return tool_fail_context(context);
   return process_all(context, p);
 }
@@ -193,6 +193,8 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
     return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
+  if (!tool_check_script(options.ark, options.scp))
+    return TOOL_USAGE;
   if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
     tool_fail_context(context);
   } else if (inputs_open(&p.inputs, context, model, paths, count, &code)) {

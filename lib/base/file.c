@@ -55,28 +55,30 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%.60s...: path longer than %zu bytes", path,
                        sizeof output->path - 1);
   strcpy(output->path, path);
-  struct stat information;
-  bool special = stat(path, &information) == 0 && !S_ISREG(information.st_mode);
-  if (special) /* a pipe or device is written to, not replaced */
-    strcpy(output->temporary, path);
-  else
-    snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", path, (long)getpid());
-  output->stream = fopen(output->temporary, "wb");
+  struct linnet_destination destination;
+  bool found = linnet_destination_find(path, &destination);
+  if (found && !destination.direct)
+    snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", destination.path, (long)getpid());
+  strcpy(output->target, destination.path);
+  if (found)
+    output->stream = destination.direct ? linnet_destination_open(&destination) : fopen(output->temporary, "wb");
   if (!output->stream)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", output->temporary, strerror(errno));
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
   return LINNET_OK;
 }
 
 enum linnet_status linnet_output_commit(struct linnet_output *output) {
   FILE *stream = output->stream;
   output->stream = NULL;
-  bool special = strcmp(output->temporary, output->path) == 0;
-  bool good = !ferror(stream) && fflush(stream) == 0 && (special || fsync(fileno(stream)) == 0);
-  good = fclose(stream) == 0 && good;
-  if (good && (special || rename(output->temporary, output->path) == 0))
+  bool direct = !*output->temporary;
+  int error = linnet_destination_flush(stream, !direct);
+  if (fclose(stream) != 0 && error == 0)
+    error = errno;
+  if (error == 0 && !direct && rename(output->temporary, output->target) != 0)
+    error = errno;
+  if (error == 0)
     return LINNET_OK;
-  int error = errno;
-  if (!special)
+  if (!direct)
     remove(output->temporary);
   return linnet_fail(output->context, LINNET_ERROR_IO, "%s: cannot write: %s", output->path, strerror(error));
 }
@@ -86,6 +88,6 @@ void linnet_output_abandon(struct linnet_output *output) {
     return;
   fclose(output->stream);
   output->stream = NULL;
-  if (strcmp(output->temporary, output->path) != 0)
+  if (*output->temporary)
     remove(output->temporary);
 }

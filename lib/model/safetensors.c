@@ -503,7 +503,8 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
 
 static enum linnet_status write_bytes(struct linnet_writer *writer, const void *data, size_t bytes) {
   if (bytes > 0 && fwrite(data, 1, bytes, writer->output->stream) != bytes)
-    writer->status = linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write", writer->output->path);
+    writer->status = linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->output->path,
+                                 strerror(linnet_destination_flush(writer->output->stream, false)));
   return writer->status;
 }
 
