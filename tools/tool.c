@@ -13,6 +13,7 @@
 #include <linnet/output.h>
 
 #include "base/destination.h"
+#include "terminal.h"
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
@@ -42,10 +43,11 @@ static void clear_line(void) {
 }
 
 static void print_message(const char *kind, const char *format, va_list arguments) {
-  char message[2048];
+  char message[2048], escaped[4096];
   vsnprintf(message, sizeof message, format, arguments);
+  terminal_escape(message, escaped, sizeof escaped);
   clear_line();
-  fprintf(stderr, "%s: %s%s\n", tool_name, kind, message);
+  fprintf(stderr, "%s: %s%s\n", tool_name, kind, escaped);
 }
 
 __attribute__((format(printf, 2, 3))) static void say(const char *kind, const char *format, ...) {

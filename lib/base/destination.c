@@ -76,6 +76,11 @@ bool linnet_destination_find(const char *path, struct linnet_destination *to) {
 FILE *linnet_destination_open(const struct linnet_destination *destination) {
   if (destination->descriptor < 0)
     return fopen(destination->path, "wb");
+  int flags = fcntl(destination->descriptor, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+    errno = EBADF; /* as for write() */
+    return NULL;
+  }
   int copy = fcntl(destination->descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   FILE *stream = copy >= 0 ? fdopen(copy, "wb") : NULL;
   if (copy >= 0 && !stream) {
@@ -86,11 +91,15 @@ FILE *linnet_destination_open(const struct linnet_destination *destination) {
   return stream;
 }
 
-/* After a failed write its bytes are still in the buffer, so that flushing again has the reason. */
+/* stdio forgets why an earlier write failed: what is left of it, or a newline at the end of the broken output, fails
+ * for the same reason. */
 int linnet_destination_flush(FILE *stream, bool sync) {
   bool failed = ferror(stream) != 0;
   errno = 0;
-  if (fflush(stream) != 0 || (!failed && sync && fsync(fileno(stream)) != 0))
+  bool good = fflush(stream) == 0;
+  if (good && failed)
+    good = putc('\n', stream) != EOF && fflush(stream) == 0;
+  if (!good || (!failed && sync && fsync(fileno(stream)) != 0))
     return errno > 0 ? errno : EIO;
   return failed ? EIO : 0;
 }

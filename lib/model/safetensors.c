@@ -1,5 +1,6 @@
 #include "model/safetensors.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -503,8 +504,8 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
 
 static enum linnet_status write_bytes(struct linnet_writer *writer, const void *data, size_t bytes) {
   if (bytes > 0 && fwrite(data, 1, bytes, writer->output->stream) != bytes)
-    writer->status = linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->output->path,
-                                 strerror(linnet_destination_flush(writer->output->stream, false)));
+    writer->status =
+        linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->output->path, strerror(errno));
   return writer->status;
 }
 
