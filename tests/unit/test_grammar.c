@@ -132,6 +132,29 @@ static void test_refusals(const struct scene *s) {
   }
 }
 
+/* What would nest expressions deeper than the stack: repetitions of repetitions, and rules that refer to rules that
+ * were resolved before. */
+static void test_depth(const struct scene *s) {
+  enum { DEEP = 200000 };
+  char *text = malloc(64 * DEEP);
+  struct linnet_grammar *grammar;
+  REQUIRE(text, "memory");
+  for (size_t i = 0; i < 3; i++) {
+    size_t at = (size_t)sprintf(text, JSGF "public <a> = red");
+    memset(text + at, "*++"[i], DEEP);
+    strcpy(text + at + DEEP, i < 2 ? ";" : "*;");
+    REQUIRE(load(s, text, &grammar) == LINNET_OK, "%s", linnet_context_error(s->context));
+    check_sentences(s, grammar, i == 1 ? "RED;RED RED" : ";RED;RED RED", true);
+    check_sentences(s, grammar, i == 1 ? ";ON" : "ON;RED ON", false);
+    linnet_grammar_destroy(grammar);
+  }
+  size_t at = (size_t)sprintf(text, JSGF "public <r0> = red;\n");
+  for (int i = 1; i < DEEP; i++)
+    at += (size_t)sprintf(text + at, "public <r%d> = <r%d>;\n", i, i - 1);
+  check_refusal(s, load(s, text, &grammar), &(struct refusal){"a chain of rules", "g:343: brackets and rules are"});
+  free(text);
+}
+
 /* Brackets, references and written out rules without end. */
 static void test_limits(const struct scene *s) {
   static char text[1 << 16];
@@ -152,6 +175,7 @@ static void test_limits(const struct scene *s) {
   for (int i = 1; i < 40; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "public <r%d> = <r%d> <r%d>;\n", i, i - 1, i - 1);
   check_refusal(s, load(s, text, &grammar), &(struct refusal){"doubling", "g: the grammar is too large"});
+  test_depth(s);
   at = (size_t)snprintf(text, sizeof text, JSGF "public <a> = (red | on)* red");
   for (int i = 0; i < 40; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, " (red | on)");
