@@ -238,6 +238,20 @@ static enum linnet_status take_header(const struct linnet_safetensors *file, str
   return LINNET_OK;
 }
 
+enum linnet_status linnet_safetensors_check(struct linnet_context *context, const char *path, const unsigned char *head,
+                                            size_t bytes) {
+  struct linnet_reader reader = {.data = head, .size = bytes};
+  uint64_t size;
+  const unsigned char *brace;
+  if (!linnet_reader_u64(&reader, &size) || !(brace = linnet_reader_take(&reader, 1)))
+    return LINNET_OK; /* too short, which linnet_safetensors_open says */
+  if (size > 0 && size <= LINNET_MAX_HEADER_BYTES && *brace == '{')
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_FORMAT,
+                     "%s: no safetensors file: it begins neither with the length of a header nor with '{' behind it",
+                     path);
+}
+
 static enum linnet_status fail_tensor(const struct linnet_safetensors *file, const char *tensor,
                                       enum linnet_status status, const char *what) {
   return linnet_fail(file->context, status, "%s: tensor \"%s\": %s", file->name, linnet_excerpt(tensor).text, what);
