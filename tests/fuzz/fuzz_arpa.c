@@ -24,7 +24,8 @@ static size_t words_of(const uint8_t *data, size_t size) {
   return words;
 }
 
-/* Behind many lines of a comment, and compressed in two members, the file is the same model, or refused as well. */
+/* Behind many lines of a comment, and compressed in two members, the file is the same model, or refused as well; the
+ * checksums tell any part of it, and any other byte. */
 static void check_compressed(const uint8_t *data, size_t size, uint32_t seed) {
   static uint8_t text[LONG_MAX], packed[LONG_MAX + 256];
   size_t front = seed % FRONT_MAX, total = front + size, first = (seed >> 4) % (total + 1);
@@ -32,15 +33,20 @@ static void check_compressed(const uint8_t *data, size_t size, uint32_t seed) {
     text[i] = i % 61 == 60 || i + 1 == front ? '\n' : (uint8_t)('a' + (seed >> i % 16) % 26);
   memcpy(text + front, data, size);
   uint8_t *end = gzip_member(text + first, total - first, gzip_member(text, first, packed));
-  check(words_of(text, total) == words_of(packed, (size_t)(end - packed)), "compressed it is another model");
+  size_t size_packed = (size_t)(end - packed), words = words_of(text, total);
+  check(words_of(packed, size_packed) == words, "compressed it is another model");
+  check(words_of(packed, size_packed - 1 - seed % 9) == 0, "a part of the compressed file loads");
+  packed[seed % size_packed] ^= (uint8_t)(1u << seed % 8);
+  size_t changed = words_of(packed, size_packed);
+  check(changed == 0 || changed == words, "changed and compressed it is another model");
 }
 
 /* gzip can make a thousand bytes of one, so only plain files have a budget that follows their size. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool compressed = size >= 2 && data[0] == 0x1F && data[1] == 0x8B;
   uint32_t seed = hash(data, size);
-  if (!compressed && seed % 32 == 0 && size <= LONG_MAX - FRONT_MAX)
-    check_compressed(data, size, seed / 32);
+  if (!compressed && seed % 64 == 0 && size <= LONG_MAX - FRONT_MAX)
+    check_compressed(data, size, seed / 64);
   return fuzz_ngram(data, size, (compressed ? 1024 : 1) * 64 * size + (1 << 20));
 }
 
