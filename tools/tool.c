@@ -289,6 +289,8 @@ static FILE *open_output(struct tool_output *output, const char *path) {
   struct linnet_destination destination;
   if (!linnet_destination_find(path, &destination))
     return NULL;
+  if (destination.descriptor == STDOUT_FILENO)
+    return stdout;
   output->path = strdup(path);
   output->target = strdup(destination.path);
   output->temporary = destination.direct ? NULL : temporary_name(destination.path);
