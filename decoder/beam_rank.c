@@ -54,14 +54,21 @@ static bool in_order(const struct linnet_candidate *c, size_t count) {
   return true;
 }
 
+/* Recurses into the smaller part, so at most log2(count) deep whatever the scores. */
 static void sort_first(struct linnet_candidate *c, size_t count, size_t keep) {
   while (count > SMALL && keep > 0) {
-    size_t place = partition(c, count);
-    if (place < keep) {
-      sort_first(c + place, count - place, keep - place);
-      keep = place;
+    size_t place = partition(c, count), behind = count - place;
+    if (place >= keep) {
+      count = place;
+    } else if (behind < place) {
+      sort_first(c + place, behind, keep - place);
+      count = keep = place;
+    } else {
+      sort_first(c, place, place);
+      c += place;
+      count = behind;
+      keep -= place;
     }
-    count = place;
   }
   insertion_sort(c, count);
 }

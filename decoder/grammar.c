@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_BYTES = 1 << 24, MAX_RULE_DEPTH = 64 };
+enum { MAX_BYTES = 1 << 24, MAX_RULE_DEPTH = 64, MAX_HEIGHT = 1024 };
 
 struct linnet_grammar {
   struct linnet_context *context;
@@ -88,10 +88,15 @@ static enum linnet_status parse_phrases(struct linnet_grammar_source *source, st
 
 /* --- references, and what can be matched -------------------------------------------------------------------------- */
 
-static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t at, size_t depth);
+/* How far the recursion below is from the root: rules, and expressions of all kinds. */
+struct depth {
+  size_t rules, expressions;
+};
+
+static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t at, struct depth depth);
 
 static enum linnet_status resolve_rule(struct linnet_grammar_source *source, struct linnet_expression *e,
-                                       size_t depth) {
+                                       struct depth depth) {
   struct linnet_rule *rule = &source->rules[e->value];
   const char *name = linnet_names_text(&source->rule_names, e->value);
   if (rule->body == LINNET_NO_EXPRESSION)
@@ -102,30 +107,48 @@ static enum linnet_status resolve_rule(struct linnet_grammar_source *source, str
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: rule <%.100s> refers to itself: recursion is not possible, repeat with * or +",
                        source->name, e->line, name);
-  if (depth == MAX_RULE_DEPTH)
+  if (depth.rules == MAX_RULE_DEPTH)
     return linnet_fail(source->context, LINNET_ERROR_LIMIT, "%s:%zu: rules that refer to rules more than %d deep",
                        source->name, e->line, MAX_RULE_DEPTH);
   if (!rule->resolved) {
     rule->open = true;
-    LINNET_TRY(resolve(source, rule->body, depth + 1));
+    LINNET_TRY(resolve(source, rule->body, (struct depth){depth.rules + 1, depth.expressions + 1}));
     rule->open = false;
     rule->resolved = true;
   }
   e->impossible = source->expressions[rule->body].impossible;
+  e->height = source->expressions[rule->body].height + 1;
   return LINNET_OK;
 }
 
+/* What is deeper would overflow the stack, here or where the automaton is built. */
+static enum linnet_status check_height(const struct linnet_grammar_source *source, size_t height, size_t line) {
+  if (height <= MAX_HEIGHT)
+    return LINNET_OK;
+  return linnet_fail(source->context, LINNET_ERROR_LIMIT,
+                     "%s:%zu: brackets and rules are nested more than %d deep once rules are written out: use fewer "
+                     "brackets, or fewer rules that refer to rules",
+                     source->name, line, MAX_HEIGHT);
+}
+
 /* A sequence is impossible if a part is, alternatives are if all are. */
-static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t at, size_t depth) {
+static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t at, struct depth depth) {
   struct linnet_expression *e = &source->expressions[at];
   size_t parts = 0, impossible = 0;
+  LINNET_TRY(check_height(source, ++depth.expressions, e->line));
+  e->height = 1;
   for (uint32_t part = e->first; part != LINNET_NO_EXPRESSION; part = source->expressions[part].next) {
     LINNET_TRY(resolve(source, part, depth));
     impossible += source->expressions[part].impossible;
+    if (e->height <= source->expressions[part].height)
+      e->height = source->expressions[part].height + 1;
     parts++;
   }
   if (e->kind == LINNET_EXPRESSION_RULE)
-    return resolve_rule(source, e, depth);
+    LINNET_TRY(resolve_rule(source, e, depth));
+  LINNET_TRY(check_height(source, e->height, e->line));
+  if (e->kind == LINNET_EXPRESSION_RULE)
+    return LINNET_OK;
   e->impossible = e->kind == LINNET_EXPRESSION_VOID ||
                   (e->kind == LINNET_EXPRESSION_ALTERNATIVES ? impossible == parts : impossible > 0);
   return LINNET_OK;
@@ -138,7 +161,7 @@ static enum linnet_status parse(struct linnet_grammar_source *source, struct lin
     LINNET_TRY(linnet_grammar_parse_jsgf(source, text));
   else
     LINNET_TRY(parse_phrases(source, text));
-  LINNET_TRY(resolve(source, source->root, 0));
+  LINNET_TRY(resolve(source, source->root, (struct depth){0, 0}));
   if (source->expressions[source->root].impossible)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
                        "%s: the grammar accepts nothing: write a sentence a line, or a public rule that is not <VOID>",

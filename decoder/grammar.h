@@ -23,6 +23,7 @@ struct linnet_expression {
   bool impossible;            /* matches nothing; known once the grammar was resolved */
   uint32_t value;             /* token, or number of the rule */
   uint32_t first, last, next; /* parts, linked by `next` */
+  uint32_t height;            /* of the expression below it, rules included; known once it was resolved */
   size_t line;
 };
 

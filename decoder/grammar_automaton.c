@@ -82,7 +82,8 @@ static enum linnet_status build_repeat(struct builder *b, const struct linnet_ex
   return add_arc(b, end, 0, to);
 }
 
-/* Paths of an expression from one state to another. Expressions are nested as deep as brackets and rules may be. */
+/* Paths of an expression from one state to another. The recursion is as deep as the expression is high, which resolve()
+ * in grammar.c bounds. */
 static enum linnet_status build(struct builder *b, uint32_t expression, uint32_t from, uint32_t to) {
   const struct linnet_expression *e = &b->source->expressions[expression];
   if (e->impossible)

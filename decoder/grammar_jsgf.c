@@ -189,9 +189,10 @@ static enum linnet_status parse_atom(struct parser *p, uint32_t *expression) {
   return skip_blanks(p);
 }
 
-/* "*", "+" and tags behind an atom. */
+/* "*", "+" and tags behind an atom. A repetition of a repetition is one. */
 static enum linnet_status parse_suffixes(struct parser *p, uint32_t *expression) {
   enum linnet_status status = LINNET_OK;
+  bool repeated = false, optional = false;
   while (status == LINNET_OK && *p->at && strchr("*+{", *p->at)) {
     char c = *p->at;
     if (c == '{' && !skip_to(p, "}"))
@@ -200,11 +201,13 @@ static enum linnet_status parse_suffixes(struct parser *p, uint32_t *expression)
       status = skip_blanks(p);
     else
       accept(p, c, &status);
-    if (status == LINNET_OK && c != '{')
-      status = wrap(p, LINNET_EXPRESSION_REPEAT, *expression, LINNET_NO_EXPRESSION, expression);
-    if (status == LINNET_OK && c == '*')
-      status = make_optional(p, expression);
+    repeated = repeated || c != '{';
+    optional = optional || c == '*';
   }
+  if (status == LINNET_OK && repeated)
+    status = wrap(p, LINNET_EXPRESSION_REPEAT, *expression, LINNET_NO_EXPRESSION, expression);
+  if (status == LINNET_OK && optional)
+    status = make_optional(p, expression);
   return status;
 }
 

@@ -9,6 +9,7 @@ struct linnet_gunzip {
   void *user;
   z_stream stream;
   bool between; /* no member has begun, or the last has ended */
+  bool padding; /* zeros have followed a member */
 };
 
 /* zlib's memory comes from the context as well. */
@@ -33,6 +34,20 @@ enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory to decompress", name);
   }
   *gunzip = g;
+  return LINNET_OK;
+}
+
+/* Skips the zeros behind a member; whatever else follows them or it must be a member, which begins with 1F 8B. */
+static enum linnet_status check_member(struct linnet_gunzip *g) {
+  while (g->stream.avail_in > 0 && *g->stream.next_in == 0) {
+    g->padding = true;
+    g->stream.next_in++;
+    g->stream.avail_in--;
+  }
+  if (g->stream.avail_in > 0 && (g->padding || *g->stream.next_in != 0x1F))
+    return linnet_fail(
+        g->context, LINNET_ERROR_FORMAT,
+        "%s: bytes that are not gzip follow the gzip data: gunzip the file, check it and compress it again", g->name);
   return LINNET_OK;
 }
 
@@ -67,6 +82,11 @@ enum linnet_status linnet_gunzip_read(struct linnet_gunzip *g, void *buffer, siz
       return linnet_fail(g->context, LINNET_ERROR_FORMAT, "%s: the gzip data is cut: fetch or compress the file again",
                          g->name);
     LINNET_TRY(status);
+    if (g->between) {
+      LINNET_TRY(check_member(g));
+      if (g->stream.avail_in == 0)
+        continue;
+    }
     g->between = false;
     g->stream.next_out = buffer;
     g->stream.avail_out = (uInt)capacity;

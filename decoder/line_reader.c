@@ -21,13 +21,13 @@ static enum linnet_status read_raw(struct linnet_lines *l, void *buffer, size_t 
   return LINNET_OK;
 }
 
+/* Compressed bytes for zlib: first those that start() read to recognise gzip. `buffer` holds text by then. */
 static enum linnet_status pull_piece(void *user, const unsigned char **data, size_t *bytes) {
   struct linnet_lines *l = user;
   *data = l->piece;
-  if (l->start < l->end) { /* what was read to see that it is gzip */
-    memcpy(l->piece, l->buffer + l->start, l->end - l->start);
-    *bytes = l->end - l->start;
-    l->start = l->end = 0;
+  if (l->pieced > 0) {
+    *bytes = l->pieced;
+    l->pieced = 0;
     return LINNET_OK;
   }
   return read_raw(l, l->piece, LINNET_LINE_BYTES, bytes);
@@ -49,11 +49,11 @@ static enum linnet_status start(struct linnet_lines *l) {
     l->piece = linnet_alloc(l->context, LINNET_LINE_BYTES, 1);
     if (!l->piece)
       return out_of_memory(l);
+    memcpy(l->piece, l->buffer, l->end);
+    l->pieced = l->end;
+    l->end = 0;
     LINNET_TRY(linnet_gunzip_open(l->context, l->name, pull_piece, l, &l->gunzip));
-    size_t bytes;
-    LINNET_TRY(linnet_gunzip_read(l->gunzip, l->buffer, LINNET_LINE_BYTES, &bytes));
-    l->start = 0;
-    l->end = bytes;
+    LINNET_TRY(linnet_gunzip_read(l->gunzip, l->buffer, LINNET_LINE_BYTES, &l->end));
   }
   if (l->end >= 3 && memcmp(l->buffer, "\xEF\xBB\xBF", 3) == 0)
     l->start = 3;
@@ -126,4 +126,13 @@ enum linnet_status linnet_lines_next(struct linnet_lines *l, char **line) {
       return l->start < l->end ? take(l, l->end, line) : LINNET_END;
     LINNET_TRY(fill(l));
   }
+}
+
+enum linnet_status linnet_lines_check(struct linnet_lines *l) {
+  size_t bytes = l->gunzip && !l->finished;
+  while (bytes > 0)
+    LINNET_TRY(linnet_gunzip_read(l->gunzip, l->buffer, LINNET_LINE_BYTES, &bytes));
+  l->start = l->end = 0;
+  l->finished = true;
+  return LINNET_OK;
 }

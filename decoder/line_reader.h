@@ -20,6 +20,7 @@ struct linnet_lines {
   struct linnet_gunzip *gunzip;
   char *buffer;         /* (LINNET_LINE_BYTES + 1): text at [start, end) */
   unsigned char *piece; /* (LINNET_LINE_BYTES) compressed bytes */
+  size_t pieced;        /* of `piece`: read with the beginning, not decompressed yet */
   size_t start, end;
   bool ended;    /* the current line has its end: false at most for the last of a file */
   bool finished; /* the source has ended */
@@ -32,6 +33,9 @@ enum linnet_status linnet_lines_open_memory(struct linnet_context *context, cons
 /* The next line without its end (LF, or CR LF); it lives, and may be changed, until the next call. LINNET_END after the
  * last. A NUL byte and a line that is too long are errors. */
 enum linnet_status linnet_lines_next(struct linnet_lines *lines, char **line);
+
+/* Reads what is left of compressed data and drops it: only the end of gzip data has its checksum. */
+enum linnet_status linnet_lines_check(struct linnet_lines *lines);
 
 void linnet_lines_close(struct linnet_lines *lines);
 

@@ -236,6 +236,7 @@ static enum linnet_status read_all(struct arpa *a, struct linnet_ngram **ngram) 
     LINNET_TRY(read_section(a, order));
   if (!is_line(a->line, "\\end\\"))
     return FAIL(a, LINNET_ERROR_FORMAT, "expected '\\end\\'; more orders than the header says?%s", "");
+  LINNET_TRY(linnet_lines_check(&a->lines));
   return linnet_ngram_builder_finish(&a->builder, ngram);
 }
 

@@ -1,14 +1,32 @@
 /* Formats of lines: text, JSON, CTM, STM. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "decoder/output.h"
+
+/* A path as one field of one line: control characters become \n, \t, \r or \xNN. JSON has the exact name. */
+static void put_path(struct linnet_sink *sink, const char *path) {
+  static const char controls[] = "\n\t\r", letters[] = "ntr";
+  for (; *path; path++) {
+    char escape[8];
+    unsigned char c = (unsigned char)*path;
+    const char *letter = strchr(controls, c);
+    if (c >= 0x20 && c != 0x7F) {
+      linnet_put_bytes(sink, path, 1);
+      continue;
+    }
+    snprintf(escape, sizeof escape, letter ? "\\%c" : "\\x%02x", letter ? letters[letter - controls] : c);
+    linnet_put(sink, escape);
+  }
+}
 
 /* The name of a line, "ID " or "FILE<tab>"; `rank` 0: there is one hypothesis alone. */
 static void put_name(struct linnet_sink *sink, const struct linnet_output *output, size_t rank) {
   if (output->bare && rank == 0)
     return;
   if (output->file)
-    linnet_put(sink, output->file);
+    put_path(sink, output->file);
   else
     linnet_put_field(sink, output->id);
   if (rank > 0) {

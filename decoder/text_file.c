@@ -14,15 +14,22 @@ static size_t count_lines(const char *from, const char *to) {
   return lines;
 }
 
+/* A linnet_head_fn. */
+static enum linnet_status check_text(struct linnet_context *context, const char *name, const unsigned char *data,
+                                     size_t bytes) {
+  const void *nul = bytes > 0 ? memchr(data, '\0', bytes) : NULL;
+  if (!nul)
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s:%zu: holds a NUL byte; is this a text file?", name,
+                     count_lines((const char *)data, nul));
+}
+
 enum linnet_status linnet_text_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                            const char *name, size_t max_bytes, struct linnet_text *text) {
   *text = (struct linnet_text){.context = context, .name = name, .size = bytes};
   if (bytes > max_bytes)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: larger than %zu bytes", name, max_bytes);
-  const char *nul = bytes > 0 ? memchr(data, '\0', bytes) : NULL;
-  if (nul)
-    return linnet_fail(context, LINNET_ERROR_FORMAT, "%s:%zu: holds a NUL byte; is this a text file?", name,
-                       count_lines(data, nul));
+  LINNET_TRY(check_text(context, name, data, bytes));
   text->buffer = linnet_alloc(context, bytes + 1, 1);
   if (!text->buffer)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for %zu bytes", name, bytes);
@@ -39,7 +46,7 @@ enum linnet_status linnet_text_open(struct linnet_context *context, const char *
   *text = (struct linnet_text){.context = context, .name = path};
   void *data = NULL;
   size_t bytes = 0;
-  LINNET_TRY(linnet_file_read(context, path, max_bytes, &data, &bytes));
+  LINNET_TRY(linnet_file_read_checked(context, path, max_bytes, check_text, &data, &bytes));
   enum linnet_status status = linnet_text_open_memory(context, data, bytes, path, max_bytes, text);
   linnet_free(context, data);
   return status;

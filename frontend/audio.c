@@ -9,7 +9,11 @@
 #include "frontend/audio_decoder.h"
 #include "frontend/resample.h"
 
-enum { BLOCK_SAMPLES = 16384, OUT_SAMPLES = 8192 };
+enum {
+  BLOCK_SAMPLES = 16384,
+  OUT_SAMPLES = 8192,
+  PROBE_BYTES = 1 << 24 /* of a pipe: enough for the pictures that stand before the audio of some files */
+};
 
 struct linnet_audio {
   struct linnet_context *context;
@@ -26,6 +30,7 @@ struct linnet_audio {
   int64_t skip;              /* frames still to be dropped before the first one wanted */
   int64_t left;              /* frames still wanted; -1: all */
   uint64_t frames;           /* decoded so far, for messages */
+  double delivered;          /* samples read out so far */
   enum linnet_status status; /* of a read that failed: all later ones fail too */
 };
 
@@ -55,6 +60,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
     return linnet_fail(context, bad, "audio: channel %d: channels count from 0", s->channel);
   if ((unsigned)s->raw_format > LINNET_SAMPLE_ALAW)
     return linnet_fail(context, bad, "audio: unknown raw sample format %d", (int)s->raw_format);
+  if (!(s->max_seconds >= 0))
+    return linnet_fail(context, bad, "audio: a maximum of %g seconds is none: 0 is no maximum", s->max_seconds);
   if (s->raw_format == LINNET_SAMPLE_NONE)
     return LINNET_OK;
   if (!valid_rate(s->raw_rate))
@@ -78,10 +85,7 @@ static enum linnet_status check_input(const struct linnet_audio *audio) {
   return LINNET_OK;
 }
 
-static enum linnet_status open_decoder(struct linnet_audio *audio) {
-  if (audio->settings.raw_format != LINNET_SAMPLE_NONE)
-    return linnet_decoder_open_raw(&audio->bytes, &audio->settings, &audio->input);
-  LINNET_TRY(linnet_bytes_slurp(&audio->bytes));
+static enum linnet_status open_header(struct linnet_audio *audio) {
   if (linnet_sphere_found(&audio->bytes)) { /* libsndfile reads SPHERE, but not what is coded inside */
     struct linnet_sphere sphere;
     LINNET_TRY(linnet_sphere_read(&audio->bytes, &sphere));
@@ -89,6 +93,27 @@ static enum linnet_status open_decoder(struct linnet_audio *audio) {
       return linnet_decoder_open_shorten(&audio->bytes, &sphere, &audio->input);
   }
   return linnet_decoder_open_sndfile(&audio->bytes, &audio->input);
+}
+
+static void close_decoder(struct linnet_audio *audio) {
+  if (audio->input.kind)
+    audio->input.kind->destroy(audio->input.decoder);
+  audio->input = (struct linnet_decoder_info){.kind = NULL};
+}
+
+/* A pipe is read to its end, unless its beginning already is of no format that is read. */
+static enum linnet_status open_decoder(struct linnet_audio *audio) {
+  bool more = false;
+  if (audio->settings.raw_format != LINNET_SAMPLE_NONE)
+    return linnet_decoder_open_raw(&audio->bytes, &audio->settings, &audio->input);
+  LINNET_TRY(linnet_bytes_slurp(&audio->bytes, PROBE_BYTES, &more));
+  if (more && !linnet_sphere_found(&audio->bytes) && !linnet_sndfile_found(&audio->bytes)) {
+    LINNET_TRY(open_header(audio));
+    close_decoder(audio);
+  }
+  if (more)
+    LINNET_TRY(linnet_bytes_slurp(&audio->bytes, SIZE_MAX, &more));
+  return open_header(audio);
 }
 
 static enum linnet_status prepare(struct linnet_audio *audio) {
@@ -172,8 +197,7 @@ enum linnet_status linnet_audio_open_memory(struct linnet_context *context, cons
 void linnet_audio_destroy(struct linnet_audio *audio) {
   if (!audio)
     return;
-  if (audio->input.kind)
-    audio->input.kind->destroy(audio->input.decoder);
+  close_decoder(audio);
   linnet_resampler_destroy(audio->resampler);
   linnet_bytes_close(&audio->bytes);
   linnet_free(audio->context, audio->interleaved);
@@ -291,6 +315,16 @@ static enum linnet_status read_resampled(struct linnet_audio *audio, float *samp
   return LINNET_OK;
 }
 
+static enum linnet_status check_maximum(struct linnet_audio *audio, size_t count) {
+  const struct linnet_audio_settings *s = &audio->settings;
+  audio->delivered += (double)count;
+  if (s->max_seconds == 0 || audio->delivered <= s->max_seconds * s->sample_rate)
+    return LINNET_OK;
+  return linnet_fail(audio->context, LINNET_ERROR_LIMIT,
+                     "%s: longer than the maximum of %g seconds: cut it, or raise the maximum (--max-seconds)",
+                     audio->bytes.name, s->max_seconds);
+}
+
 enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples, size_t capacity, size_t *count) {
   if (count)
     *count = 0;
@@ -303,6 +337,8 @@ enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples,
     return linnet_fail(audio->context, audio->status, "%s: reading has failed before", audio->bytes.name);
   audio->status =
       audio->resampler ? read_resampled(audio, samples, capacity, count) : read_plain(audio, samples, capacity, count);
+  if (audio->status == LINNET_OK)
+    audio->status = check_maximum(audio, *count);
   if (audio->status != LINNET_OK)
     return audio->status;
   return *count > 0 ? LINNET_OK : LINNET_END;

@@ -100,14 +100,14 @@ enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes) {
 }
 
 /* Adds what a pipe holds to a growing block; *size is what it has. */
-static enum linnet_status slurp_all(struct linnet_bytes *bytes, size_t *size) {
-  size_t capacity = 0;
-  for (;;) {
-    void *grown = linnet_grow(bytes->context, bytes->owned, &capacity, *size + 65536, 1);
+static enum linnet_status slurp_all(struct linnet_bytes *bytes, size_t enough, size_t *size, bool *more) {
+  for (*more = true; *size < enough;) {
+    void *grown = linnet_grow(bytes->context, bytes->owned, &bytes->owned_capacity, *size + 65536, 1);
     if (!grown)
       return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory after %zu bytes", bytes->name, *size);
     bytes->owned = grown;
-    size_t got = linnet_bytes_read(bytes, (char *)bytes->owned + *size, capacity - *size);
+    size_t got = linnet_bytes_read(bytes, (char *)bytes->owned + *size, bytes->owned_capacity - *size);
+    *more = got > 0;
     if (got == 0)
       return linnet_bytes_check(bytes);
     *size += got;
@@ -116,13 +116,17 @@ static enum linnet_status slurp_all(struct linnet_bytes *bytes, size_t *size) {
                          "%s: more than %zu bytes on a pipe: write them to a file, or send raw PCM", bytes->name,
                          LINNET_AUDIO_MAX_PIPE_BYTES);
   }
+  return LINNET_OK;
 }
 
-enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes) {
-  if (bytes->seekable)
+enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes, size_t enough, bool *more) {
+  size_t size = bytes->owned ? (size_t)bytes->size : 0;
+  *more = false;
+  if (bytes->seekable && !bytes->owned)
     return LINNET_OK;
-  size_t size = 0;
-  LINNET_TRY(slurp_all(bytes, &size));
+  bytes->data = NULL; /* the pipe is read again */
+  bytes->seekable = false;
+  LINNET_TRY(slurp_all(bytes, enough, &size, more));
   bytes->data = bytes->owned;
   bytes->size = (int64_t)size;
   bytes->position = 0;

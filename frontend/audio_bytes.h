@@ -11,7 +11,8 @@ struct linnet_bytes {
   char *name;                /* for messages */
   const unsigned char *data; /* the input in memory, NULL for files and pipes that are read on */
   void *owned;               /* what was slurped, else NULL */
-  int fd;                    /* -1: none */
+  size_t owned_capacity;
+  int fd; /* -1: none */
   bool owns_fd, seekable;
   int64_t base;     /* offset in the file at which the input begins */
   int64_t size;     /* bytes; -1 on a pipe */
@@ -26,8 +27,9 @@ enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, 
 enum linnet_status linnet_bytes_open_memory(struct linnet_context *context, const void *data, size_t size,
                                             const char *name, struct linnet_bytes *bytes);
 
-/* Reads a pipe to its end, so that it becomes seekable; nothing happens to what is seekable already. */
-enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes);
+/* Reads a pipe into memory, so that it becomes seekable: up to its end, or at least `enough` bytes (then *more is true,
+ * and a second call goes on). Nothing happens to what is seekable already. */
+enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes, size_t enough, bool *more);
 
 /* One read of up to `n` bytes, blocking on pipes; 0 at the end, and after an error, which is kept in `error`. */
 size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n);

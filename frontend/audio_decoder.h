@@ -30,6 +30,9 @@ struct linnet_decoder_info {
 /* `bytes` must outlive the decoder and be seekable for libsndfile. On failure nothing needs destroying; a build without
  * libsndfile always fails here (audio_none.c). */
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info);
+
+/* Whether the bytes begin as a format of libsndfile's does. Some have no such beginning. */
+bool linnet_sndfile_found(struct linnet_bytes *bytes);
 /* `sphere` is the header of the input, which says that it holds Shorten. */
 enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const struct linnet_sphere *sphere,
                                                struct linnet_decoder_info *info);

@@ -1,6 +1,11 @@
 /* In the place of audio_sndfile.c, in a build without libsndfile. */
 #include "frontend/audio_decoder.h"
 
+bool linnet_sndfile_found(struct linnet_bytes *bytes) {
+  (void)bytes;
+  return false;
+}
+
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
   (void)info;
   return linnet_fail(

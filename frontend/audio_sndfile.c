@@ -129,6 +129,60 @@ static const struct {
               {"FLAC", "fLaC"}, {"Ogg", "OggS"}, {"AU", ".snd"},      {"CAF", "caff"},
               {"W64", "riff"},  {"MP3", "ID3"},  {"MP3", "\xff\xfb"}, {"SPHERE", "NIST_1A"}};
 
+static const char *find_magic(const char *head, size_t n) {
+  for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+    if (n >= strlen(magics[i].magic) && memcmp(head, magics[i].magic, strlen(magics[i].magic)) == 0)
+      return magics[i].name;
+  return NULL;
+}
+
+bool linnet_sndfile_found(struct linnet_bytes *bytes) {
+  char head[16];
+  bytes->position = 0;
+  return find_magic(head, read_fully(bytes, head, sizeof head)) != NULL;
+}
+
+/* Containers of compressed audio that other programs turn into WAV. */
+static const struct {
+  const char *name, *magic;
+  size_t offset;
+} foreign[] = {{"MP4 or M4A", "ftyp", 4},
+               {"WebM or Matroska", "\x1A\x45\xDF\xA3", 0},
+               {"WMA or ASF", "\x30\x26\xB2\x75", 0},
+               {"AAC", "\xff\xf1", 0},
+               {"AAC", "\xff\xf9", 0},
+               {"AMR", "#!AMR", 0},
+               {"AC-3", "\x0B\x77", 0},
+               {"APE", "MAC ", 0},
+               {"WavPack", "wvpk", 0},
+               {"TTA", "TTA1", 0},
+               {"DSD", "DSD ", 0},
+               {"RealMedia", ".RMF", 0},
+               {"FLV", "FLV\x01", 0},
+               {"DTS", "\x7F\xFE\x80\x01", 0}};
+
+static const char *find_foreign(const char *head, size_t n) {
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+    size_t length = strlen(foreign[i].magic), at = foreign[i].offset;
+    if (n >= at + length && memcmp(head + at, foreign[i].magic, length) == 0)
+      return foreign[i].name;
+  }
+  return n >= 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "AVI ", 4) == 0 ? "AVI" : NULL;
+}
+
+static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const char *name) {
+  const char *slash = strrchr(bytes->name, '/'), *file = slash ? slash + 1 : bytes->name;
+  const char *dot = strrchr(file, '.'), *quote = strpbrk(bytes->name, " '()&;$") ? "\"" : "";
+  int length = dot && dot > file ? (int)(dot - file) : (int)strlen(file);
+  if (!bytes->owns_fd) /* no file of that name */
+    return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
+                       "%s: is %s, which is not read: convert it, as with 'ffmpeg -i pipe:0 -f wav pipe:1'",
+                       bytes->name, name);
+  return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
+                     "%s: is %s, which is not read: convert it, as with 'ffmpeg -i %s%s%s %s%.*s.wav%s'", bytes->name,
+                     name, quote, bytes->name, quote, quote, length, file, quote);
+}
+
 /* libsndfile keeps the reason in a variable that all threads share, so the sentence is made from the bytes. */
 static enum linnet_status explain(struct linnet_bytes *bytes) {
   char head[1024];
@@ -137,11 +191,13 @@ static enum linnet_status explain(struct linnet_bytes *bytes) {
   LINNET_TRY(linnet_bytes_check(bytes));
   if (n == 0)
     return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: is empty: record or copy it again", bytes->name);
-  for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-    if (n >= strlen(magics[i].magic) && memcmp(head, magics[i].magic, strlen(magics[i].magic)) == 0)
-      return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
-                         "%s: looks like %s, but is damaged or holds a coding that is not read", bytes->name,
-                         magics[i].name);
+  const char *other = find_foreign(head, n);
+  if (other)
+    return fail_foreign(bytes, other);
+  const char *name = find_magic(head, n);
+  if (name)
+    return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
+                       "%s: looks like %s, but is damaged or holds a coding that is not read", bytes->name, name);
   return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
                      "%s: not an audio format that is read (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, "
                      "SPHERE, ...); for raw PCM say its sample format, rate and channels",

@@ -11,22 +11,29 @@ static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* A linnet_head_fn. */
+static enum linnet_status check_text(struct linnet_context *context, const char *name, const unsigned char *data,
+                                     size_t bytes) {
+  if (bytes == 0 || !memchr(data, 0, bytes))
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: is binary, but should be text", name);
+}
+
 /* The text with a zero at its end; zeros within it are an error. */
 static enum linnet_status load(struct linnet_table *table, size_t *bytes) {
   void *data;
-  LINNET_TRY(linnet_file_read(table->context, table->name, LINNET_KALDI_MAX_LIST_BYTES, &data, bytes));
-  const char *zero = memchr(data, 0, *bytes);
-  table->text = zero ? NULL : linnet_alloc(table->context, *bytes + 1, 1);
+  LINNET_TRY(
+      linnet_file_read_checked(table->context, table->name, LINNET_KALDI_MAX_LIST_BYTES, check_text, &data, bytes));
+  enum linnet_status status = check_text(table->context, table->name, data, *bytes);
+  table->text = status == LINNET_OK ? linnet_alloc(table->context, *bytes + 1, 1) : NULL;
   if (table->text) {
     memcpy(table->text, data, *bytes);
     table->text[*bytes] = '\0';
   }
   linnet_free(table->context, data);
-  if (zero)
-    return linnet_fail(table->context, LINNET_ERROR_FORMAT, "%s: is binary, but should be text", table->name);
-  if (!table->text)
+  if (status == LINNET_OK && !table->text)
     return linnet_fail(table->context, LINNET_ERROR_MEMORY, "%s: out of memory", table->name);
-  return LINNET_OK;
+  return status;
 }
 
 /* Cuts a line [line, end) into key and value; false if it is empty. */

@@ -13,7 +13,7 @@ static int run(const char **paths, size_t count) {
   if (!context)
     return TOOL_FAILURE;
   int code = TOOL_OK;
-  if (linnet_model_average(context, paths, count, options.half, options.output) != LINNET_OK)
+  if (linnet_model_average(context, paths, count, options.half, tool_output_path(options.output)) != LINNET_OK)
     code = tool_fail_context(context);
   linnet_context_destroy(context);
   return code;

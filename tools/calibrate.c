@@ -1,5 +1,6 @@
 /* linnet calibrate: fits the map from posteriors to the probability of being right on recognised phones, or words, and
  * their references, prints the reliability curve before and after, and writes it into a copy of the model. */
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
   FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   bool good = file != NULL;
   if (!file)
-    tool_fail("%s: cannot read", path);
+    tool_fail("%s: %s", path, strerror(errno));
   for (int c; good && (c = getc(file)) != EOF;) {
     if (c == '\n')
       continue;
@@ -122,6 +123,10 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
     if (!line)
       tool_fail("%s: not lines of 'linnet transcribe --data --format json': %s", path, error.text);
     json_decref(line);
+  }
+  if (good && ferror(file)) {
+    tool_fail("%s: %s", path, strerror(errno));
+    good = false;
   }
   if (file && file != stdin)
     fclose(file);
@@ -185,6 +190,8 @@ static int run(struct linnet_context *context, const char *model, const char **p
   struct linnet_transcripts *reference = NULL;
   struct tokens tokens = {.count = 0};
   int code = TOOL_FAILURE;
+  if (options.output && strcmp(options.output, "-") == 0)
+    return tool_usage("--output -: the report is on standard output; name a file for the model");
   if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
     tool_fail_context(context);
   else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &tokens))

@@ -90,6 +90,8 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
     tool_usage("--out FILE is missing: where should the features go?");
     return false;
   }
+  if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp))
+    return false;
   job->fbank = options.fbank;
   job->fbank.dither_seed = (uint64_t)options.dither_seed;
   job->run_commands = options.run_commands;
@@ -127,8 +129,9 @@ static bool prepare_statistics(struct linnet_context *context, struct features_j
 
 static enum linnet_status write_speakers(struct linnet_context *context, const struct features_job *job) {
   struct linnet_ark_writer *writer = NULL;
-  enum linnet_status status = linnet_ark_writer_create(context, options.statistics, options.statistics_scp,
-                                                       options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_DOUBLE, &writer);
+  enum linnet_status status =
+      linnet_ark_writer_create(context, tool_output_path(options.statistics), options.statistics_scp,
+                               options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_DOUBLE, &writer);
   for (size_t i = 0; i < job->input.speakers && status == LINNET_OK; i++) {
     const char *name = job->input.folder ? linnet_data_folder_speaker_name(job->input.folder, i) : job->input.ids[i];
     if (job->statistics[i].count > 0)
@@ -144,7 +147,7 @@ static int write_statistics(struct linnet_context *context, const struct feature
   if (!options.statistics)
     return TOOL_OK;
   enum linnet_status status = job->cmvn == LINNET_CMVN_GLOBAL
-                                  ? linnet_cmvn_write(context, options.statistics, job->statistics)
+                                  ? linnet_cmvn_write(context, tool_output_path(options.statistics), job->statistics)
                                   : write_speakers(context, job);
   return status == LINNET_OK ? TOOL_OK : tool_fail_context(context);
 }
@@ -176,7 +179,8 @@ static int run_job(struct linnet_context *context, struct features_job *job, enu
     return TOOL_FAILURE;
   if (job->input.count == 0)
     return tool_fail("there are no utterances");
-  if (linnet_ark_writer_create(context, options.ark, options.scp, form, &job->writer) != LINNET_OK)
+  if (linnet_ark_writer_create(context, tool_output_path(options.ark), tool_output_path(options.scp), form,
+                               &job->writer) != LINNET_OK)
     return tool_fail_context(context);
   int code = features_run(context, job);
   if (job->written > 0)

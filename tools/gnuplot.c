@@ -47,7 +47,7 @@ static int spawn(FILE *script, FILE *output, pid_t *pid) {
 bool gnuplot_run(FILE *script, FILE *output) {
   pid_t pid;
   int status = 0;
-  if (fflush(output) != 0 || fflush(script) != 0 || lseek(fileno(script), 0, SEEK_SET) != 0) {
+  if (fflush(output) != 0 || fflush(script) != 0 || ferror(script) || lseek(fileno(script), 0, SEEK_SET) != 0) {
     tool_fail("cannot pass the picture to gnuplot: %s", strerror(errno));
     return false;
   }

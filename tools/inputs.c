@@ -2,14 +2,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { CHUNK = 1 << 16 }; /* samples read at once */
+enum { CHUNK = 1 << 16 };               /* samples read at once */
+static const double FOUR_HOURS = 14400; /* seconds */
 
 static struct {
   char *data, *raw_format;
   int channel, raw_channels;
-  double raw_rate;
-} options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000};
+  double raw_rate, max_seconds;
+} options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000, .max_seconds = -1};
 
 struct poptOption inputs_options[] = {
     {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder", "DIR"},
@@ -18,6 +21,8 @@ struct poptOption inputs_options[] = {
      "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
     {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (default 16000)", "HZ"},
     {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (default 1)", "N"},
+    {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
+     "refuse longer audio; 0: never (default: 14400 for raw pipes, unless the model runs while audio comes)", "S"},
     POPT_TABLEEND};
 
 const char **inputs_arguments(poptContext parsed, size_t *count) {
@@ -37,6 +42,7 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
   audio->channel = options.channel;
   audio->raw_rate = options.raw_rate;
   audio->raw_channels = options.raw_channels;
+  audio->max_seconds = options.max_seconds > 0 ? options.max_seconds : 0;
   audio->raw_format = linnet_sample_format_find(options.raw_format);
   if (!options.raw_format || audio->raw_format != LINNET_SAMPLE_NONE)
     return true;
@@ -61,12 +67,20 @@ static bool name_files(struct inputs *inputs) {
   return inputs->ids != NULL;
 }
 
+/* Models that hear the whole utterance at once keep all of it, and a raw pipe may have no end. */
+static double stream_seconds(const struct linnet_model *model) {
+  enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
+  bool incremental = linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+  return options.max_seconds >= 0 ? options.max_seconds : incremental ? 0 : FOUR_HOURS;
+}
+
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,
                  const char **paths, size_t count, int *code) {
   *inputs = (struct inputs){.paths = options.data ? NULL : paths, .count = count};
   *code = TOOL_USAGE;
   if (!read_audio_options(&inputs->audio, linnet_model_features(model)->fbank.sample_rate))
     return false;
+  inputs->stream_seconds = stream_seconds(model);
   *code = TOOL_FAILURE;
   if (!options.data) {
     if (name_files(inputs))
@@ -98,6 +112,16 @@ const char *inputs_id(const struct inputs *inputs, size_t item) {
   return inputs->folder ? linnet_data_folder_id(inputs->folder, item) : inputs->ids[item];
 }
 
+/* The settings for one file. */
+static struct linnet_audio_settings settings_of(const struct inputs *inputs, const char *path) {
+  struct linnet_audio_settings settings = inputs->audio;
+  struct stat status;
+  int found = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status);
+  if (settings.raw_format != LINNET_SAMPLE_NONE && found == 0 && !S_ISREG(status.st_mode))
+    settings.max_seconds = inputs->stream_seconds;
+  return settings;
+}
+
 /* --- audio to a stream -------------------------------------------------------------------------------------------- */
 
 static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream *stream, float *samples) {
@@ -117,10 +141,11 @@ static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream 
 static enum linnet_status feed_file(struct linnet_context *context, const struct inputs *inputs, const char *path,
                                     struct linnet_stream *stream) {
   struct linnet_audio *audio = NULL;
+  const struct linnet_audio_settings settings = settings_of(inputs, path);
   float *samples = malloc(CHUNK * sizeof *samples);
   enum linnet_status status = samples ? LINNET_OK : LINNET_ERROR_MEMORY;
   if (status == LINNET_OK)
-    status = linnet_audio_open(context, path, &inputs->audio, &audio);
+    status = linnet_audio_open(context, path, &settings, &audio);
   if (status == LINNET_OK)
     status = feed(audio, stream, samples);
   linnet_audio_destroy(audio);
@@ -182,7 +207,8 @@ enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_contex
   struct linnet_audio *audio = NULL;
   if (inputs->folder)
     return linnet_data_folder_audio(inputs->folder, context, item, &inputs->audio, samples, count);
-  enum linnet_status status = linnet_audio_open(context, inputs->paths[item], &inputs->audio, &audio);
+  const struct linnet_audio_settings settings = settings_of(inputs, inputs->paths[item]);
+  enum linnet_status status = linnet_audio_open(context, inputs->paths[item], &settings, &audio);
   if (status == LINNET_OK)
     status = linnet_audio_read_all(audio, samples, count);
   linnet_audio_destroy(audio);

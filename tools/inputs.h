@@ -9,8 +9,8 @@
 
 #include "tool.h"
 
-/* --data, --channel, --raw, --raw-rate, --raw-channels; include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0,
- * "Input:", NULL}. */
+/* --data, --channel, --raw, --raw-rate, --raw-channels, --max-seconds; include as {NULL, 0, POPT_ARG_INCLUDE_TABLE,
+ * inputs_options, 0, "Input:", NULL}. */
 extern struct poptOption inputs_options[];
 
 struct inputs {
@@ -19,6 +19,7 @@ struct inputs {
   size_t count;
   char **ids; /* (count) for files: the name without folder and extension */
   struct linnet_audio_settings audio;
+  double stream_seconds; /* the maximum of raw input that is no file, which may never end; 0: none */
 };
 
 /* The positional arguments that are files: at least one, none with --data. NULL after printing what is wrong. */

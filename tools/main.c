@@ -1,9 +1,12 @@
 /* The `linnet` command: finds the subcommand and runs it. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <linnet/status.h>
 
+#include "terminal.h"
 #include "tool.h"
 
 static const struct subcommand {
@@ -82,7 +85,9 @@ static const char *suggest(const char *name) {
 
 static int unknown(const char *name) {
   const char *meant = suggest(name);
-  fprintf(stderr, "linnet: there is no command '%.100s'", name);
+  char escaped[104];
+  terminal_escape(name, escaped, sizeof escaped);
+  fprintf(stderr, "linnet: there is no command '%s'", escaped);
   if (meant)
     fprintf(stderr, "; did you mean '%s'?", meant);
   fprintf(stderr, "\n'linnet --help' lists all commands.\n");
@@ -123,12 +128,33 @@ static int dispatch(int argc, const char **argv) {
   return subcommand ? run(subcommand, argc - 1, argv + 1) : unknown(argv[1]);
 }
 
+/* popt ends the process itself after --help; what it printed may not have been written. */
+static bool returned;
+
+static void check_stdout(void) {
+  if (!returned && !tool_flush_stdout())
+    _exit(TOOL_FAILURE);
+}
+
+/* Opens what the caller has closed, so that no file gets the number of a standard stream and messages with it. These
+ * descriptors refuse what their stream is used for: lost results are an error. */
+static bool open_standard_streams(void) {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+    if (fcntl(descriptor, F_GETFD) < 0 &&
+        open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY) != descriptor)
+      return false;
+  return true;
+}
+
 int main(int argc, char **argv) {
+  if (!open_standard_streams())
+    return TOOL_FAILURE;
+  terminal_guard_stdout();
+  atexit(check_stdout);
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); /* or LSTMs of cuDNN may differ from run to run: docs/cuda.md */
   int code = dispatch(argc, (const char **)argv);
-  if ((ferror(stdout) || fflush(stdout) != 0) && code == TOOL_OK) {
-    perror("linnet: standard output");
+  returned = true;
+  if (!tool_flush_stdout() && code == TOOL_OK)
     code = TOOL_FAILURE;
-  }
   return code;
 }

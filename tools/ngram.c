@@ -8,7 +8,7 @@
 
 #include "tool.h"
 
-enum { OPTION_TEXT = 1, MAX_TEXTS = 1000 };
+enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20 };
 
 static struct {
   int order, quantize, discount_fallback;
@@ -72,21 +72,49 @@ static bool add_word(struct text *text, const char *word) {
   return true;
 }
 
+static bool add_byte(struct text *text, size_t length, char byte) {
+  if (length == text->line_bytes) {
+    size_t bytes = text->line_bytes * 2 + 256;
+    char *grown = realloc(text->line, bytes);
+    if (!grown)
+      return false;
+    text->line = grown;
+    text->line_bytes = bytes;
+  }
+  text->line[length] = byte;
+  return true;
+}
+
+/* The next line with a NUL at its end; false at the end of the text, and after printing what is wrong. What is no text
+ * may have no lines either, so nothing is read beyond a NUL byte or MAX_LINE. */
+static bool next_line(struct text *text, bool *good) {
+  size_t length = 0;
+  int c = getc(text->stream);
+  const char *wrong = NULL;
+  for (; c != EOF && c != '\n' && !wrong; c = wrong ? c : getc(text->stream))
+    if (c == '\0')
+      wrong = "holds a NUL byte; is this a text file?";
+    else if (length == MAX_LINE)
+      wrong = "is longer than 1 MiB: write a sentence a line";
+    else if (!add_byte(text, length++, (char)c))
+      wrong = "out of memory";
+  bool any = length > 0 || c == '\n';
+  text->number += any || wrong;
+  if (!wrong && any && !add_byte(text, length, '\0'))
+    wrong = "out of memory";
+  *good = !wrong && !ferror(text->stream);
+  if (wrong)
+    tool_fail("%s:%zu: %s", text->name, text->number, wrong);
+  else if (!*good)
+    tool_fail("%s: %s", text->name, strerror(errno));
+  return *good && any;
+}
+
 /* The next sentence's words; false at the end, and after printing what is wrong (*good false). */
 static bool next_sentence(struct text *text, bool *good) {
-  ssize_t length = getline(&text->line, &text->line_bytes, text->stream);
-  *good = length >= 0 || !ferror(text->stream);
-  if (!*good)
-    tool_fail("%s: %s", text->name, strerror(errno));
-  if (length < 0)
+  if (!next_line(text, good))
     return false;
-  text->number++;
   text->count = 0;
-  *good = strlen(text->line) == (size_t)length;
-  if (!*good) {
-    tool_fail("%s:%zu: holds a NUL byte; is this a text file?", text->name, text->number);
-    return false;
-  }
   char *rest = NULL;
   for (char *word = strtok_r(text->line, " \t\r\n\v\f", &rest); word && *good;
        word = strtok_r(NULL, " \t\r\n\v\f", &rest))
@@ -215,8 +243,8 @@ static struct linnet_ngram *make_model(struct linnet_context *context) {
 }
 
 static bool write_model(struct linnet_context *context, const struct linnet_ngram *ngram) {
-  bool good = (!options.arpa || linnet_ngram_save_arpa(ngram, options.arpa) == LINNET_OK) &&
-              (!options.binary || linnet_ngram_save_binary(ngram, options.binary) == LINNET_OK);
+  bool good = (!options.arpa || linnet_ngram_save_arpa(ngram, tool_output_path(options.arpa)) == LINNET_OK) &&
+              (!options.binary || linnet_ngram_save_binary(ngram, tool_output_path(options.binary)) == LINNET_OK);
   if (!good)
     tool_fail_context(context);
   return good;

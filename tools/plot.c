@@ -1,4 +1,5 @@
 /* linnet plot: a recording as a picture, with the phones that were recognised or, of a known text, aligned. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,23 +131,53 @@ static bool recognise(struct plotting *p, struct linnet_context *context) {
 
 /* --- the picture -------------------------------------------------------------------------------------------------- */
 
-/* Written beside its name, and renamed once gnuplot has drawn it. */
-static bool draw(const struct picture *picture, const char *path) {
-  struct tool_output output;
-  FILE *script = tmpfile();
-  if (!script) {
-    tool_fail("cannot make a temporary file for the script of gnuplot");
+/* Whether a picture ends as its format does: gnuplot does not report what it could not write. */
+static bool is_complete(FILE *drawn, bool bitmap) {
+  static const char end_of_png[] = "IEND\xAE\x42\x60\x82", end_of_svg[] = "</svg>";
+  const char *wanted = bitmap ? end_of_png : end_of_svg;
+  char end[64];
+  long size = fseek(drawn, 0, SEEK_END) == 0 ? ftell(drawn) : -1;
+  if (size < 0 || fseek(drawn, size > (long)sizeof end ? size - (long)sizeof end : 0, SEEK_SET) != 0)
     return false;
+  size_t n = fread(end, 1, sizeof end, drawn), length = strlen(wanted);
+  while (!bitmap && n > 0 && strchr(" \r\n", end[n - 1]))
+    n--;
+  return n >= length && memcmp(end + n - length, wanted, length) == 0;
+}
+
+/* Written beside its name, and renamed when it is complete. */
+static bool copy(FILE *drawn, const char *path) {
+  struct tool_output output;
+  char piece[4096];
+  rewind(drawn);
+  if (!tool_output_open(&output, path))
+    return false;
+  for (size_t n; (n = fread(piece, 1, sizeof piece, drawn)) > 0;)
+    if (fwrite(piece, 1, n, output.stream) != n)
+      break;
+  if (!ferror(drawn))
+    return tool_output_commit(&output);
+  tool_fail("%s: cannot read what gnuplot drew: %s", path, strerror(errno));
+  tool_output_abandon(&output);
+  return false;
+}
+
+/* gnuplot draws into a file without a name, which is then checked. */
+static bool draw(const struct picture *picture, const char *path) {
+  FILE *script = tmpfile(), *drawn = tmpfile();
+  bool good = script && drawn;
+  if (!good)
+    tool_fail("cannot make temporary files for gnuplot: %s", strerror(errno));
+  good = good && picture_write(picture, script) && gnuplot_run(script, drawn);
+  if (good && !is_complete(drawn, picture->bitmap)) {
+    tool_fail("%s: gnuplot could not write the whole picture: make space where temporary files are", path);
+    good = false;
   }
-  bool good = picture_write(picture, script) && tool_output_open(&output, path);
-  if (good) {
-    good = gnuplot_run(script, output.stream);
-    if (good)
-      good = tool_output_commit(&output);
-    else
-      tool_output_abandon(&output);
-  }
-  fclose(script);
+  good = good && copy(drawn, path);
+  if (script)
+    fclose(script);
+  if (drawn)
+    fclose(drawn);
   return good;
 }
 

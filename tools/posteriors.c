@@ -199,6 +199,8 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
     return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
+  if (!tool_check_script(options.ark, options.scp))
+    return TOOL_USAGE;
   if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
     tool_fail_context(context);
   } else if (inputs_open(&p.inputs, context, model, paths, count, &code)) {

@@ -7,11 +7,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <linnet/output.h>
+
+#include "base/destination.h"
+#include "terminal.h"
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
@@ -41,10 +43,11 @@ static void clear_line(void) {
 }
 
 static void print_message(const char *kind, const char *format, va_list arguments) {
-  char message[2048];
+  char message[2048], escaped[4096];
   vsnprintf(message, sizeof message, format, arguments);
+  terminal_escape(message, escaped, sizeof escaped);
   clear_line();
-  fprintf(stderr, "%s: %s%s\n", tool_name, kind, message);
+  fprintf(stderr, "%s: %s%s\n", tool_name, kind, escaped);
 }
 
 __attribute__((format(printf, 2, 3))) static void say(const char *kind, const char *format, ...) {
@@ -267,12 +270,6 @@ void tool_write_json_string(FILE *stream, const char *text) {
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
-/* Devices, pipes and links (/dev/stdout is one) are written to, not replaced. */
-static bool is_special(const char *path) {
-  struct stat status;
-  return lstat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-}
-
 static char *temporary_name(const char *path) {
   size_t size = strlen(path) + 32;
   char *name = malloc(size);
@@ -283,21 +280,28 @@ static char *temporary_name(const char *path) {
 
 static void release_output(struct tool_output *output) {
   free(output->path);
+  free(output->target);
   free(output->temporary);
-  *output = (struct tool_output){NULL, NULL, NULL};
+  *output = (struct tool_output){NULL, NULL, NULL, NULL};
+}
+
+static FILE *open_output(struct tool_output *output, const char *path) {
+  struct linnet_destination destination;
+  if (!linnet_destination_find(path, &destination))
+    return NULL;
+  if (destination.descriptor == STDOUT_FILENO)
+    return stdout;
+  output->path = strdup(path);
+  output->target = strdup(destination.path);
+  output->temporary = destination.direct ? NULL : temporary_name(destination.path);
+  if (!output->path || !output->target || (!destination.direct && !output->temporary))
+    return NULL;
+  return destination.direct ? linnet_destination_open(&destination) : fopen(output->temporary, "wb");
 }
 
 bool tool_output_open(struct tool_output *output, const char *path) {
-  *output = (struct tool_output){NULL, NULL, NULL};
-  if (strcmp(path, "-") == 0) {
-    output->stream = stdout;
-    return true;
-  }
-  bool special = is_special(path);
-  output->path = strdup(path);
-  output->temporary = special ? NULL : temporary_name(path);
-  if (output->path && (special || output->temporary))
-    output->stream = fopen(special ? path : output->temporary, "wb");
+  *output = (struct tool_output){NULL, NULL, NULL, NULL};
+  output->stream = strcmp(path, "-") == 0 ? stdout : open_output(output, path);
   if (output->stream)
     return true;
   tool_fail("%s: cannot write: %s", path, strerror(errno));
@@ -305,21 +309,22 @@ bool tool_output_open(struct tool_output *output, const char *path) {
   return false;
 }
 
+static bool stdout_failed; /* and it was said */
+
 bool tool_output_commit(struct tool_output *output) {
-  FILE *stream = output->stream;
-  bool good = !ferror(stream) && fflush(stream) == 0;
-  if (output->temporary)
-    good = good && fsync(fileno(stream)) == 0;
-  if (output->path)
-    good = fclose(stream) == 0 && good;
-  if (output->temporary)
-    good = good && rename(output->temporary, output->path) == 0;
-  if (!good)
-    tool_fail("%s: cannot write: %s", output->path ? output->path : "standard output", strerror(errno));
-  if (!good && output->temporary)
+  if (!output->path)
+    return tool_flush_stdout();
+  int error = linnet_destination_flush(output->stream, output->temporary != NULL);
+  if (fclose(output->stream) != 0 && error == 0)
+    error = errno;
+  if (error == 0 && output->temporary && rename(output->temporary, output->target) != 0)
+    error = errno;
+  if (error != 0)
+    tool_fail("%s: cannot write: %s", output->path, strerror(error));
+  if (error != 0 && output->temporary)
     remove(output->temporary);
   release_output(output);
-  return good;
+  return error == 0;
 }
 
 void tool_output_abandon(struct tool_output *output) {
@@ -328,6 +333,25 @@ void tool_output_abandon(struct tool_output *output) {
   if (output->temporary)
     remove(output->temporary);
   release_output(output);
+}
+
+const char *tool_output_path(const char *path) {
+  return path && strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+}
+
+bool tool_check_script(const char *archive, const char *script) {
+  if (!script || !archive || strcmp(archive, "-") != 0)
+    return true;
+  tool_usage("%s points into the archive, which cannot be '-', standard output: name a file", script);
+  return false;
+}
+
+bool tool_flush_stdout(void) {
+  int error = linnet_destination_flush(stdout, false);
+  if (error != 0 && !stdout_failed)
+    tool_fail("standard output: cannot write: %s", strerror(error));
+  stdout_failed = stdout_failed || error != 0;
+  return !stdout_failed;
 }
 
 char *tool_read_stdin(size_t max_bytes, size_t *bytes) {

@@ -92,15 +92,28 @@ void tool_write_json_string(FILE *stream, const char *text);
 /* A linnet_write_fn (output.h) to a FILE. */
 int tool_write_piece(void *stream, const char *text, size_t bytes);
 
-/* A file written beside `path` that takes its name only on commit. "-" is standard output. Open and commit print why
- * they failed and return false; abandon removes what was written and is harmless after a commit or a failed open. */
+/* A file written beside `path` that takes its name only on commit. "-" is standard output; devices, pipes and
+ * descriptors (/dev/stdout) are written to directly, and of a symbolic link the target is replaced. Open and commit
+ * print why they failed and return false; abandon removes what was written and is harmless after a commit or a failed
+ * open. */
 struct tool_output {
   FILE *stream;
-  char *path, *temporary;
+  char *path, *target,
+      *temporary; /* as given; behind links; what is renamed, NULL: the target is written to directly */
 };
 bool tool_output_open(struct tool_output *output, const char *path);
 bool tool_output_commit(struct tool_output *output);
 void tool_output_abandon(struct tool_output *output);
+
+/* The path that functions of the library take for an output: theirs have no "-" for standard output. */
+const char *tool_output_path(const char *path);
+
+/* A script file (may be NULL) says where in the archive an utterance is, so that one cannot be standard output; prints
+ * so and returns false. */
+bool tool_check_script(const char *archive, const char *script);
+
+/* Flushes standard output; prints why that fails, unless tool_output_commit did, and returns false. */
+bool tool_flush_stdout(void);
 
 /* All of standard input, with its length; release with free. NULL after printing why. */
 char *tool_read_stdin(size_t max_bytes, size_t *bytes);

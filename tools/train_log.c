@@ -1,5 +1,6 @@
 #include "train_log.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -38,7 +39,7 @@ static double peak_megabytes(void) {
 static bool append_epoch(const struct train_log *log, const struct linnet_train_epoch *e) {
   FILE *file = fopen(log->path, "a");
   if (!file) {
-    tool_fail("%s: cannot append", log->path);
+    tool_fail("%s: cannot append: %s", log->path, strerror(errno));
     return false;
   }
   fprintf(file,
@@ -50,7 +51,10 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
           e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(),
           linnet_context_kernels(log->context), linnet_context_device(log->context),
           (double)linnet_context_device_peak(log->context) / 1048576, e->best ? "true" : "false");
-  return fclose(file) == 0;
+  int error = fclose(file) == 0 ? 0 : errno;
+  if (error != 0)
+    tool_fail("%s: cannot append: %s", log->path, strerror(error));
+  return error == 0;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
@@ -95,7 +99,7 @@ bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, b
     return false;
   log->batches = batches ? fopen(path, epoch > 0 ? "a" : "w") : NULL;
   if (batches && !log->batches)
-    tool_fail("%s: cannot write", path);
+    tool_fail("%s: cannot write: %s", path, strerror(errno));
   return !batches || log->batches;
 }
 

@@ -29,8 +29,8 @@ struct linnet_grammar;
  *
  * Alternatives (|), groups ( ), options [ ], repetitions * and +, references <rule>, <NULL> and <VOID>, quoted words
  * and comments. Weights and tags are read and left out. Imports and recursion are errors, as are words that the lexicon
- * does not have; errors name file and line. At most 16 MiB, 2^20 words once all references are written out, and 2^20
- * states.
+ * does not have; errors name file and line. At most 16 MiB, 2^20 words once all references are written out, 2^20
+ * states, brackets 64 deep, and brackets and rules 1024 deep together.
  */
 LINNET_API enum linnet_status linnet_grammar_load(struct linnet_context *context, const char *path,
                                                   const struct linnet_lexicon *lexicon,

@@ -63,7 +63,8 @@ struct linnet_output {
 typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
 
 /*   text      ID TOKEN TOKEN ..., or of a file FILE<tab>TOKEN ...     Kaldi's text; of alternatives each has a line,
- *                                                                     with its rank behind ID or FILE: ID-1, ID-2
+ *                                                                     with its rank behind ID or FILE: ID-1, ID-2;
+ *                                                                     control characters in FILE are \n, \t, \xNN
  *   json      an object per line, "utterance" or "file" first, alternatives under "hypotheses", "jumps" of an alignment
  *   ctm       ID CHANNEL START DURATION TOKEN CONFIDENCE              sclite
  *   stm       ID CHANNEL SPEAKER START END TOKEN TOKEN ...            sclite

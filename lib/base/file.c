@@ -7,16 +7,21 @@
 
 /* Reads to the end, growing; works on pipes too. */
 static enum linnet_status read_stream(struct linnet_context *context, const char *path, FILE *stream, size_t max_bytes,
-                                      char **data, size_t *bytes) {
-  size_t capacity = 0, size = 0, step = 65536;
+                                      linnet_head_fn check, char **data, size_t *bytes) {
+  unsigned char head[LINNET_HEAD_BYTES];
+  size_t capacity = 0, size = fread(head, 1, sizeof head, stream), step = 65536;
   struct stat information;
+  if (check && !ferror(stream))
+    LINNET_TRY(check(context, path, head, size));
   if (fstat(fileno(stream), &information) == 0 && information.st_size > 0 && (uintmax_t)information.st_size < max_bytes)
     step = (size_t)information.st_size + 1; /* one piece, and room to see the end */
-  for (;; step = 65536) {
+  for (bool first = true;; step = 65536, first = false) {
     char *grown = linnet_grow(context, *data, &capacity, size + step, 1);
     if (!grown)
       return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory after %zu bytes", path, size);
     *data = grown;
+    if (first)
+      memcpy(*data, head, size);
     size_t got = fread(*data + size, 1, capacity - size, stream);
     size += got;
     if (size > max_bytes)
@@ -32,12 +37,17 @@ static enum linnet_status read_stream(struct linnet_context *context, const char
 
 enum linnet_status linnet_file_read(struct linnet_context *context, const char *path, size_t max_bytes, void **data,
                                     size_t *bytes) {
+  return linnet_file_read_checked(context, path, max_bytes, NULL, data, bytes);
+}
+
+enum linnet_status linnet_file_read_checked(struct linnet_context *context, const char *path, size_t max_bytes,
+                                            linnet_head_fn check, void **data, size_t *bytes) {
   *data = NULL;
   FILE *stream = fopen(path, "rb");
   if (!stream)
     return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
   char *contents = NULL;
-  enum linnet_status status = read_stream(context, path, stream, max_bytes, &contents, bytes);
+  enum linnet_status status = read_stream(context, path, stream, max_bytes, check, &contents, bytes);
   fclose(stream);
   if (status != LINNET_OK) {
     linnet_free(context, contents);
@@ -55,28 +65,30 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%.60s...: path longer than %zu bytes", path,
                        sizeof output->path - 1);
   strcpy(output->path, path);
-  struct stat information;
-  bool special = stat(path, &information) == 0 && !S_ISREG(information.st_mode);
-  if (special) /* a pipe or device is written to, not replaced */
-    strcpy(output->temporary, path);
-  else
-    snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", path, (long)getpid());
-  output->stream = fopen(output->temporary, "wb");
+  struct linnet_destination destination;
+  bool found = linnet_destination_find(path, &destination);
+  if (found && !destination.direct)
+    snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", destination.path, (long)getpid());
+  strcpy(output->target, destination.path);
+  if (found)
+    output->stream = destination.direct ? linnet_destination_open(&destination) : fopen(output->temporary, "wb");
   if (!output->stream)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", output->temporary, strerror(errno));
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: cannot write: %s", path, strerror(errno));
   return LINNET_OK;
 }
 
 enum linnet_status linnet_output_commit(struct linnet_output *output) {
   FILE *stream = output->stream;
   output->stream = NULL;
-  bool special = strcmp(output->temporary, output->path) == 0;
-  bool good = !ferror(stream) && fflush(stream) == 0 && (special || fsync(fileno(stream)) == 0);
-  good = fclose(stream) == 0 && good;
-  if (good && (special || rename(output->temporary, output->path) == 0))
+  bool direct = !*output->temporary;
+  int error = linnet_destination_flush(stream, !direct);
+  if (fclose(stream) != 0 && error == 0)
+    error = errno;
+  if (error == 0 && !direct && rename(output->temporary, output->target) != 0)
+    error = errno;
+  if (error == 0)
     return LINNET_OK;
-  int error = errno;
-  if (!special)
+  if (!direct)
     remove(output->temporary);
   return linnet_fail(output->context, LINNET_ERROR_IO, "%s: cannot write: %s", output->path, strerror(error));
 }
@@ -86,6 +98,6 @@ void linnet_output_abandon(struct linnet_output *output) {
     return;
   fclose(output->stream);
   output->stream = NULL;
-  if (strcmp(output->temporary, output->path) != 0)
+  if (*output->temporary)
     remove(output->temporary);
 }

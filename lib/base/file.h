@@ -5,17 +5,29 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/destination.h"
 
 /* Reads all of a file of at most `max_bytes` into memory of the context (release with linnet_free). */
 enum linnet_status linnet_file_read(struct linnet_context *context, const char *path, size_t max_bytes, void **data,
                                     size_t *bytes);
 
+/* The same, but `check` sees the beginning first, LINNET_HEAD_BYTES or the whole of a shorter file: what it refuses is
+ * not read any further, so that endless input of a wrong kind costs nothing. */
+enum { LINNET_HEAD_BYTES = 4096 };
+typedef enum linnet_status (*linnet_head_fn)(struct linnet_context *context, const char *path,
+                                             const unsigned char *head, size_t bytes);
+enum linnet_status linnet_file_read_checked(struct linnet_context *context, const char *path, size_t max_bytes,
+                                            linnet_head_fn check, void **data, size_t *bytes);
+
 /* A file written beside `path` that takes its name only on commit; abandoned, it leaves nothing behind. Pipes and
- * devices are written to directly. */
+ * devices are written to directly, and so are descriptors (/dev/stdout, /dev/fd/N). Of a symbolic link the target is
+ * replaced. */
 struct linnet_output {
   struct linnet_context *context;
   FILE *stream;
-  char path[4096], temporary[4096 + 32];
+  char path[LINNET_PATH_BYTES];           /* as given, for messages */
+  char target[LINNET_PATH_BYTES];         /* behind links */
+  char temporary[LINNET_PATH_BYTES + 32]; /* "": the target is written to directly */
 };
 
 enum linnet_status linnet_output_open(struct linnet_context *context, const char *path, struct linnet_output *output);

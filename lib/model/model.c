@@ -377,7 +377,8 @@ enum linnet_status linnet_model_load(struct linnet_context *context, const char 
   const uint64_t cap = (uint64_t)LINNET_MAX_MODEL_GIBIBYTES << 30;
   void *data = NULL;
   size_t bytes = 0;
-  LINNET_TRY(linnet_file_read(context, path, cap < SIZE_MAX / 2 ? (size_t)cap : SIZE_MAX / 2, &data, &bytes));
+  LINNET_TRY(linnet_file_read_checked(context, path, cap < SIZE_MAX / 2 ? (size_t)cap : SIZE_MAX / 2,
+                                      linnet_safetensors_check, &data, &bytes));
   enum linnet_status status = linnet_model_load_memory(context, data, bytes, path, model);
   linnet_free(context, data);
   return status;

@@ -1,5 +1,6 @@
 #include "model/safetensors.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,20 @@ static enum linnet_status take_header(const struct linnet_safetensors *file, str
     return linnet_fail(file->context, LINNET_ERROR_FORMAT,
                        "%s: the header does not start with '{': no safetensors file", file->name);
   return LINNET_OK;
+}
+
+enum linnet_status linnet_safetensors_check(struct linnet_context *context, const char *path, const unsigned char *head,
+                                            size_t bytes) {
+  struct linnet_reader reader = {.data = head, .size = bytes};
+  uint64_t size;
+  const unsigned char *brace;
+  if (!linnet_reader_u64(&reader, &size) || !(brace = linnet_reader_take(&reader, 1)))
+    return LINNET_OK; /* too short, which linnet_safetensors_open says */
+  if (size > 0 && size <= LINNET_MAX_HEADER_BYTES && *brace == '{')
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_FORMAT,
+                     "%s: no safetensors file: it begins neither with the length of a header nor with '{' behind it",
+                     path);
 }
 
 static enum linnet_status fail_tensor(const struct linnet_safetensors *file, const char *tensor,
@@ -503,7 +518,8 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
 
 static enum linnet_status write_bytes(struct linnet_writer *writer, const void *data, size_t bytes) {
   if (bytes > 0 && fwrite(data, 1, bytes, writer->output->stream) != bytes)
-    writer->status = linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write", writer->output->path);
+    writer->status =
+        linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->output->path, strerror(errno));
   return writer->status;
 }
 

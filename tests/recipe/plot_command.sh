@@ -28,6 +28,26 @@ check 1 'words need pronunciations' plot --text 'a word' "$name.wav"
 check 1 'long enough to draw' plot --raw s16le short.raw
 check 1 'nowhere.wav' plot nowhere.wav
 check 2 '--text and --phones: one of them' plot --text a --phones A "$name.wav"
+
+# A gnuplot whose disk was full exits with 0; and a disk that is full when the picture gets its name.
+mkdir bin
+for picture in '<svg>' '<svg></svg>'; do
+  printf '#!/bin/sh\ncat > /dev/null\necho "%s"\n' "$picture" > "bin/$((${#picture} > 5))"
+done
+chmod +x bin/*
+with_gnuplot() { # NUMBER WANTED_STATUS WANTED_TEXT ARGUMENTS...
+  ln -sf "$1" bin/gnuplot
+  PATH=$work/bin:$PATH check "$2" "$3" plot "$name.wav" --output "${@:4}"
+}
+with_gnuplot 0 1 'gnuplot could not write the whole picture' cut.svg
+with_gnuplot 1 1 'gnuplot could not write the whole picture' other.png
+[[ ! -e cut.svg && ! -e other.png ]] || fail 'a picture that is cut'
+if [[ -w /dev/full ]]; then
+  ln -s /dev/full full.svg
+  with_gnuplot 1 1 'No space left on device' full.svg
+  [[ -L full.svg ]] || fail 'the link to a device was replaced'
+fi
+rm -r bin
 if ! command -v gnuplot > /dev/null; then
   echo 'SKIPPED: no gnuplot'
   exit $((failures > 0 ? 1 : 77))

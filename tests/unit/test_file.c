@@ -1,11 +1,14 @@
 /* Whole files: a file appears complete or not at all, whatever goes wrong on the way; reading with a cap, of files,
  * pipes and folders. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -137,6 +140,83 @@ static void check_device(void) {
   CHECK(stat("/dev/null", &after) == 0 && before.st_ino == after.st_ino, "the device was replaced");
 }
 
+static bool is_link(const char *path) {
+  struct stat information;
+  return lstat(path, &information) == 0 && S_ISLNK(information.st_mode);
+}
+
+static enum linnet_status write_text(const char *path, const char *text) {
+  struct linnet_output output;
+  enum linnet_status status = linnet_output_open(context, path, &output);
+  if (status != LINNET_OK)
+    return status;
+  fputs(text, output.stream);
+  return linnet_output_commit(&output);
+}
+
+/* Of a link the target is replaced or made, and the link stays. */
+static void check_links(void) {
+  const struct {
+    const char *link, *to, *file; /* a link to the link is written to */
+  } cases[] = {{"near", "target", "target"}, {"far", "sub/../target", "target"}, {"dangling", "made", "made"}};
+  REQUIRE(mkdir(in_folder("sub"), 0700) == 0, "sub");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    put(in_folder("target"), "old");
+    REQUIRE(symlink(cases[i].to, in_folder(cases[i].link)) == 0 &&
+                symlink(in_folder(cases[i].link), in_folder("second")) == 0,
+            "%s", cases[i].link);
+    CHECK(write_text(in_folder("second"), "new") == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(is_link(in_folder("second")) && is_link(in_folder(cases[i].link)), "%s is no link now", cases[i].link);
+    CHECK(holds(in_folder(cases[i].file), "new"), "the target of %s", cases[i].link);
+    remove(in_folder(cases[i].link));
+    remove(in_folder("second"));
+    remove(in_folder(cases[i].file));
+    remove(in_folder("target"));
+  }
+  rmdir(in_folder("sub"));
+  REQUIRE(symlink("b", in_folder("a")) == 0 && symlink("a", in_folder("b")) == 0, "a loop");
+  CHECK(write_text(in_folder("a"), "new") == LINNET_ERROR_IO && is_link(in_folder("a")), "a loop of links");
+  remove(in_folder("a"));
+  remove(in_folder("b"));
+}
+
+/* /dev/stdout is a link to /proc/self/fd/1. This one is private, and to a file of the test: it is written to where its
+ * offset is, and neither the link nor the file is replaced. */
+static void check_descriptors(void) {
+  static const char *const names[] = {"/proc/self/fd/%d", "/dev/fd/%d"};
+  for (size_t i = 0; i < 2; i++) {
+    char name[64];
+    FILE *file = fopen(in_folder("opened"), "wb");
+    REQUIRE(file && fputs("before ", file) >= 0 && fflush(file) == 0, "opened");
+    snprintf(name, sizeof name, names[i], fileno(file));
+    REQUIRE(symlink(name, in_folder("link")) == 0, "link");
+    CHECK(write_text(in_folder("link"), "new") == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(write_text(name, " again") == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(is_link(in_folder("link")) && entries() == 2, "%s: %zu entries", name, entries());
+    fputs(" behind", file);
+    fclose(file);
+    CHECK(holds(in_folder("opened"), "before new again behind"), "%s", name);
+    CHECK(write_text(in_folder("link"), "new") == LINNET_ERROR_IO && is_link(in_folder("link")), "a closed descriptor");
+    remove(in_folder("link"));
+    remove(in_folder("opened"));
+  }
+}
+
+/* A socket cannot be opened for writing, and stays; a device that is full says so. */
+static void check_special(void) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
+  int server = socket(AF_UNIX, SOCK_STREAM, 0), here = open(".", O_RDONLY | O_DIRECTORY);
+  REQUIRE(here >= 0 && chdir(folder) == 0, "chdir"); /* names of sockets are short */
+  REQUIRE(server >= 0 && bind(server, (struct sockaddr *)&address, sizeof address) == 0, "bind");
+  CHECK(write_text("socket", "new") == LINNET_ERROR_IO && entries() == 1, "%zu entries", entries());
+  close(server);
+  remove("socket");
+  REQUIRE(fchdir(here) == 0 && close(here) == 0, "chdir");
+  if (access("/dev/full", W_OK) == 0)
+    CHECK(write_text("/dev/full", "new") == LINNET_ERROR_IO && strstr(linnet_context_error(context), strerror(ENOSPC)),
+          "%s", linnet_context_error(context));
+}
+
 /* The disk is full (or the limit of a file's size is reached): what was there stays. */
 static void check_full(void) {
   struct linnet_output output;
@@ -153,6 +233,8 @@ static void check_full(void) {
   enum linnet_status status = linnet_output_commit(&output);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &old) == 0, "setrlimit");
   CHECK(status == LINNET_ERROR_IO, "a file cut short was committed: %s", linnet_status_string(status));
+  CHECK(strstr(linnet_context_error(context), strerror(EFBIG)), "the reason is missing: %s",
+        linnet_context_error(context));
   CHECK(holds(path, "old") && entries() == 1, "%zu entries", entries());
   remove(path);
 }
@@ -268,6 +350,9 @@ int main(void) {
   check_unwritable();
   check_target_is_folder();
   check_device();
+  check_links();
+  check_descriptors();
+  check_special();
   check_full();
   check_two();
   check_reading();

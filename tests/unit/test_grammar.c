@@ -1,5 +1,7 @@
 /* Grammars: what they accept, against sentences by hand; their errors; a search that finds nothing else; memory that
  * fails. Hotword lists, too, for they are read alike. */
+#include <pthread.h>
+
 #include <linnet/grammar.h>
 
 #include "unit/failing_allocator.h"
@@ -132,6 +134,42 @@ static void test_refusals(const struct scene *s) {
   }
 }
 
+/* What would nest expressions deeper than the stack: repetitions of repetitions, and rules that refer to rules that
+ * were resolved before. */
+static void *test_depth(void *scene) {
+  enum { DEEP = 20000, RULES = 1000 };
+  const struct scene *s = scene;
+  char *text = malloc(64 * DEEP);
+  struct linnet_grammar *grammar;
+  REQUIRE(text, "memory");
+  for (size_t i = 0; i < 3; i++) {
+    size_t at = (size_t)sprintf(text, JSGF "public <a> = red");
+    memset(text + at, "*++"[i], DEEP);
+    strcpy(text + at + DEEP, i < 2 ? ";" : "*;");
+    REQUIRE(load(s, text, &grammar) == LINNET_OK, "%s", linnet_context_error(s->context));
+    check_sentences(s, grammar, i == 1 ? "RED;RED RED" : ";RED;RED RED", true);
+    check_sentences(s, grammar, i == 1 ? ";ON" : "ON;RED ON", false);
+    linnet_grammar_destroy(grammar);
+  }
+  size_t at = (size_t)sprintf(text, JSGF "public <r0> = red;\n");
+  for (int i = 1; i < RULES; i++)
+    at += (size_t)sprintf(text + at, "public <r%d> = <r%d>;\n", i, i - 1);
+  check_refusal(s, load(s, text, &grammar), &(struct refusal){"a chain of rules", "g:343: brackets and rules are"});
+  free(text);
+  return NULL;
+}
+
+/* On a small stack less depth is enough to overflow it. */
+static void test_depth_on_small_stack(struct scene *s) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  REQUIRE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, (size_t)2 << 20) == 0 &&
+              pthread_create(&thread, &attributes, test_depth, s) == 0,
+          "no thread");
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attributes);
+}
+
 /* Brackets, references and written out rules without end. */
 static void test_limits(const struct scene *s) {
   static char text[1 << 16];
@@ -237,6 +275,7 @@ int main(void) {
   test_acceptance(&s);
   test_refusals(&s);
   test_limits(&s);
+  test_depth_on_small_stack(&s);
   test_hotwords(&s);
   test_search(&s);
   close_scene(&s);

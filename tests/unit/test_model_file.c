@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "model/model.h"
 
@@ -674,6 +675,11 @@ static void test_paths(void) {
         "%s", linnet_context_error(context));
   CHECK(linnet_model_load(context, TEST_SOURCE_DIR, &model) == LINNET_ERROR_IO, "a folder: %s",
         linnet_context_error(context));
+  counter.limit = counter.live + (1 << 20); /* what has no end, and is no model, is not read */
+  if (access("/dev/zero", R_OK) == 0)
+    CHECK(linnet_model_load(context, "/dev/zero", &model) == LINNET_ERROR_FORMAT && !model, "endless zeros: %s",
+          linnet_context_error(context));
+  counter.limit = 0;
   CHECK(linnet_model_load(context, NULL, &model) == LINNET_ERROR_ARGUMENT, "no path");
   CHECK(linnet_model_load(NULL, "x", &model) == LINNET_ERROR_ARGUMENT, "no context");
   CHECK(linnet_model_load(context, "x", NULL) == LINNET_ERROR_ARGUMENT, "no result");

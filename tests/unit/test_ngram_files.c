@@ -1,6 +1,7 @@
 /* Files of n-gram models that are wrong: each is refused with a sentence that names the place. */
 #include <linnet/ngram.h>
 
+#include "gzip.h"
 #include "ngram_file.h"
 #include "test.h"
 
@@ -112,6 +113,58 @@ static void test_long_line_and_nul(struct linnet_context *context) {
   CHECK(linnet_ngram_load(context, "no-such-file", &ngram) == LINNET_ERROR_IO && !ngram, "no file");
   CHECK(linnet_ngram_load(context, NULL, &ngram) == LINNET_ERROR_ARGUMENT, "no path");
   CHECK(linnet_ngram_load_memory(context, NULL, 1, "FILE", &ngram) == LINNET_ERROR_ARGUMENT, "no data");
+}
+
+/* --- gzip ------------------------------------------------------------------------------------------------------- */
+
+enum { MANY_WORDS = 20000, ARPA_BYTES = 64 + 32 * MANY_WORDS };
+
+/* A model of more than 300 kB, so that its compressed form is read in several pieces. */
+static size_t large_arpa(char *text) {
+  struct test_random r = {7};
+  size_t size = (size_t)sprintf(text, "\\data\\\nngram 1=%d\n\n\\1-grams:\n", MANY_WORDS);
+  for (int i = 0; i < MANY_WORDS; i++)
+    size += (size_t)sprintf(text + size, "-%zu.%zu\tword%d\n", test_below(&r, 9), test_below(&r, 99999), i);
+  return size + (size_t)sprintf(text + size, "\n\\end\\\n");
+}
+
+static void expect_gzip(struct linnet_context *context, const uint8_t *data, size_t size, const char *what,
+                        const char *refusal) {
+  struct linnet_ngram *ngram = NULL;
+  enum linnet_status status = linnet_ngram_load_memory(context, data, size, "FILE", &ngram);
+  if (refusal)
+    CHECK(status == LINNET_ERROR_FORMAT && strstr(linnet_context_error(context), refusal), "%s: %d %s", what,
+          (int)status, linnet_context_error(context));
+  else
+    CHECK(ngram && linnet_ngram_count(ngram, 1) >= MANY_WORDS, "%s: %s", what, linnet_context_error(context));
+  linnet_ngram_destroy(ngram);
+}
+
+static void test_gzip(struct linnet_context *context) {
+  static char text[ARPA_BYTES];
+  static uint8_t packed[ARPA_BYTES + 4096];
+  size_t size = large_arpa(text), one = gzip_bytes(size);
+  const uint8_t *data = (const uint8_t *)text;
+  struct linnet_ngram *ngram = NULL;
+  gzip_member(data, size, packed);
+  if (linnet_ngram_load_memory(context, packed, one, "FILE", &ngram) == LINNET_ERROR_UNSUPPORTED)
+    return; /* built without zlib */
+  linnet_ngram_destroy(ngram);
+  expect_gzip(context, packed, one, "one member", NULL);
+  static const size_t lengths[] = {2, 9, 11, 60000, 65536, 65536 + 5, 200000};
+  for (size_t i = 0; i < COUNT(lengths); i++)
+    expect_gzip(context, packed, lengths[i], "truncated", "FILE: the gzip data is cut");
+  expect_gzip(context, packed, one - 1, "the last byte is missing", "FILE: the gzip data is cut");
+  memset(packed + one, 0, 600);
+  expect_gzip(context, packed, one + 600, "padded by zeros", NULL);
+  packed[one + 599] = 'x';
+  expect_gzip(context, packed, one + 600, "zeros and something else", "not gzip");
+  memcpy(packed + one, "garbage", 7);
+  expect_gzip(context, packed, one + 7, "something else behind", "FILE: bytes that are not gzip follow");
+  uint8_t *end = gzip_member(data, 70001, packed);
+  end = gzip_member(data, 0, end);
+  end = gzip_member(data + 70001, size - 70001, end);
+  expect_gzip(context, packed, (size_t)(end - packed), "three members", NULL);
 }
 
 /* --- binary ----------------------------------------------------------------------------------------------------- */
@@ -309,6 +362,7 @@ int main(void) {
   test_good_arpa(context);
   test_bad_arpa(context);
   test_long_line_and_nul(context);
+  test_gzip(context);
   make_file(context, false, &good);
   make_file(context, true, &quantized);
   test_accidents(context, &good);

@@ -528,6 +528,12 @@ static void test_bad_paths(void) {
   expect_path(scratch_path(), LINNET_ERROR_FORMAT, "FLAC");
   save("RIFF\1\2\3\4WAVEjunk", 16);
   expect_path(scratch_path(), LINNET_ERROR_FORMAT, "looks like WAV");
+  static const char m4a[16] = "\0\0\0 ftypM4A ", webm[] = "\x1A\x45\xDF\xA3\x9F";
+  save(m4a, sizeof m4a);
+  expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED,
+              "is MP4 or M4A, which is not read: convert it, as with 'ffmpeg -i");
+  save(webm, sizeof webm);
+  expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED, "is WebM or Matroska");
   static const char sphere[1024] = "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
                                    "sample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n";
   save(sphere, sizeof sphere);
@@ -556,6 +562,8 @@ static void test_bad_settings(void) {
   BAD(sample_rate = 999);
   BAD(sample_rate = 400000);
   BAD(sample_rate = NAN);
+  BAD(max_seconds = -1);
+  BAD(max_seconds = NAN);
   BAD(channel = -2);
   BAD(channel = 1);
   BAD(raw_format = 99);
@@ -674,6 +682,32 @@ static void test_constant_memory(void) {
   linnet_context_destroy(counted);
 }
 
+/* Input that never ends: of no format it is refused soon, of a format without a header after the seconds allowed. */
+static void test_endless(void) {
+  struct usage usage;
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  static float samples[5000];
+  size_t n, total = 0, bound = (size_t)64 << 20;
+  if (access("/dev/zero", R_OK) != 0)
+    return;
+  struct linnet_context *counted = counting_context(&usage);
+  CHECK(linnet_audio_open(counted, "/dev/zero", NULL, &audio) == LINNET_ERROR_FORMAT && !audio, "%s",
+        linnet_context_error(counted));
+  CHECK(usage.peak < bound, "%zu bytes, bound %zu", usage.peak, bound);
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  settings.max_seconds = 2;
+  REQUIRE(linnet_audio_open(counted, "/dev/zero", &settings, &audio) == LINNET_OK, "%s", linnet_context_error(counted));
+  enum linnet_status status;
+  while ((status = linnet_audio_read(audio, samples, 5000, &n)) == LINNET_OK && total < 100000)
+    total += n;
+  CHECK(status == LINNET_ERROR_LIMIT && strstr(linnet_context_error(counted), "maximum of 2 seconds"),
+        "%zu samples: %s", total, linnet_context_error(counted));
+  linnet_audio_destroy(audio);
+  linnet_context_destroy(counted);
+}
+
 static enum linnet_status torture_file(struct linnet_context *tortured) {
   struct linnet_audio *audio = NULL;
   float *samples = NULL;
@@ -736,6 +770,7 @@ int main(void) {
   test_rates_of_files();
   test_hostile(signal);
   test_constant_memory();
+  test_endless();
   test_torture(signal);
   remove(scratch_path());
   free(signal);

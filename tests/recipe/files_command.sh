@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# What the command does with files that are no plain files, with full disks, closed descriptors and control characters.
+#
+#   files_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+prefix=("$linnet")
+printf 'a b\nb a\n' > text
+estimate=(ngram --order 2 --discount-fallback --text text)
+esc=$'\033'
+
+# make_wav NAME BYTES: a WAV that does not know its length; any bytes will do as samples.
+make_wav() {
+  {
+    printf 'RIFF\0\0\0\0WAVEfmt \20\0\0\0\1\0\1\0\200\76\0\0\0\175\0\0\2\0\20\0data\0\0\0\0'
+    head -c "$2" "$linnet"
+  } > "$1"
+}
+make_wav speech.wav 16000
+
+# Outputs behind a link: to a descriptor (as /dev/stdout is, which is left alone here) and to a file.
+check 0 'fixed discounts' "${estimate[@]}" --arpa wanted.arpa
+ln -s /proc/self/fd/1 stdout
+{
+  echo before
+  "$linnet" "${estimate[@]}" --arpa stdout
+  echo behind
+} > piped
+[[ -L stdout ]] || fail 'the link to a descriptor was replaced'
+cmp <(echo before && cat wanted.arpa && echo behind) piped || fail 'output to a descriptor that is a file'
+"$linnet" "${estimate[@]}" --arpa stdout | cmp - wanted.arpa || fail 'output to a pipe'
+echo old > target
+ln -s target link
+check 0 'fixed discounts' "${estimate[@]}" --arpa link
+[[ -L link ]] || fail 'a link to a file was replaced'
+cmp target wanted.arpa || fail 'the target of a link was not written'
+mkfifo fifo
+cat fifo > from_fifo &
+check 0 'fixed discounts' "${estimate[@]}" --arpa fifo
+wait
+cmp from_fifo wanted.arpa || fail 'output to a fifo'
+
+# '-' is standard output for all outputs.
+check 0 '' features speech.wav --out features.ark
+"$linnet" features speech.wav --out - 2> out | cmp - features.ark || fail 'features to standard output'
+"$linnet" "${estimate[@]}" --arpa - | cmp - wanted.arpa || fail 'an n-gram model to standard output'
+check 2 "cannot be '-'" features speech.wav --out - --scp x.scp
+[[ ! -e ./- ]] || fail 'a file called -'
+
+# A full disk: the reason is named, the status says so.
+if [[ -w /dev/full ]]; then
+  for arguments in --help --version help 'ngram --help' info "${estimate[*]} --arpa -" 'features speech.wav -o -'; do
+    status=0
+    # shellcheck disable=SC2086 # words
+    "$linnet" $arguments > /dev/full 2> out || status=$?
+    [[ $status -eq 1 ]] || fail "$arguments > /dev/full: status $status"
+    grep -q 'No space left on device' out || fail "$arguments > /dev/full: $(cat out)"
+  done
+fi
+prefix=()
+# shellcheck disable=SC2016 # of the inner shell
+check 1 'File too large' bash -c 'ulimit -f 4 && trap "" XFSZ &&
+  "$1" average --output average.safetensors "$2"' - "$linnet" "$here/../../models/english-phonemes.safetensors"
+[[ ! -e average.safetensors ]] || fail 'a part of a model'
+
+# Closed descriptors: no file that is opened gets their numbers, and the messages with them.
+# shellcheck disable=SC2016 # of the inner shell
+for closed in '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+  rm -f closed.ark
+  bash -c '"$1" features -v speech.wav --out closed.ark '"$closed" - "$linnet" > out || fail "with $closed: status $?"
+  cmp features.ark closed.ark || fail "with $closed messages are in the output"
+done
+check 1 'Bad file descriptor' bash -c '"$@" >&-' - "$linnet" "${estimate[@]}" --arpa -
+prefix=("$linnet")
+
+# Control characters in messages are text, on one line; file names in lines of results, too.
+check 1 "no\\x1b[31m\\nname" info "no${esc}[31m"$'\n''name'
+mv speech.wav "new"$'\n'"line.wav"
+cp "new"$'\n'"line.wav" other.wav
+export LINNET_MODEL=$here/../../models/english-phonemes.safetensors
+check 0 '2 files' transcribe "new"$'\n'"line.wav" other.wav --output lines
+[[ $(wc -l < lines) -eq 2 ]] || fail "$(wc -l < lines) lines for two files"
+grep -qF 'new\nline.wav' lines || fail "the name of a file is $(head -n 1 lines)"
+if command -v script > /dev/null; then
+  printf '<b> 0\n%s[2JA 1\n' "$esc" > symbols
+  printf 'u1  [\n -9 -0.1 ]\n' > posteriors
+  decode=("$linnet" decode --symbols symbols posteriors)
+  script -qec "$(printf '%q ' "${decode[@]}")" /dev/null < /dev/null > screen
+  grep -qF 'u1 \x1b[2JA' screen || fail "the terminal shows $(cat screen)"
+  script -qec "$(printf '%q ' "${decode[@]}" --output stdout)" /dev/null < /dev/null > screen
+  grep -qF 'u1 \x1b[2JA' screen || fail "through a descriptor the terminal shows $(cat screen)"
+  "${decode[@]}" 2> out | grep -qF "u1 ${esc}[2JA" || fail 'a pipe does not get the bytes as they are'
+fi
+
+# Input that has no end is refused by its first bytes, by the length of its lines, or by its seconds.
+if [[ -r /dev/zero ]]; then
+  check 1 'holds a NUL byte' "${estimate[@]:0:4}" --text /dev/zero --arpa x
+  check 1 'no safetensors file' info /dev/zero
+  check 1 'holds a NUL byte' score /dev/zero /dev/zero
+  check 1 'not an audio format' transcribe /dev/zero
+  check 1 'longer than the maximum of 5 seconds' transcribe --raw s16le --max-seconds 5 /dev/zero
+fi
+head -c 40000 /dev/zero > quiet.raw
+check 1 'longer than the maximum of 1 seconds' transcribe --raw s16le --max-seconds 1 quiet.raw
+check 0 quiet.raw transcribe --raw s16le --max-seconds 2 quiet.raw --format json
+head -c 2000000 /dev/zero | tr '\0' a > line
+check 1 'line:1: is longer than 1 MiB: write a sentence a line' ngram --text line --arpa x
+exit $((failures > 0))
