@@ -4,11 +4,12 @@
  *   8    u32       version
  *   12   u32       byte order: 0x01020304 as the machine writes it
  *   16   u32, u32  order; 1 if quantized
- *   24   u64 (6)   counts by order
+ *   24   u64 (6)   counts of orders 1 to 6
  *   72   u64       bytes of the words
  *   80   u64       bytes of the file
  *   88   u64       checksum of the body
- *   96   u64 (3)   0
+ *   96   u64 (2)   counts of orders 7 and 8
+ *   112  u64       0
  *   120  u64       checksum of the 120 bytes before
  *   128            the body (ngram_model.h)
  *
@@ -24,7 +25,7 @@
 #include "decoder/ngram_arpa.h"
 #include "decoder/ngram_model.h"
 
-enum { HEADER_BYTES = 128, VERSION = 2 };
+enum { HEADER_BYTES = 128, VERSION = 2, FIRST_COUNTS = 6, LAST_COUNTS = NGRAM_MAX_ORDER - FIRST_COUNTS };
 
 static const char MAGIC[8] = {'L', 'i', 'n', 'G', 'r', 'a', 'm', '\n'};
 static const uint32_t BYTE_ORDER_MARK = 0x01020304, OTHER_ORDER = 0x04030201;
@@ -32,7 +33,7 @@ static const uint32_t BYTE_ORDER_MARK = 0x01020304, OTHER_ORDER = 0x04030201;
 struct header {
   char magic[8];
   uint32_t version, byte_order, order, quantized;
-  uint64_t counts[NGRAM_MAX_ORDER], text_bytes, file_bytes, body_sum, unused[3], header_sum;
+  uint64_t counts[FIRST_COUNTS], text_bytes, file_bytes, body_sum, last_counts[LAST_COUNTS], unused, header_sum;
 };
 
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "the header has no gaps");
@@ -89,7 +90,8 @@ static enum linnet_status read_header(struct linnet_context *context, const void
   if (h.byte_order != BYTE_ORDER_MARK || h.header_sum != header_sum(&h))
     return damaged(context, name, "the header's checksum is wrong");
   *shape = (struct ngram_shape){.order = h.order, .quantized = h.quantized != 0, .text_bytes = h.text_bytes};
-  memcpy(shape->counts, h.counts, sizeof shape->counts);
+  memcpy(shape->counts, h.counts, sizeof h.counts);
+  memcpy(shape->counts + FIRST_COUNTS, h.last_counts, sizeof h.last_counts);
   if (!linnet_ngram_layout(shape, &layout) || h.quantized > 1)
     return damaged(context, name, "the header's counts are out of range");
   if (layout.total != bytes - HEADER_BYTES || h.file_bytes != bytes)
@@ -220,6 +222,7 @@ enum linnet_status linnet_ngram_save_binary(const struct linnet_ngram *m, const 
                           .body_sum = linnet_ngram_checksum(body_of(m), bytes)};
   memcpy(header.magic, MAGIC, sizeof MAGIC);
   memcpy(header.counts, m->shape.counts, sizeof header.counts);
+  memcpy(header.last_counts, m->shape.counts + FIRST_COUNTS, sizeof header.last_counts);
   header.header_sum = header_sum(&header);
   struct linnet_output output;
   LINNET_TRY(linnet_output_open(m->context, path, &output));

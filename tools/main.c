@@ -21,6 +21,7 @@ static const struct subcommand {
     {"train", tool_train, "train a model"},
     {"average", tool_average, "average the weights of several models"},
     {"ngram", tool_ngram, "estimate, convert and measure n-gram language models"},
+    {"g2p", tool_g2p, "pronunciations of words that no lexicon has"},
     {"calibrate", tool_calibrate, "make a model's confidences the probability of being right"},
     {"score", tool_score, "error rates of hypotheses against references"},
     {"validate-data", tool_validate_data, "check a Kaldi data folder, and repair it"},

@@ -18,7 +18,7 @@ static struct {
 } options = {.order = 3};
 
 static const struct poptOption table[] = {
-    {"order", 'n', POPT_ARG_INT, &options.order, 0, "words of an n-gram, 1 to 6 (default 3)", "N"},
+    {"order", 'n', POPT_ARG_INT, &options.order, 0, "words of an n-gram, 1 to 8 (default 3)", "N"},
     {"text", 't', POPT_ARG_STRING, NULL, OPTION_TEXT,
      "estimate a model from sentences, one a line; may come several times (default: standard input)", "FILE"},
     {"discount-fallback", 0, POPT_ARG_NONE, &options.discount_fallback, 0,

@@ -25,6 +25,7 @@ int tool_average(int argc, const char **argv);
 int tool_calibrate(int argc, const char **argv);
 int tool_decode(int argc, const char **argv);
 int tool_features(int argc, const char **argv);
+int tool_g2p(int argc, const char **argv);
 int tool_info(int argc, const char **argv);
 int tool_ngram(int argc, const char **argv);
 int tool_plot(int argc, const char **argv);

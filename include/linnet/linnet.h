@@ -11,6 +11,7 @@
 #include <linnet/decoder.h>
 #include <linnet/encoder.h>
 #include <linnet/features.h>
+#include <linnet/g2p.h>
 #include <linnet/grammar.h>
 #include <linnet/hotwords.h>
 #include <linnet/lattice.h>

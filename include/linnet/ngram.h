@@ -1,4 +1,4 @@
-/* n-gram language models of order 1 to 6: read from ARPA files (plain or gzip), estimated from text, stored in a binary
+/* n-gram language models of order 1 to 8: read from ARPA files (plain or gzip), estimated from text, stored in a binary
  * form that is mapped into memory, asked for probabilities.
  *
  *   struct linnet_ngram *ngram;
@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-enum { LINNET_NGRAM_MAX_ORDER = 6 };
+enum { LINNET_NGRAM_MAX_ORDER = 8 };
 
 /* A word that the model does not have. */
 #define LINNET_NGRAM_NO_WORD ((uint32_t)-1)

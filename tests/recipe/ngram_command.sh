@@ -14,8 +14,8 @@ same() {
 text=$golden/ngram_text.txt
 check 0 'Usage: linnet ngram [OPTIONS] [TEXT...]' "$linnet" ngram --help
 check 2 'nothing to do' "$linnet" ngram "$text"
-check 2 'must be 1 to 6' "$linnet" ngram --order 0 --arpa a "$text"
-check 2 'must be 1 to 6' "$linnet" ngram --order 7 --arpa a "$text"
+check 2 'must be 1 to 8' "$linnet" ngram --order 0 --arpa a "$text"
+check 2 'must be 1 to 8' "$linnet" ngram --order 9 --arpa a "$text"
 check 2 'only one of --model and --text' "$linnet" ngram --model m --text t
 check 2 'can be standard input' "$linnet" ngram --arpa a --perplexity -
 check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-file

@@ -1,0 +1,111 @@
+/* Joint-sequence models: letters, units, the object. */
+#include "decoder/g2p.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- letters ---------------------------------------------------------------------------------------------------- */
+
+/* The number of bytes of the code point that `text` begins with, 1 if it is not UTF-8. */
+static size_t code_point_bytes(const char *text) {
+  unsigned char first = (unsigned char)*text;
+  size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+  for (size_t i = 1; i < bytes; i++)
+    if (((unsigned char)text[i] & 0xC0) != 0x80)
+      return 1;
+  return bytes;
+}
+
+bool linnet_g2p_next_letter(const char **word, char letter[5]) {
+  if (**word == '\0')
+    return false;
+  size_t bytes = code_point_bytes(*word);
+  memcpy(letter, *word, bytes);
+  letter[bytes] = '\0';
+  if (*letter >= 'a' && *letter <= 'z')
+    *letter = (char)(*letter - 'a' + 'A');
+  *word += bytes;
+  return true;
+}
+
+/* U+00C0 to U+017F without their marks, a code point of two bytes each. A digit is a pair of letters. */
+static const char PLAIN[] = "AAAAAA0CEEEEIIIIDNOOOOO OUUUUY12AAAAAA0CEEEEIIIIDNOOOOO OUUUUY1Y"
+                            "AAAAAACCCCCCCCDDDDEEEEEEEEEEGGGGGGGGHHHHIIIIIIIIII33JJKKKLLLLLLLLLLNNNNNNNNNOOOOOO44"
+                            "RRRRRRSSSSSSSSTTTTTTUUUUUUUUUUUUWWYYYZZZZZZS";
+static const char *const PAIRS[] = {"AE", "TH", "SS", "IJ", "OE"};
+
+const char *linnet_g2p_plain_letters(const char *letter) {
+  static const char *const single[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M",
+                                       "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z"};
+  const unsigned char *b = (const unsigned char *)letter;
+  if (b[0] == 0xE2 && b[1] == 0x80 && (b[2] == 0x98 || b[2] == 0x99))
+    return "'";
+  if (b[0] == 0xE2 && b[1] == 0x80 && (b[2] == 0x90 || b[2] == 0x91))
+    return "-";
+  if (b[0] < 0xC3 || b[0] > 0xC5 || b[1] == 0)
+    return NULL;
+  char plain = PLAIN[(b[0] & 0x1Fu) * 64 + (b[1] & 0x3Fu) - 0xC0];
+  if (plain >= '0' && plain <= '4')
+    return PAIRS[plain - '0'];
+  return plain == ' ' ? NULL : single[plain - 'A'];
+}
+
+/* --- the object ------------------------------------------------------------------------------------------------- */
+
+void linnet_g2p_unit_name(uint32_t unit, char name[G2P_NAME_BYTES]) {
+  snprintf(name, G2P_NAME_BYTES, "%05u", (unsigned)(unit % 100000));
+}
+
+enum linnet_status linnet_g2p_create(struct linnet_context *context, struct linnet_g2p **g2p) {
+  *g2p = linnet_calloc(context, 1, sizeof **g2p);
+  if (!*g2p)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a model of pronunciations");
+  (*g2p)->context = (*g2p)->letters.context = (*g2p)->phones.context = context;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_g2p_index(struct linnet_g2p *g2p) {
+  size_t letters = g2p->letters.count;
+  g2p->first_unit = linnet_alloc(g2p->context, letters + 2, sizeof *g2p->first_unit);
+  if (!g2p->first_unit)
+    return linnet_fail(g2p->context, LINNET_ERROR_MEMORY, "out of memory for %zu letters", letters);
+  uint32_t unit = 0;
+  for (size_t letter = 0; letter <= letters; letter++) {
+    g2p->first_unit[letter] = unit;
+    while (unit < g2p->unit_count && linnet_g2p_unit_letter(g2p->units[unit], 0) == letter)
+      unit++;
+  }
+  g2p->first_unit[letters + 1] = unit;
+  return LINNET_OK;
+}
+
+void linnet_g2p_destroy(struct linnet_g2p *g2p) {
+  if (!g2p)
+    return;
+  linnet_ngram_destroy(g2p->ngram);
+  linnet_names_clear(&g2p->letters);
+  linnet_names_clear(&g2p->phones);
+  linnet_free(g2p->context, g2p->units);
+  linnet_free(g2p->context, g2p->first_unit);
+  linnet_free(g2p->context, g2p);
+}
+
+unsigned linnet_g2p_order(const struct linnet_g2p *g2p) {
+  return linnet_ngram_order(g2p->ngram);
+}
+
+size_t linnet_g2p_units(const struct linnet_g2p *g2p) {
+  return g2p->unit_count;
+}
+
+size_t linnet_g2p_ngrams(const struct linnet_g2p *g2p) {
+  return g2p->ngram->total - 1;
+}
+
+size_t linnet_g2p_phone_count(const struct linnet_g2p *g2p) {
+  return g2p->phones.count;
+}
+
+const char *linnet_g2p_phone(const struct linnet_g2p *g2p, size_t index) {
+  return index < g2p->phones.count ? linnet_names_text(&g2p->phones, index) : NULL;
+}

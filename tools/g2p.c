@@ -1,0 +1,215 @@
+/* linnet g2p: pronunciations of words that no lexicon has. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "g2p_tasks.h"
+
+enum { MAX_WORDS = 100000 };
+
+static struct {
+  char *train, *output, *model, *words, *test, *complete, *text;
+  int order, iterations, nbest, scores, stress, hold_out;
+  double prune;
+} options = {.nbest = 1};
+
+struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const char *path, bool stress) {
+  struct linnet_lexicon_settings settings;
+  struct linnet_lexicon *lexicon = NULL;
+  linnet_lexicon_settings_default(&settings);
+  settings.strip_stress = !stress;
+  if (linnet_lexicon_load(context, path, &settings, NULL, &lexicon) != LINNET_OK)
+    tool_fail_context(context);
+  return lexicon;
+}
+
+/* --- training ---------------------------------------------------------------------------------------------------- */
+
+static bool add_word(struct linnet_g2p_trainer *trainer, const struct linnet_lexicon *lexicon, size_t word) {
+  const struct linnet_symbols *symbols = linnet_lexicon_phones(lexicon);
+  bool good = true;
+  for (size_t v = 0; good && v < linnet_lexicon_variants(lexicon, word); v++) {
+    size_t count;
+    const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &count);
+    const char **phones = calloc(count + 1, sizeof *phones);
+    good = phones != NULL;
+    for (size_t i = 0; good && i < count; i++)
+      phones[i] = linnet_symbols_name(symbols, labels[i]);
+    good = good && linnet_g2p_trainer_add(trainer, linnet_lexicon_word(lexicon, word), phones, count) == LINNET_OK;
+    free(phones);
+  }
+  return good;
+}
+
+static bool held_out(size_t word) {
+  return options.hold_out > 0 && word % (size_t)options.hold_out == (size_t)options.hold_out - 1;
+}
+
+static struct linnet_g2p *train(struct linnet_context *context, const struct linnet_lexicon *lexicon) {
+  struct linnet_g2p_settings settings;
+  linnet_g2p_settings_default(&settings);
+  settings.order = options.order > 0 ? (unsigned)options.order : settings.order;
+  settings.iterations = options.iterations > 0 ? (unsigned)options.iterations : settings.iterations;
+  settings.prune = options.prune >= 0 ? options.prune : settings.prune;
+  struct linnet_g2p_trainer *trainer = NULL;
+  struct linnet_g2p *g2p = NULL;
+  bool good = linnet_g2p_trainer_create(context, &settings, &trainer) == LINNET_OK;
+  for (size_t word = 0; good && word < linnet_lexicon_count(lexicon); word++)
+    good = held_out(word) || add_word(trainer, lexicon, word);
+  if (good && linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK)
+    printf("pronunciations %zu\nleft out %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_count(trainer),
+           linnet_g2p_trainer_left_out(trainer), linnet_g2p_units(g2p), linnet_g2p_ngrams(g2p));
+  else
+    tool_fail_context(context);
+  linnet_g2p_trainer_destroy(trainer);
+  return g2p;
+}
+
+static bool run_training(struct linnet_context *context) {
+  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.train, options.stress);
+  struct linnet_g2p *g2p = lexicon ? train(context, lexicon) : NULL;
+  bool good = g2p != NULL;
+  if (good && options.output && linnet_g2p_save(g2p, options.output) != LINNET_OK)
+    good = tool_fail_context(context) == TOOL_OK;
+  if (good && options.hold_out > 0)
+    good = g2p_measure(context, g2p, lexicon, (size_t)options.hold_out, (size_t)options.nbest);
+  linnet_g2p_destroy(g2p);
+  linnet_lexicon_destroy(lexicon);
+  return good;
+}
+
+/* --- words ------------------------------------------------------------------------------------------------------- */
+
+static void print_pronunciation(const char *word, const struct linnet_g2p_result *result, size_t index) {
+  size_t count;
+  const char *const *phones = linnet_g2p_result_phones(result, index, &count);
+  printf("%s\t", word);
+  if (options.scores)
+    printf("%.6f\t", linnet_g2p_result_probability(result, index));
+  for (size_t i = 0; i < count; i++)
+    printf("%s%s", i > 0 ? " " : "", phones[i]);
+  putchar('\n');
+}
+
+/* Words that the model cannot pronounce are reported and left out. */
+static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g2p, const char *word) {
+  struct linnet_g2p_result *result;
+  enum linnet_status status = linnet_g2p_pronounce(g2p, context, word, (size_t)options.nbest, &result);
+  if (status == LINNET_ERROR_LIMIT) {
+    tool_warn("'%.40s...': %s", word, linnet_context_error(context));
+    return true;
+  }
+  if (status != LINNET_OK)
+    return tool_fail_context(context) == TOOL_OK;
+  if (linnet_g2p_result_count(result) == 0)
+    tool_warn("'%s': no pronunciation: the model has none of its letters", word);
+  else if (linnet_g2p_result_ignored(result) > 0)
+    tool_warn("'%s': without %zu letters that the model does not have", word, linnet_g2p_result_ignored(result));
+  for (size_t i = 0; i < linnet_g2p_result_count(result); i++)
+    print_pronunciation(word, result, i);
+  linnet_g2p_result_destroy(result);
+  return true;
+}
+
+/* Words of a text, separated by white space. */
+static bool pronounce_file(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path) {
+  bool standard = strcmp(path, "-") == 0;
+  FILE *file = standard ? stdin : fopen(path, "r");
+  if (!file)
+    return tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
+  char *line = NULL, *rest = NULL;
+  size_t bytes = 0;
+  bool good = true;
+  while (good && getline(&line, &bytes, file) >= 0)
+    for (char *word = strtok_r(line, " \t\r\n\v\f", &rest); good && word; word = strtok_r(NULL, " \t\r\n\v\f", &rest))
+      good = pronounce(context, g2p, word);
+  if (good && ferror(file))
+    good = tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
+  free(line);
+  if (!standard)
+    fclose(file);
+  return good;
+}
+
+static bool run_test(struct linnet_context *context, const struct linnet_g2p *g2p) {
+  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.test, options.stress);
+  bool good = lexicon && g2p_measure(context, g2p, lexicon, 0, (size_t)options.nbest);
+  linnet_lexicon_destroy(lexicon);
+  return good;
+}
+
+static bool run_model(struct linnet_context *context, const char **words, size_t count) {
+  struct linnet_g2p *g2p;
+  if (linnet_g2p_load(context, options.model, &g2p) != LINNET_OK)
+    return tool_fail_context(context) == TOOL_OK;
+  bool good = true;
+  if (options.test)
+    good = run_test(context, g2p);
+  else if (options.complete)
+    good = g2p_complete(context, g2p, options.complete, options.text, options.output);
+  else if (options.words || count == 0)
+    good = pronounce_file(context, g2p, options.words ? options.words : "-");
+  for (size_t i = 0; good && i < count; i++)
+    good = pronounce(context, g2p, words[i]);
+  linnet_g2p_destroy(g2p);
+  return good;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------- */
+
+static int check_options(size_t words) {
+  int tasks = !!options.test + !!options.complete + (options.words || words > 0);
+  if (!options.train == !options.model)
+    return tool_usage("one of --train LEXICON, which makes a model, and --model FILE, which uses one");
+  if (options.train && tasks > 0)
+    return tool_usage("--train: words, --words, --test and --complete are for --model");
+  if (options.train && !options.output && options.hold_out == 0)
+    return tool_usage("--train: name the model's file with --output FILE");
+  if (tasks > 1)
+    return tool_usage("only one of words, --test and --complete");
+  if (options.complete && (!options.text || !options.output))
+    return tool_usage("--complete: name transcripts with --text FILE and the new lexicon with --output FILE");
+  if (options.nbest < 1 || options.nbest > LINNET_G2P_MAX_NBEST)
+    return tool_usage("--nbest %d: must be 1 to %d", options.nbest, LINNET_G2P_MAX_NBEST);
+  if (options.hold_out < 0 || options.hold_out == 1)
+    return tool_usage("--hold-out %d: must be 2 or more", options.hold_out);
+  return TOOL_OK;
+}
+
+static int run(const char **words, size_t count) {
+  int code = check_options(count);
+  struct linnet_context *context = code == TOOL_OK ? tool_context() : NULL;
+  if (!context)
+    return code == TOOL_OK ? TOOL_FAILURE : code;
+  bool good = options.train ? run_training(context) : run_model(context, words, count);
+  linnet_context_destroy(context);
+  return good ? TOOL_OK : TOOL_FAILURE;
+}
+
+int tool_g2p(int argc, const char **argv) {
+  options.prune = -1;
+  const struct poptOption table[] = {
+      {"train", 0, POPT_ARG_STRING, &options.train, 0, "learn from a lexicon: CMUdict's or Kaldi's format", "LEXICON"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "the model to write; with --complete, the lexicon", "FILE"},
+      {"order", 'n', POPT_ARG_INT, &options.order, 0, "units of an n-gram, 1 to 8 (default 8)", "N"},
+      {"iterations", 0, POPT_ARG_INT, &options.iterations, 0, "iterations of the alignment (default 10)", "N"},
+      {"prune", 0, POPT_ARG_DOUBLE, &options.prune, 0, "drop n-grams that change the relative entropy by less", "X"},
+      {"hold-out", 0, POPT_ARG_INT, &options.hold_out, 0, "leave out every Nth word and test with these", "N"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "use a model", "FILE"},
+      {"words", 'w', POPT_ARG_STRING, &options.words, 0, "words to pronounce (default: standard input)", "FILE"},
+      {"nbest", 0, POPT_ARG_INT, &options.nbest, 0, "pronunciations of a word (default 1)", "N"},
+      {"scores", 0, POPT_ARG_NONE, &options.scores, 0, "print the probability of each pronunciation", NULL},
+      {"test", 0, POPT_ARG_STRING, &options.test, 0, "print error rates on the words of a lexicon", "LEXICON"},
+      {"complete", 0, POPT_ARG_STRING, &options.complete, 0, "add to a lexicon the words of --text that it lacks",
+       "LEXICON"},
+      {"text", 't', POPT_ARG_STRING, &options.text, 0, "transcripts: lines of an id and words", "FILE"},
+      {"keep-stress", 0, POPT_ARG_NONE, &options.stress, 0, "keep the stress digits of phones", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [WORD...]", NULL, NULL);
+  size_t count = 0;
+  const char **words = parsed ? tool_arguments(parsed, "", MAX_WORDS, &count) : NULL;
+  int code = words ? run(words, count) : TOOL_USAGE;
+  poptFreeContext(parsed);
+  return code;
+}

@@ -1,0 +1,129 @@
+/* Completes a lexicon with the words of transcripts. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "g2p_tasks.h"
+
+enum { SHOWN = 10 };
+
+struct completion {
+  struct linnet_context *context;
+  const struct linnet_g2p *g2p;
+  struct linnet_symbols *words; /* that the lexicon lacks, in the order of the transcripts */
+  FILE *output;
+  size_t added, partial, failed;
+};
+
+/* --- words ------------------------------------------------------------------------------------------------------- */
+
+static bool list_words(struct completion *c, const struct linnet_lexicon *lexicon,
+                       const struct linnet_transcripts *text) {
+  for (size_t i = 0; i < linnet_transcripts_count(text); i++) {
+    size_t count;
+    const char *const *words = linnet_transcripts_tokens(text, i, &count);
+    for (size_t k = 0; k < count; k++)
+      if (linnet_lexicon_find(lexicon, words[k]) == LINNET_NOT_FOUND &&
+          linnet_symbols_add(c->words, words[k], NULL) != LINNET_OK)
+        return tool_fail_context(c->context) == TOOL_OK;
+  }
+  return true;
+}
+
+static bool find_words(struct completion *c, const struct linnet_lexicon *lexicon, const char *path) {
+  struct linnet_transcripts *text = NULL;
+  bool good = linnet_symbols_create(c->context, NULL, 0, &c->words) == LINNET_OK &&
+              linnet_transcripts_load(c->context, path, &text) == LINNET_OK;
+  if (!good)
+    tool_fail_context(c->context);
+  good = good && list_words(c, lexicon, text);
+  linnet_transcripts_destroy(text);
+  return good;
+}
+
+/* --- lexicons ---------------------------------------------------------------------------------------------------- */
+
+/* Copies a file, and ends its last line. */
+static bool copy_lexicon(FILE *output, const char *path) {
+  FILE *file = fopen(path, "r");
+  if (!file)
+    return tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
+  char buffer[65536], last = '\n';
+  for (size_t bytes; (bytes = fread(buffer, 1, sizeof buffer, file)) > 0; last = buffer[bytes - 1])
+    fwrite(buffer, 1, bytes, output);
+  bool good = !ferror(file) || tool_fail("%s: %s", path, strerror(errno)) == TOOL_OK;
+  fclose(file);
+  if (last != '\n')
+    fputc('\n', output);
+  return good;
+}
+
+static void write_line(FILE *output, const char *word, const struct linnet_g2p_result *result) {
+  size_t count;
+  const char *const *phones = linnet_g2p_result_phones(result, 0, &count);
+  fprintf(output, "%s\t", word);
+  for (size_t i = 0; i < count; i++)
+    fprintf(output, "%s%s", i > 0 ? " " : "", phones[i]);
+  fputc('\n', output);
+}
+
+/* "<unk>" and "[noise]" stand for what is not a word. */
+static bool is_mark(const char *word) {
+  return *word == '<' || *word == '[';
+}
+
+static bool add_word(struct completion *c, const char *word) {
+  struct linnet_g2p_result *result = NULL;
+  enum linnet_status status = LINNET_OK;
+  if (!is_mark(word))
+    status = linnet_g2p_pronounce(c->g2p, c->context, word, 1, &result);
+  if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)
+    return tool_fail_context(c->context) == TOOL_OK;
+  if (result && linnet_g2p_result_count(result) > 0) {
+    write_line(c->output, word, result);
+    c->added++;
+    c->partial += linnet_g2p_result_ignored(result) > 0;
+  } else if (c->failed++ < SHOWN) {
+    tool_warn("'%.80s': no pronunciation, left out", word);
+  }
+  linnet_g2p_result_destroy(result);
+  return true;
+}
+
+/* Phones of the model that the lexicon never uses point to a lexicon of another phone set. */
+static void compare_phones(const struct completion *c, const struct linnet_lexicon *lexicon) {
+  for (size_t i = 0; i < linnet_g2p_phone_count(c->g2p); i++)
+    if (linnet_symbols_find(linnet_lexicon_phones(lexicon), linnet_g2p_phone(c->g2p, i)) < 0) {
+      tool_warn("the model has the phone '%s', which the lexicon never uses", linnet_g2p_phone(c->g2p, i));
+      return;
+    }
+}
+
+static bool write_lexicon(struct completion *c, const char *path, const char *output) {
+  struct tool_output file;
+  if (!tool_output_open(&file, output))
+    return false;
+  c->output = file.stream;
+  bool good = copy_lexicon(file.stream, path);
+  for (int i = 1; good && i < linnet_symbols_count(c->words); i++)
+    good = add_word(c, linnet_symbols_name(c->words, i));
+  good = good && tool_output_commit(&file);
+  tool_output_abandon(&file);
+  return good;
+}
+
+bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path, const char *text,
+                  const char *output) {
+  struct completion c = {.context = context, .g2p = g2p};
+  struct linnet_lexicon *lexicon = g2p_open_lexicon(context, path, false);
+  bool good = lexicon && find_words(&c, lexicon, text);
+  if (good)
+    compare_phones(&c, lexicon);
+  good = good && write_lexicon(&c, path, output);
+  if (good)
+    fprintf(stderr, "%zu words added, %zu of them without letters that the model does not have, %zu left out\n",
+            c.added, c.partial, c.failed);
+  linnet_symbols_destroy(c.words);
+  linnet_lexicon_destroy(lexicon);
+  return good;
+}
