@@ -29,7 +29,7 @@ endif()
 
 # Models with their cards, the page that headers name for the format of a model, and the licences.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${CMAKE_INSTALL_DATADIR}/linnet/models"
-  COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.md)
+  COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.rules PATTERN *.md)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/docs/licences.md"
   "${PROJECT_SOURCE_DIR}/docs/model-file.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 
