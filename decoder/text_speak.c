@@ -394,7 +394,7 @@ bool linnet_text_speak(struct linnet_text_speaker *s, const char *token, struct 
   char folded[TOKEN_BYTES];
   ways->count = 0;
   if (strlen(token) > LINNET_SPOKEN_MAX_BYTES)
-    return false;
+    return !has_letters(token);
   if (try_known(s, token, ways))
     return true;
   fold(s->n, token, folded);
