@@ -212,6 +212,8 @@ enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct lin
   struct linnet_pronounced_text *text = p->text;
   struct linnet_text_ways ways = {.count = 0};
   bool sayable = linnet_text_speak(&p->speaker, word->text, &ways);
+  if (ways.count > 0 && text->word_count > 0)
+    linnet_text_speak_after(&p->speaker, word[-1].text, word->text, &ways);
   size_t known = linnet_text_ways_sort(&ways), before = text->pool.range_count;
   *silent = sayable && ways.count == 0;
   for (size_t i = 0; i < ways.count; i++)

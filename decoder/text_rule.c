@@ -136,15 +136,25 @@ static enum linnet_status read_saying(struct parser *p, const char *token) {
   return LINNET_OK;
 }
 
-enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text,
-                                          struct linnet_text_rule *rule) {
-  *rule = (struct linnet_text_rule){.line = text->line};
-  struct parser p = {.n = n, .text = text, .rule = rule};
-  const char *pattern = linnet_text_token(text), *equals = pattern ? linnet_text_token(text) : NULL;
-  if (!equals || strcmp(equals, "=") != 0)
-    return refuse(&p, pattern ? pattern : "rule", "a rule is 'rule PATTERN = WORDS'");
+static enum linnet_status read_pattern(struct parser *p, const char *pattern) {
   for (const char *at = pattern; *at;)
-    LINNET_TRY(read_item(&p, pattern, &at));
+    LINNET_TRY(read_item(p, pattern, &at));
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text, bool after,
+                                          struct linnet_text_rule *rule) {
+  *rule = (struct linnet_text_rule){.after = after};
+  struct parser p = {.n = n, .text = text, .rule = rule};
+  const char *first = linnet_text_token(text), *pattern = first && after ? linnet_text_token(text) : first;
+  const char *equals = pattern ? linnet_text_token(text) : NULL;
+  if (!equals || strcmp(equals, "=") != 0)
+    return refuse(&p, first ? first : "rule", "a rule is 'rule PATTERN = WORDS' or 'after PATTERN PATTERN = WORDS'");
+  if (after) {
+    LINNET_TRY(read_pattern(&p, first));
+    LINNET_TRY(read_pattern(&p, " "));
+  }
+  LINNET_TRY(read_pattern(&p, pattern));
   for (const char *token; (token = linnet_text_token(text)) != NULL;)
     LINNET_TRY(read_saying(&p, token));
   return rule->saying_count > 0 ? LINNET_OK : refuse(&p, pattern, "nothing is said");

@@ -94,7 +94,7 @@ struct linnet_text_rule {
   struct linnet_text_item items[LINNET_TEXT_MAX_ITEMS];
   struct linnet_text_saying sayings[LINNET_TEXT_MAX_ITEMS];
   size_t item_count, saying_count;
-  size_t line;
+  bool after; /* the pattern is of two tokens with a space between them; what is said is the second's */
 };
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
@@ -116,9 +116,10 @@ static inline const struct linnet_text_table *linnet_text_table_at(const struct 
   return index < n->table_count ? &n->tables[index] : NULL;
 }
 
-/* Parses the two sides of a rule: the pattern, one token, and what is said, tokens. Names are not resolved yet. */
+/* Parses the two sides of a rule: the pattern, one token, or two of a rule `after` another token; and what is said,
+ * tokens. Names are not resolved yet. */
 struct linnet_text;
-enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text,
+enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text, bool after,
                                           struct linnet_text_rule *rule);
 
 /* Decimal digits, 1 to 18 of them; returns what follows, NULL if there are none or more. */

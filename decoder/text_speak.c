@@ -240,7 +240,7 @@ static enum run run_at(const char *text, size_t *bytes) {
 static void speak_run(struct linnet_text_speaker *s, enum run kind, const char *text, struct linnet_text_ways *ways) {
   size_t length;
   if (kind == RUN_DIGITS)
-    linnet_text_apply_rules(s, text, ways);
+    linnet_text_apply_rules(s, text, false, ways);
   if (kind == RUN_LETTERS && try_letters(s, text, ways) && is_acronym(s, text))
     spell(s, text, ways);
   if (kind == RUN_DIGITS && ways->count == 0)
@@ -313,7 +313,7 @@ static bool try_whole(struct linnet_text_speaker *s, const char *token, struct l
   if (try_cases(s, token, ways))
     return true;
   try_abbreviation(s, token, ways);
-  linnet_text_apply_rules(s, token, ways);
+  linnet_text_apply_rules(s, token, false, ways);
   if (ways->count == 0)
     try_initials(s, token, ways);
   return linnet_text_ways_sort(ways) > 0;
@@ -400,4 +400,29 @@ bool linnet_text_speak(struct linnet_text_speaker *s, const char *token, struct 
   fold(s->n, token, folded);
   speak(s, folded, true, ways);
   return ways->count > 0 || !has_letters(token);
+}
+
+/* The token without the punctuation around it. */
+static void find_core(const struct linnet_text_normalizer *n, const char *token, char core[TOKEN_BYTES]) {
+  char folded[TOKEN_BYTES];
+  struct peels peels;
+  fold(n, token, folded);
+  find_peels(n, folded, &peels);
+  size_t start = peels.start[peels.starts - 1], end = peels.end[peels.ends - 1];
+  size_t length = end > start ? end - start : 0;
+  memcpy(core, folded + start, length);
+  core[length] = '\0';
+}
+
+void linnet_text_speak_after(struct linnet_text_speaker *s, const char *previous, const char *token,
+                             struct linnet_text_ways *ways) {
+  char both[2 * TOKEN_BYTES], core[TOKEN_BYTES];
+  if (strlen(previous) > LINNET_SPOKEN_MAX_BYTES || strlen(token) > LINNET_SPOKEN_MAX_BYTES)
+    return;
+  find_core(s->n, previous, both);
+  find_core(s->n, token, core);
+  size_t length = strlen(both);
+  both[length] = ' ';
+  strcpy(both + length + 1, core);
+  linnet_text_apply_rules(s, both, true, ways);
 }

@@ -240,12 +240,13 @@ static void say_capture(struct linnet_text_speaker *speaker, const struct linnet
   }
 }
 
-void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, struct linnet_text_ways *ways) {
+void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, bool after,
+                             struct linnet_text_ways *ways) {
   struct capture captures[LINNET_TEXT_MAX_FIELDS + 1];
   for (size_t r = 0; r < speaker->n->rule_count && ways->count < LINNET_SPOKEN_MAX; r++) {
     const struct linnet_text_rule *rule = &speaker->n->rules[r];
     struct linnet_text_way way = {.bytes = 0};
-    if (!match(speaker, rule, 0, token, captures))
+    if (rule->after != after || !match(speaker, rule, 0, token, captures))
       continue;
     for (size_t i = 0; i < rule->saying_count; i++)
       say_capture(speaker, &rule->sayings[i], &captures[rule->sayings[i].field], &way);

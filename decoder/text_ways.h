@@ -40,10 +40,15 @@ size_t linnet_text_ways_sort(struct linnet_text_ways *ways);
 void linnet_text_say_number(struct linnet_text_speaker *speaker, size_t set, uint64_t value,
                             struct linnet_text_way *way);
 
-/* Adds what all rules whose pattern is the whole token say. */
-void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, struct linnet_text_ways *ways);
+/* Adds what all rules whose pattern is the whole token say; with `after` two tokens, of which the second is said. */
+void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, bool after,
+                             struct linnet_text_ways *ways);
 
 /* Finds the ways to say a token; none where it is punctuation. False if it is too long to be said. */
 bool linnet_text_speak(struct linnet_text_speaker *speaker, const char *token, struct linnet_text_ways *ways);
+
+/* Adds the ways that the token has only behind `previous`, as "million" has behind "$5". */
+void linnet_text_speak_after(struct linnet_text_speaker *speaker, const char *previous, const char *token,
+                             struct linnet_text_ways *ways);
 
 #endif

@@ -107,7 +107,7 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
       snprintf(list + length, sizeof list - length, "%s'%.40s'", guessed > 1 ? ", " : "", words[i].text);
     }
   if (guessed > 0)
-    tool_warn("%s: guessed pronunciations of %zu words: %s%s", name, guessed, list,
+    tool_warn("%s: guessed pronunciations of %zu word%s: %s%s", name, guessed, guessed == 1 ? "" : "s", list,
               guessed > NAMED_WORDS ? " ..." : "");
 }
 

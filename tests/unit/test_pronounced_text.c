@@ -116,6 +116,26 @@ static void test_variants(const struct world *w) {
   linnet_pronounced_text_destroy(text);
 }
 
+/* Some words are said in another way behind a number. */
+static void test_after(const struct world *w) {
+  static const char rules[] = "keys outer “ , .\ntable symbol & and\ntable currency $ sun\nnumber c 0 five\n"
+                              "rule {currency}{n} = {2:c}\nrule {n} = {1:c}\nafter {currency}{n} b = b {1.1}\n";
+  struct world own = *w;
+  REQUIRE(linnet_text_normalizer_load_memory(w->context, rules, strlen(rules), "R", &own.normalizer) == LINNET_OK, "%s",
+          linnet_context_error(w->context));
+  struct linnet_pronounced_text *text = pronounced(&own, "b “$5 b, 5 b");
+  size_t count;
+  const struct linnet_align_word *aligned = linnet_pronounced_text_align_words(text, &count);
+  REQUIRE(count == 5, "%zu words", count);
+  for (size_t i = 0; i < count; i++) {
+    const char *last = linnet_pronounced_text_spoken(text, i, aligned[i].count - 1);
+    CHECK((strcmp(last, "b sun") == 0) == (i == 2), "word %zu is said '%s'", i, last);
+  }
+  CHECK(aligned[2].count == 2, "b has %zu ways", aligned[2].count);
+  linnet_pronounced_text_destroy(text);
+  linnet_text_normalizer_destroy(own.normalizer);
+}
+
 /* Letters are only taken for an acronym where the text has small letters, or where they are few. */
 static void test_capitals(const struct world *w) {
   static const struct {
@@ -301,6 +321,7 @@ int main(void) {
   test_words(&w);
   test_variants(&w);
   test_capitals(&w);
+  test_after(&w);
   test_bad_utf8(&w);
   test_placing(&w);
   test_guesses(&w);

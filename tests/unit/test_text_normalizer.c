@@ -281,6 +281,7 @@ static void test_refused(struct linnet_context *context) {
                {"rule {n} = {2:a}", "no such field"},
                {"rule {w} = {1:a}", "the field is not a number"},
                {"rule {n} = {1.1}", "the field is not of a table"},
+               {"after {n} = a", "R:1: '{n}': a rule is"},
                {"rule {n} =", "nothing is said"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct linnet_text_normalizer *n = NULL;
