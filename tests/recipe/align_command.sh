@@ -85,26 +85,26 @@ DOCTOR D AA1 K T ER0
 DRIVE D R AY1 V
 END_OF_LEXICON
 flite -voice slt -t "it's twenty five wood blocks over the water" -o written.wav
-# shellcheck disable=SC1112 # quotes of the text
-written='It’s 25 — “wood-blocks” over the water…'
+# Curly quotes, a dash and an ellipsis as bytes of UTF-8.
+its=$'It\xe2\x80\x99s' blocks=$'\xe2\x80\x9cwood-blocks\xe2\x80\x9d' water=$'water\xe2\x80\xa6' unknown=$'bl\xc3\xb6rgs'
+written="$its 25 "$'\xe2\x80\x94'" $blocks over the $water"
 "${align[@]}" --text "it's twenty five wood blocks over the water" --unit phone --format ctm written.wav > spoken.ctm
 "${align[@]}" --text "$written" --unit phone --format ctm written.wav | cmp - spoken.ctm ||
   fail 'written words have other phones than spoken ones'
 "${align[@]}" --text "$written" --format ctm written.wav > written.ctm
-# shellcheck disable=SC1112
-[[ $(awk '{print $5}' written.ctm | paste -sd ' ') == 'It’s 25 “wood-blocks” over the water…' ]] ||
+[[ $(awk '{print $5}' written.ctm | paste -sd ' ') == "$its 25 $blocks over the $water" ]] ||
   fail "written words: $(cat written.ctm)"
 check 0 '"spoken":"twenty five"' "${align[@]}" --text "$written" --format json written.wav
-check 0 '“wood-blocks” over the water…' "${align[@]}" --text "$written" --format srt written.wav
-printf 'It’s 25\nsome caf\xe9s\n' > latin1.txt
+check 0 "$blocks over the $water" "${align[@]}" --text "$written" --format srt written.wav
+printf 'It is 25\nsome caf\xe9s\n' > latin1.txt
 check 1 'latin1.txt:2:9: the byte 0xE9 is not UTF-8' "${align[@]}" --text-file latin1.txt written.wav
-printf "It’s 25\n\nblörgs over zzyx-wood\n" > unknown.txt
-check 1 "unknown.txt:3:1: no pronunciation of 'blörgs'" "${align[@]}" --text-file unknown.txt written.wav
+printf '%s 25\n\n%s over zzyx-wood\n' "$its" "$unknown" > unknown.txt
+check 1 "unknown.txt:3:1: no pronunciation of '$unknown'" "${align[@]}" --text-file unknown.txt written.wav
 grep -qF "unknown.txt:3:13: no pronunciation of 'zzyx-wood' (said 'zzyx')" out || fail "a part: $(cat out)"
 
 # Rules of one's own, and none.
-printf 'table fold ’ %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
-"${align[@]}" --text-rules own.rules --text 'It’s 25 wood blocks over the water' --unit phone --format ctm written.wav |
+printf 'table fold \xe2\x80\x99 %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
+"${align[@]}" --text-rules own.rules --text "$its 25 wood blocks over the water" --unit phone --format ctm written.wav |
   cmp - spoken.ctm || fail 'rules of their own give other phones'
 check 1 "no pronunciation of '25'" "${align[@]}" --text-rules none --text '25 sun' sun.wav
 { cat own.rules && echo tabel; } > wrong.rules

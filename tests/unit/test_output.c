@@ -24,7 +24,7 @@ static const struct linnet_span words[] = {
     {"the", 0.03, 0.09, 0.98765f, 0, 0, 0, NULL, 0, 0},
     {"\"quoted\"", 0.09, 0.30000004, 1, 1, -0.25f, 0, NULL, 0, 0},
     {"a<b>&c", 0.3333333, 0.6666667, 0.5f, 1, 0, 0, NULL, 0, 0},
-    {"gr\xC3\xBC\xC3\x9F", 0.7, 0.9, 0, 1, -INFINITY, 0},
+    {"gr\xC3\xBC\xC3\x9F", 0.7, 0.9, 0, 1, -INFINITY, 0, NULL, 0, 0},
     {"two words", 0.9, 1.2, 0.25f, 0, 0, 0, NULL, 0, 0},
     {"after", 2.5, 2.8, 0.75f, 0, 0, 0, NULL, 0, 0},
     {"-->", 2.8, 2.9, 0.75f, 0, 0, 0, NULL, 0, 0},
@@ -55,7 +55,9 @@ static const struct linnet_output several = {.id = "u 1",
 static const char *const left_out[] = {"two \"words\"", "after"};
 static const struct linnet_output_jump jumps[] = {{"inserted", 0, 0.03, 0, 0, NULL},
                                                   {"skipped", 0.0625, 0.25, 7, 2, left_out}};
-static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5, 1, NULL, 0, 0}};
+static const struct linnet_span doubtful[] = {{"the", 0.03, 0.0625, 0.5f, 1, -5, 1, NULL, 0, 0},
+                                              {"25", 0.25, 0.5, 0.5f, 1, -1, 0, "twenty \"five\"", 1, 0},
+                                              {"zz", 0.5, 0.75, 0, 0, 0, 0, NULL, 0, 1}};
 
 static void write_whole(const struct linnet_output_format *format, const struct linnet_output *output,
                         struct text *text) {
@@ -94,7 +96,7 @@ static void test_golden(void) {
                                       .words = words,
                                       .word_count = WORDS};
   const struct linnet_output aligned = {
-      .id = "u2", .seconds = 1, .offset = 10, .words = doubtful, .word_count = 1, .jumps = jumps, .jump_count = 2};
+      .id = "u2", .seconds = 1, .offset = 10, .words = doubtful, .word_count = 3, .jumps = jumps, .jump_count = 2};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
