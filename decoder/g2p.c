@@ -28,7 +28,7 @@ bool linnet_g2p_next_letter(const char **word, char letter[5]) {
   return true;
 }
 
-/* U+00C0 to U+017F without their marks, a code point of two bytes each. A digit is a pair of letters. */
+/* The letters U+00C0 to U+017F without their marks; a digit is an index of PAIRS, a space has no plain form. */
 static const char PLAIN[] = "AAAAAA0CEEEEIIIIDNOOOOO OUUUUY12AAAAAA0CEEEEIIIIDNOOOOO OUUUUY1Y"
                             "AAAAAACCCCCCCCDDDDEEEEEEEEEEGGGGGGGGHHHHIIIIIIIIII33JJKKKLLLLLLLLLLNNNNNNNNNOOOOOO44"
                             "RRRRRRSSSSSSSSTTTTTTUUUUUUUUUUUUWWYYYZZZZZZS";

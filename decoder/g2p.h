@@ -23,9 +23,6 @@ enum {
   G2P_MAX_LETTERS = LINNET_G2P_MAX_LETTERS /* of a word */
 };
 
-/* What a letter is that the model does not have. */
-#define G2P_NO_LETTER 0u
-
 struct linnet_g2p {
   struct linnet_context *context;
   struct linnet_names letters, phones; /* number - 1; a letter is a code point in UTF-8, in upper case if ASCII */
@@ -64,15 +61,15 @@ enum linnet_status linnet_g2p_create(struct linnet_context *context, struct linn
 /* Makes first_unit of units, which are sorted. */
 enum linnet_status linnet_g2p_index(struct linnet_g2p *g2p);
 
-/* Letters of a word one by one: *word moves on. False at the end. A letter has at most 4 bytes and a NUL; a byte that
- * is not UTF-8 is a letter of its own. */
+/* Takes the next letter from a word: *word moves on. False at the end. A letter has at most 4 bytes and a NUL; a byte
+ * that is not UTF-8 is a letter of its own. */
 bool linnet_g2p_next_letter(const char **word, char letter[5]);
 
-/* What stands in for a letter that a model may not have: "E" for an e with an accent, "'" for a curly apostrophe; NULL
- * if there is nothing. */
+/* The plain letters that replace a letter which the model lacks: "E" for an e with an accent, "'" for a curly
+ * apostrophe. NULL if there are none. */
 const char *linnet_g2p_plain_letters(const char *letter);
 
-/* That of the file. */
+/* The checksum of the file format: FNV-1a of 64 bits. */
 uint64_t linnet_g2p_checksum(const void *data, size_t bytes);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "decoder/g2p_train.h"
 
-/* The units that there are. Two letters with none are two units; two letters with two phones are two units, too. */
+/* The shapes of units. Two letters with no phone are two units, and so are two letters with two phones. */
 static const struct shape { unsigned letters, phones; } SHAPES[] = {{1, 0}, {1, 1}, {1, 2}, {2, 1}};
 
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof *SHAPES };
@@ -20,8 +20,7 @@ struct unit {
   double probability, expected;
 };
 
-/* All arrays of an entry have a row of (phones + 1) for each number of letters. An arc belongs to the node where it
- * ends. */
+/* Arrays of an entry are (letters + 1, phones + 1). An arc is stored at the node where it ends. */
 struct aligner {
   const struct g2p_data *data;
   struct unit *units;
@@ -144,7 +143,7 @@ static double scale_row(double *values, const struct g2p_entry *e, size_t i) {
 }
 
 /* alpha: the probability of all paths from the beginning to a node, by rows that are divided by their sum. An arc of
- * two letters comes from the row before the last one, which lacks the last one's divisor. */
+ * two letters comes from the row before the last one, which was not divided by the last one's sum. */
 static void run_forward(struct aligner *a, const struct g2p_entry *e) {
   memset(a->alpha, 0, (e->letters + 1u) * (e->phones + 1u) * sizeof *a->alpha);
   a->alpha[0] = 1;
@@ -225,6 +224,13 @@ static enum linnet_status iterate(struct aligner *a) {
 
 /* --- the best path ----------------------------------------------------------------------------------------------- */
 
+/* A unit of two counts twice: it stands for two steps, and the most probable path would be one of few long units (as in
+ * Novak, Minematsu and Hirose 2016). */
+static double weight(const struct aligner *a, uint32_t arc, unsigned shape) {
+  bool twice = SHAPES[shape].letters == 2 || SHAPES[shape].phones == 2;
+  return log(a->units[arc].probability) * (twice ? 2 : 1);
+}
+
 /* alpha becomes the logarithm of the best path to a node, beta the shape of its last arc. */
 static void find_best(struct aligner *a, const struct g2p_entry *e) {
   for (size_t i = 0; i <= e->letters; i++)
@@ -235,8 +241,7 @@ static void find_best(struct aligner *a, const struct g2p_entry *e) {
         uint32_t arc = a->arcs[node * SHAPE_COUNT + s];
         if (arc == NONE)
           continue;
-        double score =
-            a->alpha[node_at(e, i - SHAPES[s].letters, j - SHAPES[s].phones)] + log(a->units[arc].probability);
+        double score = a->alpha[node_at(e, i - SHAPES[s].letters, j - SHAPES[s].phones)] + weight(a, arc, s);
         if (score > a->alpha[node]) {
           a->alpha[node] = score;
           a->beta[node] = s;

@@ -41,7 +41,6 @@ static const char *const SPECIAL_WORDS[G2P_SPECIAL_WORDS] = {"</s>", "<s>", "<un
 
 _Static_assert((int)NGRAM_MAX_ORDER == (int)COUNTS, "the header has a count for each order");
 
-/* FNV-1a, of 64 bits. */
 uint64_t linnet_g2p_checksum(const void *data, size_t bytes) {
   const unsigned char *at = data;
   uint64_t sum = UINT64_C(0xCBF29CE484222325);
@@ -103,7 +102,7 @@ static void put_header(struct writer *w, const struct linnet_g2p *g2p) {
   put_integer(w, 0, 4);
   for (size_t k = 0; k < COUNTS; k++)
     put_integer(w, g2p->ngram->shape.counts[k], 4);
-  put_integer(w, 0, 8); /* put_sums has these two */
+  put_integer(w, 0, 8); /* put_sums writes these two */
   put_integer(w, 0, 8);
 }
 
@@ -128,7 +127,7 @@ static void put_node(struct writer *w, const struct linnet_ngram *m, unsigned le
     put_integer(w, ((const uint8_t *)m->backoffs)[node], 1);
 }
 
-/* A quantized model. */
+/* The model is quantized. */
 static void put_level(struct writer *w, const struct linnet_ngram *m, unsigned level) {
   put_floats(w, m->values + (level - 1) * NGRAM_CODES);
   if (level < m->shape.order)
@@ -145,7 +144,7 @@ static void put_sums(struct writer *w) {
   if (w->failed)
     return;
   size_t count = w->count;
-  w->count = SUM_OFFSET - 8; /* there is memory for what is written again */
+  w->count = SUM_OFFSET - 8; /* writes within the header need no more memory */
   put_integer(w, count, 8);
   put_integer(w, linnet_g2p_checksum(w->data + HEADER_BYTES, count - HEADER_BYTES), 8);
   w->count = count;
@@ -213,6 +212,8 @@ static enum linnet_status read_sizes(struct source *s) {
   good = good && linnet_reader_u64(&s->reader, &bytes) && linnet_reader_u64(&s->reader, &sum);
   if (!good)
     return damaged(s, "cut within the header");
+  if (unused != 0)
+    return damaged(s, "the header");
   if (bytes != s->reader.size)
     return linnet_fail(s->context, LINNET_ERROR_FORMAT,
                        "%s: %zu bytes, but its header says %llu: the file is cut or has been added to", s->name,
@@ -252,7 +253,7 @@ static enum linnet_status read_names(struct source *s, size_t count, struct linn
     size_t left = linnet_reader_left(&s->reader), index;
     const char *end = memchr(text, '\0', left < MAX_NAME + 1 ? left : MAX_NAME + 1);
     bool fresh = false;
-    if (!end || end == text)
+    if (!end || end == text || text[strcspn(text, " \t\r\n\v\f")] != '\0')
       return damaged(s, "the letters and phones");
     LINNET_TRY(linnet_names_add(names, text, (size_t)(end - text), &index, &fresh));
     if (!fresh)
@@ -317,7 +318,7 @@ static bool read_varint(struct linnet_reader *reader, uint32_t *value) {
   return false;
 }
 
-/* What a level has in common. */
+/* What the n-grams of a level share. */
 struct level {
   unsigned number; /* 1 ... order */
   bool inner;

@@ -15,7 +15,7 @@ struct linnet_g2p_trainer {
 };
 
 void linnet_g2p_settings_default(struct linnet_g2p_settings *settings) {
-  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .iterations = 10, .prune = 0};
+  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .iterations = 10, .prune = 3e-8};
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_g2p_settings *s) {
@@ -126,7 +126,7 @@ enum linnet_status linnet_g2p_trainer_add(struct linnet_g2p_trainer *t, const ch
       return linnet_fail(t->data.context, LINNET_ERROR_FORMAT, "'%s': a phone that is empty or holds white space",
                          word);
   size_t letters = count_letters(word);
-  if (letters == 0 || letters > G2P_MAX_LETTERS || count > letters * G2P_UNIT_PHONES) {
+  if (letters == 0 || letters > G2P_MAX_LETTERS || count == 0 || count > letters * G2P_UNIT_PHONES) {
     t->left_out++;
     return LINNET_OK;
   }

@@ -10,12 +10,28 @@ enum { SHOWN = 10 };
 struct completion {
   struct linnet_context *context;
   const struct linnet_g2p *g2p;
-  struct linnet_symbols *words; /* that the lexicon lacks, in the order of the transcripts */
+  struct linnet_symbols *words;  /* that the lexicon lacks, as the transcripts write them first, in their order */
+  struct linnet_symbols *folded; /* the same in upper case, as lexicons compare words */
   FILE *output;
   size_t added, partial, failed;
 };
 
 /* --- words ------------------------------------------------------------------------------------------------------- */
+
+/* Adds a word unless it is there, in whatever case. */
+static bool list_word(struct completion *c, const char *word) {
+  char *upper = strdup(word);
+  int before = linnet_symbols_count(c->folded), index = 0;
+  for (char *at = upper; at && *at; at++)
+    if (*at >= 'a' && *at <= 'z')
+      *at = (char)(*at - 'a' + 'A');
+  bool good = upper && linnet_symbols_add(c->folded, upper, &index) == LINNET_OK &&
+              (index < before || linnet_symbols_add(c->words, word, NULL) == LINNET_OK);
+  if (!good)
+    tool_fail_context(c->context);
+  free(upper);
+  return good;
+}
 
 static bool list_words(struct completion *c, const struct linnet_lexicon *lexicon,
                        const struct linnet_transcripts *text) {
@@ -23,9 +39,8 @@ static bool list_words(struct completion *c, const struct linnet_lexicon *lexico
     size_t count;
     const char *const *words = linnet_transcripts_tokens(text, i, &count);
     for (size_t k = 0; k < count; k++)
-      if (linnet_lexicon_find(lexicon, words[k]) == LINNET_NOT_FOUND &&
-          linnet_symbols_add(c->words, words[k], NULL) != LINNET_OK)
-        return tool_fail_context(c->context) == TOOL_OK;
+      if (linnet_lexicon_find(lexicon, words[k]) == LINNET_NOT_FOUND && !list_word(c, words[k]))
+        return false;
   }
   return true;
 }
@@ -33,6 +48,7 @@ static bool list_words(struct completion *c, const struct linnet_lexicon *lexico
 static bool find_words(struct completion *c, const struct linnet_lexicon *lexicon, const char *path) {
   struct linnet_transcripts *text = NULL;
   bool good = linnet_symbols_create(c->context, NULL, 0, &c->words) == LINNET_OK &&
+              linnet_symbols_create(c->context, NULL, 0, &c->folded) == LINNET_OK &&
               linnet_transcripts_load(c->context, path, &text) == LINNET_OK;
   if (!good)
     tool_fail_context(c->context);
@@ -124,6 +140,7 @@ bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, 
     fprintf(stderr, "%zu words added, %zu of them without letters that the model does not have, %zu left out\n",
             c.added, c.partial, c.failed);
   linnet_symbols_destroy(c.words);
+  linnet_symbols_destroy(c.folded);
   linnet_lexicon_destroy(lexicon);
   return good;
 }

@@ -93,7 +93,7 @@ struct linnet_g2p_settings {
   size_t size;         /* set by ..._default */
   unsigned order;      /* of the n-gram model, 1 to LINNET_NGRAM_MAX_ORDER (ngram.h); default 8 */
   unsigned iterations; /* of expectation-maximisation, 1 to 100; default 10 */
-  double prune;        /* n-grams go whose loss raises the relative entropy of the model by less; 0 keeps all */
+  double prune; /* n-grams go whose loss raises the relative entropy of the model by less; default 3e-8, 0 keeps all */
 };
 
 LINNET_API void linnet_g2p_settings_default(struct linnet_g2p_settings *settings);

@@ -20,7 +20,7 @@ Writes the pronunciations of the words of Kaldi text files, and the units of a C
   --dict FILE   CMUdict (default: that of the Debian package pocketsphinx-en-us, which has no stress)
   --units KIND  39 (default): phones without stress; stress: vowels with their digits, 69 phones
   --oov WAY     words that are not in the dictionary: map (default): SPN; flite: flite's letter-to-sound rules (the first
-                vowel has the stress)
+                vowel has the stress); g2p: a model that linnet g2p learns from the dictionary ($LINNET names the command)
   --words FILE  further words to be pronounced, one a line, such as a language model's
 END
 }
@@ -33,8 +33,8 @@ take_options "dict out units oov words ..." "$@"
 	exit 2
 }
 [ "$units" = 39 ] || [ "$units" = stress ] || die "--units $units: must be 39 or stress"
-[ "$oov" = map ] || [ "$oov" = flite ] || die "--oov $oov: must be map or flite"
-[ "$oov" = map ] || command -v flite >/dev/null || die "--oov flite: flite is not installed"
+case "$oov" in map | flite | g2p) ;; *) die "--oov $oov: must be map, flite or g2p" ;; esac
+[ "$oov" != flite ] || command -v flite >/dev/null || die "--oov flite: flite is not installed"
 if [ -z "$dict" ]; then
 	[ -e "$debian" ] || die "name CMUdict with --dict FILE, or install the Debian package pocketsphinx-en-us"
 	dict=$debian
@@ -86,6 +86,14 @@ pronounce_by_rules() {
 		}' "$common/flite_phones.tsv" -
 }
 
+# The same by a model of the dictionary.
+pronounce_by_model() {
+	local stress=()
+	[ "$units" = 39 ] || stress=(--keep-stress)
+	"$linnet" g2p --train "$dict" ${stress[@]+"${stress[@]}"} --output "$work/model" >&2
+	"$linnet" g2p --model "$work/model" --words <(cut -d ' ' -f 1 "$1") | tr '\t' ' '
+}
+
 mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -94,7 +102,18 @@ trap 'rm -rf "$work"' EXIT
 count_words "${rest[@]}" >"$work/words"
 awk -v stress="$([ "$units" = 39 ] || echo 1)" -v unknown="$work/unknown" -f "$common/dictionary.awk" "$work/words" "$dict" \
 	>"$work/known" || die "$dict cannot be used"
-[ "$oov" = map ] || pronounce_by_rules "$work/unknown" >"$work/rules"
+way=SPN
+case "$oov" in
+flite)
+	pronounce_by_rules "$work/unknown" >"$work/rules"
+	way="flite's letter-to-sound rules"
+	;;
+g2p)
+	build_linnet
+	pronounce_by_model "$work/unknown" >"$work/rules"
+	way='a model of the dictionary (linnet g2p)'
+	;;
+esac
 into "$out/units" list_units
 grep -vxF -f "$out/units" <(cut -d ' ' -f 2- "$work/known" | tr ' ' '\n' | sort -u) >"$work/strange" || true
 [ ! -s "$work/strange" ] || die "$dict has phones that are not CMUdict's: $(tr '\n' ' ' <"$work/strange")"
@@ -102,8 +121,6 @@ into "$out/lexicon.txt" sort -s -k 1,1 <(printf '<NOISE> NSN\n<SPOKEN_NOISE> SPN
 into "$out/oov" awk '
 	FILENAME == ARGV[1] {rule[$1] = substr($0, length($1) + 2); next}
 	{print $1, $2, $1 in rule ? rule[$1] : "SPN"}' "$work/rules" "$work/unknown"
-way=SPN
-[ "$oov" = map ] || way="flite's letter-to-sound rules"
 into "$out/choices" cat <<END
 dictionary $dict ($(cksum <"$dict" | cut -d ' ' -f 1))
 units $units ($(wc -l <"$out/units") with NSN and SPN)

@@ -32,7 +32,7 @@ Corpus
                     searches are chosen on test_dev93 in any case
   --dict FILE       CMUdict (default: the Debian package pocketsphinx-en-us)
   --units KIND      39 (default) or stress
-  --oov WAY         map (default) or flite: see common/make_dictionary.sh --help
+  --oov WAY         map (default), flite or g2p: see common/make_dictionary.sh --help
   --phone-order N   of the phone n-gram (default 5)
 
 Training

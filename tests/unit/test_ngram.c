@@ -193,7 +193,7 @@ static void test_refusals(struct linnet_context *context) {
   linnet_ngram_estimator_destroy(estimator);
   struct linnet_ngram_estimator_settings settings;
   linnet_ngram_estimator_settings_default(&settings);
-  for (unsigned order = 0; order <= 7; order += 7) {
+  for (unsigned order = 0; order <= LINNET_NGRAM_MAX_ORDER + 1; order += LINNET_NGRAM_MAX_ORDER + 1) {
     settings.order = order;
     CHECK(linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_ERROR_ARGUMENT && !estimator,
           "order %u", order);
