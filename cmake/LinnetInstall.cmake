@@ -27,11 +27,12 @@ if(TARGET linnet_tool)
   install(TARGETS linnet_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
 endif()
 
-# Models with their cards, the page that headers name for the format of a model, and the licences.
+# Models with their cards, rules of written text, the pages that headers name for the formats of both, and the licences.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${CMAKE_INSTALL_DATADIR}/linnet/models"
-  COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.md)
+  COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.rules PATTERN *.md)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/docs/licences.md"
-  "${PROJECT_SOURCE_DIR}/docs/model-file.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+  "${PROJECT_SOURCE_DIR}/docs/model-file.md" "${PROJECT_SOURCE_DIR}/docs/text-rules.md"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 
 # CMake package. Its configuration file looks for what the static libraries need, as NAME=MODULE.
 set(LINNET_STATIC_NEEDS "")

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/utf8.h"
+
 /* --- letters ---------------------------------------------------------------------------------------------------- */
 
 /* The number of bytes of the code point that `text` begins with, 1 if it is not UTF-8. */
@@ -28,26 +30,12 @@ bool linnet_g2p_next_letter(const char **word, char letter[5]) {
   return true;
 }
 
-/* The letters U+00C0 to U+017F without their marks; a digit is an index of PAIRS, a space has no plain form. */
-static const char PLAIN[] = "AAAAAA0CEEEEIIIIDNOOOOO OUUUUY12AAAAAA0CEEEEIIIIDNOOOOO OUUUUY1Y"
-                            "AAAAAACCCCCCCCDDDDEEEEEEEEEEGGGGGGGGHHHHIIIIIIIIII33JJKKKLLLLLLLLLLNNNNNNNNNOOOOOO44"
-                            "RRRRRRSSSSSSSSTTTTTTUUUUUUUUUUUUWWYYYZZZZZZS";
-static const char *const PAIRS[] = {"AE", "TH", "SS", "IJ", "OE"};
-
 const char *linnet_g2p_plain_letters(const char *letter) {
-  static const char *const single[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M",
-                                       "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z"};
-  const unsigned char *b = (const unsigned char *)letter;
-  if (b[0] == 0xE2 && b[1] == 0x80 && (b[2] == 0x98 || b[2] == 0x99))
+  size_t bytes;
+  uint32_t code = linnet_utf8_decode(letter, &bytes);
+  if (code == 0x2018 || code == 0x2019)
     return "'";
-  if (b[0] == 0xE2 && b[1] == 0x80 && (b[2] == 0x90 || b[2] == 0x91))
-    return "-";
-  if (b[0] < 0xC3 || b[0] > 0xC5 || b[1] == 0)
-    return NULL;
-  char plain = PLAIN[(b[0] & 0x1Fu) * 64 + (b[1] & 0x3Fu) - 0xC0];
-  if (plain >= '0' && plain <= '4')
-    return PAIRS[plain - '0'];
-  return plain == ' ' ? NULL : single[plain - 'A'];
+  return code == 0x2010 || code == 0x2011 ? "-" : linnet_utf8_plain(code);
 }
 
 /* --- the object ------------------------------------------------------------------------------------------------- */

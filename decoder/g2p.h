@@ -65,8 +65,8 @@ enum linnet_status linnet_g2p_index(struct linnet_g2p *g2p);
  * that is not UTF-8 is a letter of its own. */
 bool linnet_g2p_next_letter(const char **word, char letter[5]);
 
-/* The plain letters that replace a letter which the model lacks: "E" for an e with an accent, "'" for a curly
- * apostrophe. NULL if there are none. */
+/* The plain letters, in either case, that replace a letter which the model lacks: "e" for an E with an accent, "'" for
+ * a curly apostrophe. NULL if there are none. */
 const char *linnet_g2p_plain_letters(const char *letter);
 
 /* The checksum of the file format: FNV-1a of 64 bits. */

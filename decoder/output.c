@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "decoder/utf8.h"
+
 struct linnet_output_format {
   const char *name, *extension;
   bool single, alternatives, times;
@@ -134,26 +136,13 @@ void linnet_put_field(struct linnet_sink *sink, const char *text) {
   }
 }
 
-/* Bytes of the UTF-8 character at `s`, 0 if it is none: overlong forms, surrogates, beyond U+10FFFF, cut short. */
-static size_t utf8_length(const unsigned char *s) {
-  size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : 4;
-  if (length == 4 && (s[0] < 0xF0 || s[0] > 0xF4))
-    return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80)
-      return 0;
-  bool bad = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF0 && s[1] < 0x90) ||
-             (s[0] == 0xF4 && s[1] > 0x8F);
-  return bad ? 0 : length;
-}
-
 void linnet_put_json_string(struct linnet_sink *sink, const char *text) {
   static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
   linnet_put(sink, "\"");
   for (const char *s = text; *s;) {
     char escape[8];
     unsigned char c = (unsigned char)*s;
-    size_t length = utf8_length((const unsigned char *)s);
+    size_t length = linnet_utf8_length(s);
     const char *at = strchr(plain, c);
     if (at || c < 0x20 || c == 0x7F) {
       snprintf(escape, sizeof escape, at ? "\\%c" : "\\u%04x", at ? letters[at - plain] : c);

@@ -76,6 +76,16 @@ static void put_gop(struct linnet_sink *sink, const struct linnet_span *span) {
   put_signed(sink, fmax((double)span->gop, -1e6));
 }
 
+static void put_marks(struct linnet_sink *sink, const struct linnet_span *span) {
+  if (span->spoken) {
+    linnet_put(sink, ",\"spoken\":");
+    linnet_put_json_string(sink, span->spoken);
+  }
+  linnet_put(sink, span->doubtful ? ",\"doubtful\":true" : "");
+  linnet_put(sink, span->guessed ? ",\"guessed\":true" : "");
+  linnet_put(sink, span->interpolated ? ",\"interpolated\":true" : "");
+}
+
 /* "label":[{"item": ..., "start": ..., "end": ..., "confidence": ...}, ...] */
 static void put_spans(struct linnet_sink *sink, const char *label, const char *item, double offset,
                       const struct linnet_span *spans, size_t count) {
@@ -94,7 +104,7 @@ static void put_spans(struct linnet_sink *sink, const char *label, const char *i
     linnet_put(sink, ",\"confidence\":");
     linnet_put_number(sink, (double)spans[i].confidence, 4);
     put_gop(sink, &spans[i]);
-    linnet_put(sink, spans[i].doubtful ? ",\"doubtful\":true" : "");
+    put_marks(sink, &spans[i]);
     linnet_put(sink, "}");
   }
   linnet_put(sink, "]");

@@ -18,7 +18,9 @@ static struct {
 struct job {
   const struct linnet_model *model;
   const char *text; /* of the only file, NULL: that of the data folder's utterance */
+  bool words;       /* texts are words, else phones */
   struct vocabulary vocabulary;
+  struct align_words pronunciations;
   struct inputs inputs;
   struct results results;
 };
@@ -44,20 +46,30 @@ static enum linnet_status compute_posteriors(struct item *item, struct linnet_co
   return inputs_recognise(&item->job->inputs, context, index, item->stream);
 }
 
-/* The text of an input: words where there is a lexicon. */
-static bool read_text(struct item *item, size_t index) {
+/* What messages call the text of an input. */
+static void name_text(const struct item *item, char *name, size_t bytes) {
+  if (options.text_file)
+    snprintf(name, bytes, "%s", strcmp(options.text_file, "-") == 0 ? "standard input" : options.text_file);
+  else if (options.text)
+    snprintf(name, bytes, "--text");
+  else
+    snprintf(name, bytes, "text of %s", item->name);
+}
+
+static bool read_text(struct item *item, struct linnet_context *context, size_t index) {
   const struct job *job = item->job;
-  bool words = job->vocabulary.lexicon != NULL;
   const char *text = job->text;
+  char source[4096];
   if (!text)
-    text = words ? linnet_data_folder_text(job->inputs.folder, index)
-                 : linnet_data_folder_phones(job->inputs.folder, index);
+    text = job->words ? linnet_data_folder_text(job->inputs.folder, index)
+                      : linnet_data_folder_phones(job->inputs.folder, index);
   if (!text) {
-    tool_fail("%s: no text: it is not in the data folder's file '%s'", item->name, words ? "text" : "phones");
+    tool_fail("%s: no text: it is not in the data folder's file '%s'", item->name, job->words ? "text" : "phones");
     return false;
   }
-  return words ? align_text_words(&item->text, &job->vocabulary, item->name, text)
-               : align_text_phones(&item->text, &job->vocabulary, item->name, text);
+  name_text(item, source, sizeof source);
+  return job->words ? align_text_words(&item->text, context, &job->pronunciations, item->name, source, text)
+                    : align_text_phones(&item->text, &job->vocabulary, item->name, text);
 }
 
 static bool align(struct item *item, struct linnet_context *context, size_t index) {
@@ -67,7 +79,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   settings.jump_cost = options.jump_cost;
   settings.frame_cost = options.frame_cost;
   settings.calibrations = linnet_model_calibrations(item->job->model);
-  if (!read_text(item, index))
+  if (!read_text(item, context, index))
     return false;
   if (item->text.count == 0)
     tool_warn("%s: the text has no words, so nothing is aligned", item->name);
@@ -90,13 +102,15 @@ static void tell_jumps(const struct item *item) {
   double frame = linnet_stream_frame_seconds(item->stream);
   for (size_t i = 0; i < count; i++) {
     double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
-    size_t first = jumps[i].word, last = jumps[i].word + jumps[i].count - 1;
-    if (jumps[i].kind == LINNET_JUMP_INSERTED)
+    if (jumps[i].kind == LINNET_JUMP_INSERTED) {
       tool_warn("%s: %.2f to %.2f s: not in the text", item->name, start, end);
-    else
-      tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
-                jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats",
-                first + 1, last + 1, item->text.tokens[first], item->text.tokens[last]);
+      continue;
+    }
+    size_t first = align_text_index(&item->text, jumps[i].word);
+    size_t last = align_text_index(&item->text, jumps[i].word + jumps[i].count - 1);
+    tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
+              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
+              last + 1, item->text.tokens[first], item->text.tokens[last]);
   }
 }
 
@@ -110,7 +124,7 @@ static void tell_doubts(const struct item *item) {
     }
   if (doubtful > 0)
     tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
-              item->text.tokens[words[first].word],
+              item->text.tokens[align_text_index(&item->text, words[first].word)],
               (double)words[first].start * linnet_stream_frame_seconds(item->stream),
               options.jumps ? "" : "; --jumps lets text and audio differ");
 }
@@ -123,17 +137,16 @@ static void put_result(const struct item *item, size_t index) {
   const struct aligned_rule rule = {.model = item->job->model,
                                     .frame_seconds = linnet_stream_frame_seconds(item->stream),
                                     .seconds = output.seconds,
-                                    .tokens = item->text.tokens};
+                                    .text = &item->text};
   struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
-  struct linnet_span *words = aligned_words(item->alignment, &rule, &output.word_count);
+  bool as_words = item->job->words && strcmp(options.unit, "word") == 0;
+  struct linnet_span *words =
+      as_words ? aligned_words(item->alignment, &rule, item->posteriors.count, &output.word_count) : NULL;
   struct linnet_output_jump *jumps = options.jumps ? aligned_jumps(item->alignment, &rule, &output.jump_count) : NULL;
-  bool good = phones && words && (jumps || !options.jumps);
+  bool good = phones && (words || !as_words) && (jumps || !options.jumps);
   output.phones = phones;
+  output.words = words;
   output.jumps = jumps;
-  if (item->job->vocabulary.lexicon && strcmp(options.unit, "word") == 0)
-    output.words = words;
-  else
-    output.word_count = 0;
   if (!good)
     tool_fail("%s: out of memory for the result", item->name);
   results_put(&item->job->results, index, good ? &output : NULL);
@@ -210,15 +223,16 @@ static char *read_text_file(const char *path) {
   return NULL;
 }
 
-/* The lexicon for words; NULL for phones. */
-static bool choose_lexicon(const char **path) {
+/* Whether texts are words; their lexicon, NULL where all words are guessed. False after saying what they lack. */
+static bool choose_words(const char **path, bool *words) {
   const char *named = vocabulary_lexicon(options.lexicon);
-  bool words = options.text || options.text_file;
-  *path = options.phones ? NULL : named;
-  if (!words || named)
+  bool wanted = options.text || options.text_file;
+  *words = !options.phones && (named || align_words_guessed());
+  *path = *words ? named : NULL;
+  if (!wanted || *words)
     return true;
   tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
-            "(https://github.com/cmusphinx/cmudict), or give --phones");
+            "(https://github.com/cmusphinx/cmudict), guess them with --g2p FILE, or give --phones");
   return false;
 }
 
@@ -230,18 +244,20 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   struct linnet_model *model = NULL;
   const char *lexicon;
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
-  if (!choose_lexicon(&lexicon) || (options.text_file && !file)) {
+  struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
+  if (!choose_words(&lexicon, &job.words) || (options.text_file && !file)) {
     free(file);
     return TOOL_FAILURE;
   }
   int code = TOOL_FAILURE;
-  struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon)) {
+  } else if (vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon) &&
+             (!job.words || align_words_open(&job.pronunciations, context, &job.vocabulary))) {
     job.model = model;
     code = align_all(context, &job, paths, count);
   }
+  align_words_close(&job.pronunciations);
   vocabulary_close(&job.vocabulary);
   linnet_model_destroy(model);
   free(file);
@@ -279,13 +295,15 @@ int tool_align(int argc, const char **argv) {
        "FILE"},
       {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what is written: word (default, where there are words), phone",
        "UNIT"},
-      {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0, "leave out words that are not in the lexicon", NULL},
+      {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
+       "words without a pronunciation get times between those of their neighbours", NULL},
       {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
        "the audio may leave words out, repeat some, or hold more than the text; tell where", NULL},
       {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0, "of leaving the text and entering it (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0, "of a frame of sound outside the text (default 2)",
        "X"},
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},

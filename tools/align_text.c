@@ -1,14 +1,162 @@
 #include "align_text.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "tool.h"
+#include "default_model.h"
 
-enum { NAMED_WORDS = 10 }; /* unknown words named in a message */
+#define RULES_NAME "english-text.rules"
 
-/* --- tokens ------------------------------------------------------------------------------------------------------- */
+enum { NAMED_WORDS = 10 }; /* guessed words named in a message */
+
+static struct { char *g2p, *rules; } options;
+
+struct poptOption align_words_options[] = {
+    {"g2p", 0, POPT_ARG_STRING, &options.g2p, 0, "guess words that are not in the lexicon (linnet g2p)", "FILE"},
+    {"text-rules", 0, POPT_ARG_STRING, &options.rules, 0,
+     "how numbers, abbreviations and the like are said (default: the English rules that ship; 'none': no rules)",
+     "FILE"},
+    POPT_TABLEEND};
+
+/* --- rules and guesses -------------------------------------------------------------------------------------------- */
+
+static enum linnet_status open_rules(struct align_words *words, struct linnet_context *context, const char *path) {
+  if (path)
+    return linnet_text_normalizer_load(context, strcmp(path, "none") == 0 ? NULL : path, &words->normalizer);
+  char *shipped = tool_find_shipped(RULES_NAME);
+  if (!shipped)
+    tool_warn("no rules of written text (%s): numbers and abbreviations are unknown words; name a file with "
+              "--text-rules FILE",
+              RULES_NAME);
+  enum linnet_status status = linnet_text_normalizer_load(context, shipped, &words->normalizer);
+  free(shipped);
+  return status;
+}
+
+bool align_words_guessed(void) {
+  return options.g2p != NULL;
+}
+
+bool align_words_open(struct align_words *words, struct linnet_context *context, const struct vocabulary *vocabulary) {
+  *words = (struct align_words){.vocabulary = vocabulary};
+  bool good = open_rules(words, context, options.rules) == LINNET_OK &&
+              (!options.g2p || linnet_g2p_load(context, options.g2p, &words->g2p) == LINNET_OK);
+  if (!good)
+    tool_fail_context(context);
+  return good;
+}
+
+void align_words_close(struct align_words *words) {
+  linnet_text_normalizer_destroy(words->normalizer);
+  linnet_g2p_destroy(words->g2p);
+}
+
+/* --- words without a pronunciation -------------------------------------------------------------------------------- */
+
+/* How often the text has the unknown word `word`; 0 if it stood before. */
+static size_t occurrences(const struct linnet_written_word *words, const size_t *unknown, size_t count, size_t i) {
+  size_t found = 0;
+  for (size_t k = 0; k < count; k++)
+    if (strcmp(words[unknown[k]].text, words[unknown[i]].text) == 0) {
+      if (k < i)
+        return 0;
+      found++;
+    }
+  return found;
+}
+
+static void name_unknown(const struct align_text *text, const struct linnet_written_word *word, const char *source,
+                         size_t times) {
+  char often[48] = "", within[160] = "";
+  if (times > 1)
+    snprintf(often, sizeof often, ", %zu times", times);
+  if (strcasecmp(word->missing, word->text) != 0)
+    snprintf(within, sizeof within, " (said '%.120s')", word->missing);
+  if (text->skip_unknown)
+    tool_warn("%s:%zu:%zu: no pronunciation of '%.100s'%s%s: its time is interpolated", source, word->line,
+              word->column, word->text, within, often);
+  else
+    tool_fail("%s:%zu:%zu: no pronunciation of '%.100s'%s%s", source, word->line, word->column, word->text, within,
+              often);
+}
+
+/* Names all of them; returns how many different ones there are. */
+static size_t name_all_unknown(const struct align_text *text, const struct linnet_written_word *words, size_t count,
+                               const char *source) {
+  size_t *unknown = malloc((count + 1) * sizeof *unknown), found = 0, different = 0;
+  for (size_t i = 0; unknown && i < count; i++)
+    if (words[i].source == LINNET_WORD_UNKNOWN)
+      unknown[found++] = i;
+  for (size_t i = 0; i < found; i++) {
+    size_t times = occurrences(words, unknown, found, i);
+    if (times > 0)
+      name_unknown(text, &words[unknown[i]], source, times);
+    different += times > 0;
+  }
+  free(unknown);
+  return different;
+}
+
+static void name_guessed(const struct linnet_written_word *words, size_t count, const char *name) {
+  char list[NAMED_WORDS * 48] = "";
+  size_t guessed = 0;
+  for (size_t i = 0; i < count; i++)
+    if (words[i].source == LINNET_WORD_GUESSED && guessed++ < NAMED_WORDS) {
+      size_t length = strlen(list);
+      snprintf(list + length, sizeof list - length, "%s'%.40s'", guessed > 1 ? ", " : "", words[i].text);
+    }
+  if (guessed > 0)
+    tool_warn("%s: guessed pronunciations of %zu word%s: %s%s", name, guessed, guessed == 1 ? "" : "s", list,
+              guessed > NAMED_WORDS ? " ..." : "");
+}
+
+/* False if words are unknown and that is an error. */
+static bool judge(const struct align_text *text, const struct align_words *words, const char *name,
+                  const char *source) {
+  size_t count;
+  const struct linnet_written_word *written = linnet_pronounced_text_words(text->spoken, &count);
+  size_t unknown = name_all_unknown(text, written, count, source);
+  const char *lexicon = words->vocabulary->lexicon_path;
+  name_guessed(written, count, name);
+  if (unknown > 0 && !text->skip_unknown)
+    tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor give them times between those of "
+              "their neighbours with --skip-unknown",
+              name, unknown, unknown == 1 ? " is" : "s are", lexicon ? lexicon : "a lexicon (--lexicon FILE)",
+              words->g2p ? "" : "guess them with --g2p FILE, ");
+  return unknown == 0 || text->skip_unknown;
+}
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+bool align_text_words(struct align_text *text, struct linnet_context *context, const struct align_words *words,
+                      const char *name, const char *source, const char *written) {
+  struct linnet_pronounced_text_settings settings;
+  linnet_pronounced_text_settings_default(&settings);
+  settings.normalizer = words->normalizer;
+  settings.lexicon = words->vocabulary->lexicon;
+  settings.g2p = words->g2p;
+  settings.phones = words->vocabulary->symbols;
+  if (linnet_pronounced_text_create(context, written, source, &settings, &text->spoken) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  size_t count;
+  const struct linnet_written_word *all = linnet_pronounced_text_words(text->spoken, &count);
+  text->words = linnet_pronounced_text_align_words(text->spoken, &text->count);
+  text->tokens = malloc((count + 1) * sizeof *text->tokens);
+  for (size_t i = 0; text->tokens && i < count; i++)
+    text->tokens[i] = all[i].text;
+  if (!text->tokens)
+    tool_fail("%s: out of memory for its text", name);
+  return text->tokens && judge(text, words, name, source);
+}
+
+size_t align_text_index(const struct align_text *text, size_t word) {
+  return text->spoken ? linnet_pronounced_text_index(text->spoken, word) : word;
+}
+
+/* --- phones ------------------------------------------------------------------------------------------------------- */
 
 /* Cuts a text at white space. */
 static bool read_tokens(struct align_text *text, const char *source) {
@@ -19,120 +167,9 @@ static bool read_tokens(struct align_text *text, const char *source) {
   if (text->buffer && text->tokens)
     for (char *token = strtok_r(text->buffer, space, &rest); token; token = strtok_r(NULL, space, &rest))
       text->tokens[text->count++] = token;
-  text->words = calloc(text->count + 1, sizeof *text->words);
-  return text->buffer && text->tokens && text->words;
+  text->phones = calloc(text->count + 1, sizeof *text->phones);
+  return text->buffer && text->tokens && text->phones;
 }
-
-/* Punctuation of ASCII; apostrophes belong to words. */
-static bool is_punctuation(char c) {
-  return ispunct((unsigned char)c) && c != '\'';
-}
-
-/* The token without punctuation around it, into `stripped` (of the token's size). */
-static void strip_punctuation(const char *token, char *stripped) {
-  size_t length = strlen(token);
-  while (length > 0 && is_punctuation(token[length - 1]))
-    length--;
-  while (length > 0 && is_punctuation(*token)) {
-    token++;
-    length--;
-  }
-  memcpy(stripped, token, length);
-  stripped[length] = '\0';
-}
-
-/* --- words -------------------------------------------------------------------------------------------------------- */
-
-enum lookup { FOUND, DROPPED, UNKNOWN };
-
-/* `stripped` has room for the token. */
-static enum lookup look_up(const struct linnet_lexicon *lexicon, const char *token, char *stripped, size_t *word) {
-  *word = linnet_lexicon_find(lexicon, token);
-  if (*word != LINNET_NOT_FOUND)
-    return FOUND;
-  strip_punctuation(token, stripped);
-  *word = linnet_lexicon_find(lexicon, stripped);
-  return *word != LINNET_NOT_FOUND ? FOUND : *stripped ? UNKNOWN : DROPPED;
-}
-
-static size_t variants_of(const struct linnet_lexicon *lexicon, size_t word) {
-  size_t count = linnet_lexicon_variants(lexicon, word);
-  return count < LINNET_ALIGN_MAX_VARIANTS ? count : LINNET_ALIGN_MAX_VARIANTS;
-}
-
-/* Finds all tokens: `found` (count) gets their entries, tokens without one are taken out of the list. Unknown ones are
- * collected in `unknown`, as many as there is room for; returns their number. */
-static size_t find_words(struct align_text *text, const struct linnet_lexicon *lexicon, size_t *found,
-                         const char *unknown[NAMED_WORDS], char *stripped) {
-  size_t kept = 0, missing = 0;
-  for (size_t i = 0; i < text->count; i++) {
-    size_t word;
-    enum lookup result = look_up(lexicon, text->tokens[i], stripped, &word);
-    if (result == UNKNOWN && missing++ < NAMED_WORDS)
-      unknown[missing - 1] = text->tokens[i];
-    if (result != FOUND)
-      continue;
-    found[kept] = word;
-    text->tokens[kept++] = text->tokens[i];
-  }
-  text->count = kept;
-  return missing;
-}
-
-/* Says which words are unknown; false if that is an error. */
-static bool tell_unknown(const struct align_text *text, const struct vocabulary *vocabulary, const char *name,
-                         const char *const unknown[NAMED_WORDS], size_t missing) {
-  char list[NAMED_WORDS * 48] = "";
-  for (size_t i = 0; i < missing && i < NAMED_WORDS; i++) {
-    size_t length = strlen(list);
-    snprintf(list + length, sizeof list - length, "%s'%.40s'", i > 0 ? ", " : "", unknown[i]);
-  }
-  const char *more = missing > NAMED_WORDS ? " ..." : "";
-  if (missing > 0 && text->skip_unknown)
-    tool_warn("%s: left out, not in %s: %s%s", name, vocabulary->lexicon_path, list, more);
-  else if (missing > 0)
-    tool_fail("%s: %zu words are not in %s: %s%s; add lines 'WORD PHONE PHONE ...' to it, or leave them out with "
-              "--skip-unknown",
-              name, missing, vocabulary->lexicon_path, list, more);
-  return missing == 0 || text->skip_unknown;
-}
-
-/* Points the words at the pronunciations of the lexicon. */
-static bool pronounce(struct align_text *text, const struct linnet_lexicon *lexicon, const size_t *found) {
-  size_t total = 0, at = 0;
-  for (size_t i = 0; i < text->count; i++)
-    total += variants_of(lexicon, found[i]);
-  text->variants = calloc(total + 1, sizeof *text->variants);
-  for (size_t i = 0; text->variants && i < text->count; i++) {
-    text->words[i] = (struct linnet_align_word){&text->variants[at], variants_of(lexicon, found[i])};
-    for (size_t v = 0; v < text->words[i].count; v++, at++)
-      text->variants[at].labels = linnet_lexicon_pronunciation(lexicon, found[i], v, &text->variants[at].count);
-  }
-  return text->variants != NULL;
-}
-
-bool align_text_words(struct align_text *text, const struct vocabulary *vocabulary, const char *name,
-                      const char *words) {
-  const char *unknown[NAMED_WORDS];
-  bool good = read_tokens(text, words), told = false;
-  size_t *found = calloc(text->count + 1, sizeof *found);
-  char *stripped = malloc(strlen(words) + 1);
-  if (good && found && stripped) {
-    size_t missing = find_words(text, vocabulary->lexicon, found, unknown, stripped);
-    good = tell_unknown(text, vocabulary, name, unknown, missing);
-    told = !good;
-    good = good && pronounce(text, vocabulary->lexicon, found);
-  } else {
-    good = false;
-  }
-  free(found);
-  free(stripped);
-  if (!good && !told)
-    tool_fail("%s: out of memory for its text", name);
-  return good;
-}
-
-/* --- phones ------------------------------------------------------------------------------------------------------- */
 
 /* The label of a phone, with or without its stress digit; less than 1 if it is none. */
 static int find_phone(const struct linnet_symbols *symbols, char *phone) {
@@ -147,6 +184,7 @@ static int find_phone(const struct linnet_symbols *symbols, char *phone) {
 bool align_text_phones(struct align_text *text, const struct vocabulary *vocabulary, const char *name,
                        const char *phones) {
   bool good = read_tokens(text, phones);
+  text->words = text->phones;
   text->labels = calloc(text->count + 1, sizeof *text->labels);
   text->variants = calloc(text->count + 1, sizeof *text->variants);
   if (!good || !text->labels || !text->variants) {
@@ -160,15 +198,16 @@ bool align_text_phones(struct align_text *text, const struct vocabulary *vocabul
       return false;
     }
     text->variants[i] = (struct linnet_pronunciation){&text->labels[i], 1};
-    text->words[i] = (struct linnet_align_word){&text->variants[i], 1};
+    text->phones[i] = (struct linnet_align_word){&text->variants[i], 1};
   }
   return true;
 }
 
 void align_text_release(struct align_text *text) {
+  linnet_pronounced_text_destroy(text->spoken);
   free(text->buffer);
   free(text->tokens);
-  free(text->words);
+  free(text->phones);
   free(text->variants);
   free(text->labels);
   *text = (struct align_text){.buffer = NULL};

@@ -10,33 +10,44 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* The model beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. */
-static bool beside_program(char path[PATH_BYTES]) {
-  static const char relative[] = "/../share/linnet/models/" MODEL_NAME;
-  ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - sizeof relative);
-  if (length <= 0 || (size_t)length >= PATH_BYTES - sizeof relative)
+/* A file beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. */
+static bool beside_program(const char *name, char path[PATH_BYTES]) {
+  static const char relative[] = "/../share/linnet/models/";
+  size_t most = PATH_BYTES - sizeof relative - strlen(name);
+  ssize_t length = readlink("/proc/self/exe", path, most);
+  if (length <= 0 || (size_t)length >= most)
     return false;
   path[length] = '\0';
   char *slash = strrchr(path, '/');
   if (!slash)
     return false;
   strcpy(slash, relative);
+  strcat(slash, name);
   return access(path, R_OK) == 0;
 }
 
-char *tool_find_model(const char *named) {
-  static const char *const shipped[] = {LINNET_MODEL_DIR "/" MODEL_NAME, LINNET_SOURCE_MODEL_DIR "/" MODEL_NAME};
-  const char *model = named ? named : getenv("LINNET_MODEL");
+char *tool_find_shipped(const char *name) {
+  static const char *const folders[] = {LINNET_MODEL_DIR, LINNET_SOURCE_MODEL_DIR};
   char path[PATH_BYTES];
+  if (beside_program(name, path))
+    return strdup(path);
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+    int length = snprintf(path, sizeof path, "%s/%s", folders[i], name);
+    if (length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0)
+      return strdup(path);
+  }
+  return NULL;
+}
+
+char *tool_find_model(const char *named) {
+  const char *model = named ? named : getenv("LINNET_MODEL");
   if (model && *model)
     return strdup(model);
-  if (beside_program(path))
-    return strdup(path);
-  for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++)
-    if (access(shipped[i], R_OK) == 0)
-      return strdup(shipped[i]);
-  tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)", shipped[0]);
-  return NULL;
+  char *shipped = tool_find_shipped(MODEL_NAME);
+  if (!shipped)
+    tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)",
+              LINNET_MODEL_DIR "/" MODEL_NAME);
+  return shipped;
 }
 
 int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run) {

@@ -8,6 +8,10 @@
  * to be released with free, or NULL after printing what to do. */
 char *tool_find_model(const char *named);
 
+/* The path of a file that ships with the models, installed or in the source tree, to be released with free; NULL if it
+ * is not there. */
+char *tool_find_shipped(const char *name);
+
 /* Runs a command on its arguments with a context and the model's path; returns the exit code. `arguments` NULL: the
  * command line is wrong, which was said. */
 typedef int (*tool_model_fn)(struct linnet_context *context, const char *model, const char **arguments, size_t count);

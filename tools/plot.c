@@ -27,6 +27,7 @@ struct plotting {
   float *samples;
   struct picture picture;
   struct vocabulary vocabulary; /* of a known text: */
+  struct align_words pronunciations;
   struct align_text text;
   struct linnet_alignment *alignment;
   struct linnet_span *words, *phones;
@@ -83,8 +84,9 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   struct linnet_align_settings settings;
   linnet_align_settings_default(&settings);
   settings.calibrations = linnet_model_calibrations(p->model);
-  bool good = options.phones ? align_text_phones(&p->text, &p->vocabulary, picture->title, options.phones)
-                             : align_text_words(&p->text, &p->vocabulary, picture->title, options.text);
+  bool good = options.phones
+                  ? align_text_phones(&p->text, &p->vocabulary, picture->title, options.phones)
+                  : align_text_words(&p->text, context, &p->pronunciations, picture->title, "--text", options.text);
   if (!good)
     return false;
   if (linnet_alignment_create(context, rows->values, rows->count, (int)rows->cols, p->text.words, p->text.count,
@@ -93,11 +95,11 @@ static bool align(struct plotting *p, struct linnet_context *context) {
     return false;
   }
   const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream),
-                                    p->text.tokens};
+                                    &p->text};
   picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
-  p->words = aligned_words(p->alignment, &rule, &picture->word_count);
-  picture->words = options.text ? p->words : NULL;
-  if (p->phones && p->words)
+  if (options.text)
+    picture->words = p->words = aligned_words(p->alignment, &rule, rows->count, &picture->word_count);
+  if (p->phones && (p->words || !options.text))
     return true;
   tool_fail("%s: out of memory for the alignment", picture->title);
   return false;
@@ -252,19 +254,21 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   struct plotting p = {.model = NULL};
   const char *lexicon = vocabulary_lexicon(options.lexicon);
   int code = TOOL_FAILURE;
-  if (options.text && !lexicon)
-    return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, or give "
-                     "--phones");
+  if (options.text && !lexicon && !align_words_guessed())
+    return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, guess them "
+                     "with --g2p FILE, or give --phones");
   if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
     tool_fail_context(context);
   } else if (vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
                              options.text ? lexicon : NULL) &&
+             (!options.text || align_words_open(&p.pronunciations, context, &p.vocabulary)) &&
              beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model),
                              linnet_model_calibrations(model))) {
     p.model = model;
     code = plot_input(&p, context, paths, count);
   }
   beam_setup_close(&p.search);
+  align_words_close(&p.pronunciations);
   vocabulary_close(&p.vocabulary);
   linnet_model_destroy(model);
   return code;
@@ -300,6 +304,7 @@ int tool_plot(int argc, const char **argv) {
       {"width", 0, POPT_ARG_INT, &options.width, 0, "of the picture (1200)", "PIXELS"},
       {"height", 0, POPT_ARG_INT, &options.height, 0, "of the picture (800)", "PIXELS"},
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},

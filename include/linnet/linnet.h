@@ -17,9 +17,11 @@
 #include <linnet/lattice.h>
 #include <linnet/model.h>
 #include <linnet/output.h>
+#include <linnet/pronounced_text.h>
 #include <linnet/recurrence.h>
 #include <linnet/status.h>
 #include <linnet/stream.h>
+#include <linnet/text_normalizer.h>
 #include <linnet/word_search.h>
 
 #endif

@@ -24,14 +24,17 @@ struct linnet_span {
   float confidence;  /* 0 to 1 */
   int has_gop;       /* JSON holds the goodness of pronunciation (align.h), too: */
   float gop;
-  int doubtful; /* JSON says so: an aligned word that is perhaps not said (align.h) */
+  int doubtful;       /* JSON says so: an aligned word that is perhaps not said (align.h) */
+  const char *spoken; /* JSON holds the words by which a written word was aligned (pronounced_text.h); NULL: the same */
+  int guessed;        /* JSON says so: its pronunciation was guessed */
+  int interpolated;   /* JSON says so: its times lie between those of its neighbours, nothing was recognised */
 };
 
 /* Audio outside the text that it was aligned to (align.h). */
 struct linnet_output_jump {
   const char *kind;         /* "inserted", "skipped", "repeated" */
   double start, end;        /* seconds */
-  size_t word, count;       /* of those that were aligned, from 0, that were skipped or are repeated */
+  size_t word, count;       /* of the text, from 0, that were skipped or are repeated */
   const char *const *words; /* (count) */
 };
 

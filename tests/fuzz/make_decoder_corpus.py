@@ -1,4 +1,4 @@
-"""Writes corpus/lexicon, corpus/align and corpus/lattice: small good inputs, and some that must be refused.
+"""Writes corpus/lexicon, corpus/align, corpus/lattice and corpus/text: small good inputs, and some that must be refused.
 
     python tests/fuzz/make_decoder_corpus.py
 """
@@ -41,6 +41,17 @@ def main():
              for a in range(8) for b in range(a + 1, 9) if rng.random() < 0.6]
     write("lattice", "ambiguous", "u\n" + "".join(steps) + "8\n")
     write("lattice", "cycle", "u \n0\t1\t1\t0,0,\n1\t0\t2\t0,0,\n1\n\n")
+    write("text", "words", "It’s “one” — two… three-four\nNASA FBI A.B.C. café\u00a0Mr. R2D2 O’Neil\n")
+    write("text", "numbers", "25 1984 1,000,000 -5 3.14 £5.50 50% 3rd 1990s 1/2 2½ 2:30 7pm 10–12 12/25/2024 007 #1\n")
+    write("text", "addresses", "https://example.com/a_b?c=d me@example.com AT&T C++ 1.2.3 \U0001F642 ===== 'tis\n")
+    write("text", "not_utf8", b"one two\n three\xed\xa0\x80four\n")
+    write("text", "rules", "# rules\ntable fold ’ '\nkeys outer . , ! ?\nkeys join - --\nkeys vowel a e\n"
+          "table letter a a. | a\ntable symbol & and\ntable abbreviation Mr. mister | mr\n"
+          "number n 0 zero\nnumber n 1 one\nnumber n 20 twenty | twenty >\nnumber n 100 < hundred | < hundred >\n"
+          "number o like n\nnumber o 0 oh\ntable money $ dollars | dollar\n"
+          "rule {n:1-9} = {1:n}\nrule {n} = {1:n}\nrule {d:3} = {1:each:o}\nrule {money}{n} = {2:n} {1.1}\n"
+          "rule {w}+ = {1} plus\n\f1 120 $20 Mr. a-b & 007 x+\n")
+    write("text", "endless", "number a 0 > > > >\nrule {n} = {1:a}\ntable symbol & and\n\f7 77-7\n")
 
 
 if __name__ == "__main__":

@@ -72,10 +72,73 @@ check 0 '"gop":' "${align[@]}" --text "$sun" --format json sun.wav
 check 0 '"symbol":"DH"' "$linnet" transcribe --format json sun.wav
 check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
 
+# --- written text -----------------------------------------------------------------------------------------------------
+
+# Numbers, quotes, dashes and compounds: a word as it is written has the times of its spoken words.
+cat >> lexicon << 'END_OF_LEXICON'
+IT'S IH1 T S
+TWENTY T W EH1 N T IY0
+FIVE F AY1 V
+WOOD W UH1 D
+BLOCKS B L AA1 K S
+DOCTOR D AA1 K T ER0
+DRIVE D R AY1 V
+END_OF_LEXICON
+flite -voice slt -t "it's twenty five wood blocks over the water" -o written.wav
+# Curly quotes, a dash and an ellipsis as bytes of UTF-8.
+its=$'It\xe2\x80\x99s' blocks=$'\xe2\x80\x9cwood-blocks\xe2\x80\x9d' water=$'water\xe2\x80\xa6' unknown=$'bl\xc3\xb6rgs'
+written="$its 25 "$'\xe2\x80\x94'" $blocks over the $water"
+"${align[@]}" --text "it's twenty five wood blocks over the water" --unit phone --format ctm written.wav > spoken.ctm
+"${align[@]}" --text "$written" --unit phone --format ctm written.wav | cmp - spoken.ctm ||
+  fail 'written words have other phones than spoken ones'
+"${align[@]}" --text "$written" --format ctm written.wav > written.ctm
+[[ $(awk '{print $5}' written.ctm | paste -sd ' ') == "$its 25 $blocks over the $water" ]] ||
+  fail "written words: $(cat written.ctm)"
+check 0 '"spoken":"twenty five"' "${align[@]}" --text "$written" --format json written.wav
+check 0 "$blocks over the $water" "${align[@]}" --text "$written" --format srt written.wav
+printf 'It is 25\nsome caf\xe9s\n' > latin1.txt
+check 1 'latin1.txt:2:9: the byte 0xE9 is not UTF-8' "${align[@]}" --text-file latin1.txt written.wav
+printf '%s 25\n\n%s over zzyx-wood\n' "$its" "$unknown" > unknown.txt
+check 1 "unknown.txt:3:1: no pronunciation of '$unknown'" "${align[@]}" --text-file unknown.txt written.wav
+grep -qF "unknown.txt:3:13: no pronunciation of 'zzyx-wood' (said 'zzyx')" out || fail "a part: $(cat out)"
+
+# Rules of one's own, and none.
+printf 'table fold \xe2\x80\x99 %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
+"${align[@]}" --text-rules own.rules --text "$its 25 wood blocks over the water" --unit phone --format ctm written.wav |
+  cmp - spoken.ctm || fail 'rules of their own give other phones'
+check 1 "no pronunciation of '25'" "${align[@]}" --text-rules none --text '25 sun' sun.wav
+{ cat own.rules && echo tabel; } > wrong.rules
+check 1 "wrong.rules:5: 'tabel'" "${align[@]}" --text-rules wrong.rules --text 'sun' sun.wav
+
+# A word that is skipped is between its neighbours, and marked.
+check 0 "warning: --text:1:5: no pronunciation of 'moon': its time is interpolated" "${align[@]}" --skip-unknown \
+  --text 'the moon sun is shining' --format json sun.wav
+grep -qE '"word":"moon","start":[0-9.]+,"end":[0-9.]+,"confidence":0.0000,"interpolated":true\}' out ||
+  fail "the skipped word: $(cat out)"
+for format in text ctm stm srt vtt textgrid json; do
+  check 0 'moon' "${align[@]}" --skip-unknown --text 'moon the sun is shining' --format "$format" sun.wav
+done
+"${align[@]}" --skip-unknown --text 'moon the moon sun is over the water, stars' --format ctm sun.wav 2> /dev/null > out
+awk '$3 < last {bad = 1} $4 <= 0 {bad = 1} {last = $3 + $4} END {exit bad || NR != 9}' out || fail "times: $(cat out)"
+check 0 'moon stars' "${align[@]}" --skip-unknown --text 'moon stars' sun.wav
+
+# Guesses: with a lexicon, and in its place.
+awk 'BEGIN {split("B D F L M N P R S T", c); split("A E I O U", v); split("AE EH IH AA AH", p)
+  for (i in c) for (j in v) for (k in c) print c[i] v[j] c[k], c[i], p[j], c[k]}' > train.dict
+"$linnet" g2p --train train.dict --order 3 --output model.g2p > /dev/null 2>&1
+check 1 "no pronunciation of 'Tun'" "${align[@]}" --text 'The Tun is shining' sun.wav
+check 0 "warning: sun.wav: guessed pronunciations of 1 word: 'Tun'" "${align[@]}" --g2p model.g2p \
+  --text 'The Tun is shining' --format json sun.wav
+grep -qE '"word":"Tun",[^}]*"guessed":true' out || fail "the guess is not marked: $(cat out)"
+check 0 '"symbol":"AH"' "$linnet" align --g2p model.g2p --text 'sun sun' --format json sun.wav
+check 1 'model.g2p' "$linnet" align --g2p /dev/null/model.g2p --text 'sun sun' sun.wav
+
 # --- what does not fit ------------------------------------------------------------------------------------------------
 
-check 1 "2 words are not in lexicon: 'moon', 'stars'" "${align[@]}" --text 'the moon is over the stars' sun.wav
-check 0 "left out, not in lexicon: 'moon'" "${align[@]}" --skip-unknown --text "the moon sun is shining" sun.wav
+check 1 "2 words are not in lexicon: add lines" "${align[@]}" --text 'the moon is over the stars, the moon' sun.wav
+grep -qF -- "--text:1:5: no pronunciation of 'moon', 2 times" out || fail "the first unknown word: $(cat out)"
+grep -qF -- "--text:1:22: no pronunciation of 'stars,'" out || fail "all unknown words: $(cat out)"
+grep -qF -- '--g2p FILE' out || fail "the remedy: $(cat out)"
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
 check 0 "leaves out words 8 to 13, 'Bright' ... 'trees.'" "${align[@]}" --jumps --text "$sun $birds" sun.wav
