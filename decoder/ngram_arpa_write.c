@@ -65,13 +65,12 @@ static void write_model(const struct linnet_ngram *m, FILE *stream) {
   fputs("\n\\end\\\n", stream);
 }
 
-enum linnet_status linnet_ngram_save_arpa(const struct linnet_ngram *m, const char *path) {
-  if (!m)
-    return LINNET_ERROR_ARGUMENT;
-  if (!path)
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "no path for a language model");
+enum linnet_status linnet_ngram_save_arpa(struct linnet_context *context, const struct linnet_ngram *m,
+                                          const char *path) {
+  if (!context || !m || !path)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_arpa: NULL argument");
   struct linnet_output output;
-  LINNET_TRY(linnet_output_open(m->context, path, &output));
+  LINNET_TRY(linnet_output_open(context, path, &output));
   write_model(m, output.stream);
   return linnet_output_commit(&output);
 }
