@@ -1,10 +1,10 @@
 /* Logistic regression of right and wrong on the logit of the confidence, by Newton's method. */
 #include <linnet/calibration.h>
 
-#include <jansson.h>
 #include <math.h>
+#include <string.h>
 
-#include "base/base.h"
+#include "model/bounded_json.h"
 
 enum { MAX_STEPS = 100 };
 static const double least = 1e-4; /* confidences are taken to be in [least, 1 - least] */
@@ -52,6 +52,8 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
                                           const unsigned char *correct, size_t count,
                                           struct linnet_calibration *calibration) {
   size_t right = 0;
+  if (!calibration || (count > 0 && (!confidence || !correct)))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_fit: NULL argument");
   for (size_t i = 0; i < count; i++)
     right += correct[i] != 0;
   if (right == 0 || right == count)
@@ -69,8 +71,13 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
 
 enum linnet_status linnet_calibration_parse(struct linnet_context *context, const char *text, const char *name,
                                             struct linnet_calibration *calibration) {
+  static const struct linnet_json_limits limits = {.bytes = 4096, .depth = 1, .values = 8};
   struct linnet_calibration c = {1, 0};
-  json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+  json_t *object = NULL;
+  if (!name || !calibration)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_parse: NULL argument");
+  if (text)
+    linnet_json_parse(context, text, strlen(text), name, limits, &object); /* its sentence is replaced below */
   bool good = !text || (object && json_unpack(object, "{s:F, s:F !}", "slope", &c.slope, "offset", &c.offset) == 0);
   json_decref(object);
   good = good && c.slope > 0 && isfinite(c.slope) && isfinite(c.offset);
