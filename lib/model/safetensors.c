@@ -504,6 +504,7 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
 static enum linnet_status write_bytes(struct linnet_writer *writer, const void *data, size_t bytes) {
   if (bytes > 0 && fwrite(data, 1, bytes, writer->output->stream) != bytes)
     writer->status = linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write", writer->output->path);
+  linnet_crc32_add(&writer->crc, data, bytes);
   return writer->status;
 }
 
@@ -547,6 +548,7 @@ enum linnet_status linnet_writer_begin(struct linnet_context *context, struct li
                                        struct linnet_writer *writer) {
   *writer = (struct linnet_writer){
       .context = context, .output = output, .entries = entries, .count = count, .finite = finite};
+  linnet_crc32_start(&writer->crc);
   json_t *header = json_object();
   char *text = NULL;
   size_t bytes = 0;
