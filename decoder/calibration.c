@@ -2,6 +2,7 @@
 #include "decoder/calibration.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_STEPS = 100 };
 static const double least = 1e-4; /* confidences are taken to be in [least, 1 - least] */
@@ -49,6 +50,8 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
                                           const unsigned char *correct, size_t count,
                                           struct linnet_calibration *calibration) {
   size_t right = 0;
+  if (!calibration || (count > 0 && (!confidence || !correct)))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_fit: NULL argument");
   for (size_t i = 0; i < count; i++)
     right += correct[i] != 0;
   if (right == 0 || right == count)

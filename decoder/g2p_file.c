@@ -157,8 +157,9 @@ static enum linnet_status write_file(const struct writer *w, const char *path) {
   return linnet_output_commit(&output);
 }
 
-static enum linnet_status save(const struct linnet_g2p *g2p, const struct linnet_ngram *quantized, const char *path) {
-  struct writer w = {.context = g2p->context};
+static enum linnet_status save(struct linnet_context *context, const struct linnet_g2p *g2p,
+                               const struct linnet_ngram *quantized, const char *path) {
+  struct writer w = {.context = context};
   put_header(&w, g2p);
   put_names(&w, &g2p->letters);
   put_names(&w, &g2p->phones);
@@ -167,22 +168,20 @@ static enum linnet_status save(const struct linnet_g2p *g2p, const struct linnet
     put_level(&w, quantized, level);
   put_sums(&w);
   enum linnet_status status =
-      w.failed ? linnet_fail(g2p->context, LINNET_ERROR_MEMORY, "%s: out of memory to write a model", path)
+      w.failed ? linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory to write a model", path)
                : write_file(&w, path);
-  linnet_free(g2p->context, w.data);
+  linnet_free(context, w.data);
   return status;
 }
 
-enum linnet_status linnet_g2p_save(const struct linnet_g2p *g2p, const char *path) {
-  if (!g2p)
-    return LINNET_ERROR_ARGUMENT;
-  if (!path)
-    return linnet_fail(g2p->context, LINNET_ERROR_ARGUMENT, "no path for a model of pronunciations");
+enum linnet_status linnet_g2p_save(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path) {
+  if (!context || !g2p || !path)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_save: NULL argument");
   if (g2p->ngram->shape.quantized)
-    return save(g2p, g2p->ngram, path);
+    return save(context, g2p, g2p->ngram, path);
   struct linnet_ngram *quantized; /* a model from a file has at most 256 values: they stay what they are */
-  LINNET_TRY(linnet_ngram_quantize(g2p->ngram, &quantized));
-  enum linnet_status status = save(g2p, quantized, path);
+  LINNET_TRY(linnet_ngram_quantize(context, g2p->ngram, &quantized));
+  enum linnet_status status = save(context, g2p, quantized, path);
   linnet_ngram_destroy(quantized);
   return status;
 }

@@ -258,7 +258,7 @@ static enum linnet_status make_ngram(const struct linnet_g2p_settings *settings,
   if (status == LINNET_OK && settings->prune > 0)
     status = prune(s, settings->prune, &exact);
   if (status == LINNET_OK)
-    status = linnet_ngram_quantize(exact, &g2p->ngram);
+    status = linnet_ngram_quantize(g2p->context, exact, &g2p->ngram);
   linnet_ngram_destroy(exact);
   return status;
 }

@@ -1,7 +1,7 @@
 /* The JSpeech Grammar Format, as far as grammar.h says: a recursive descent parser. */
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/grammar.h"
 
 enum { MAX_NESTING = 64, MAX_NAME = 1023 };
@@ -249,7 +249,7 @@ static enum linnet_status parse_alternatives(struct parser *p, uint32_t *express
 /* Whether a word stands here, which is then taken. */
 static bool keyword(struct parser *p, const char *word) {
   size_t length = strlen(word);
-  if (strncmp(p->at, word, length) != 0 || isalnum((unsigned char)p->at[length]))
+  if (strncmp(p->at, word, length) != 0 || linnet_is_letter(p->at[length]) || linnet_is_digit(p->at[length]))
     return false;
   advance(p, length);
   return true;

@@ -13,9 +13,9 @@ struct merging {
 };
 
 static uint64_t hash_state(const struct merging *m, const struct linnet_lattice_state *s) {
-  const struct linnet_lattice_arc *arcs = m->lattice->graph.arcs + s->first_arc;
+  const struct linnet_lattice_arc *arcs = m->lattice->graph.arcs;
   uint64_t hash = 0xCBF29CE484222325u ^ (uint64_t)s->is_final;
-  for (size_t i = 0; i < s->arc_count; i++)
+  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++)
     hash = (hash ^ ((uint64_t)(uint32_t)arcs[i].symbol << 32 | m->chosen[arcs[i].to])) * 0x100000001B3u;
   return hash ^ hash >> 29;
 }
@@ -26,15 +26,16 @@ static bool close(const struct merging *m, struct linnet_lattice_weight a, struc
 
 static bool same_future(const struct merging *m, const struct linnet_lattice_state *a,
                         const struct linnet_lattice_state *b) {
-  const struct linnet_lattice_arc *x = m->lattice->graph.arcs + a->first_arc;
-  const struct linnet_lattice_arc *y = m->lattice->graph.arcs + b->first_arc;
+  const struct linnet_lattice_arc *arcs = m->lattice->graph.arcs;
   if (a->is_final != b->is_final || a->arc_count != b->arc_count ||
       (a->is_final && !close(m, linnet_final_weight(a), linnet_final_weight(b))))
     return false;
-  for (size_t i = 0; i < a->arc_count; i++)
-    if (x[i].symbol != y[i].symbol || m->chosen[x[i].to] != m->chosen[y[i].to] ||
-        !close(m, linnet_arc_weight(&x[i]), linnet_arc_weight(&y[i])))
+  for (size_t i = 0; i < a->arc_count; i++) {
+    const struct linnet_lattice_arc *x = &arcs[a->first_arc + i], *y = &arcs[b->first_arc + i];
+    if (x->symbol != y->symbol || m->chosen[x->to] != m->chosen[y->to] ||
+        !close(m, linnet_arc_weight(x), linnet_arc_weight(y)))
       return false;
+  }
   return true;
 }
 

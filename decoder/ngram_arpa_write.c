@@ -1,22 +1,18 @@
 /* Writing of ARPA files. */
 #include <math.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 #include "decoder/ngram_model.h"
 
 static const double LOG10_E = 0.43429448190325182765;
 
-/* A natural logarithm as one to base 10, with all digits that a float has. The point is one in every locale. */
+/* A natural logarithm as one to base 10, with all digits that a float has. */
 static void write_value(FILE *stream, float value) {
-  char text[32];
-  if (value == -INFINITY) {
+  if (value == -INFINITY)
     fputs("-inf", stream);
-    return;
-  }
-  snprintf(text, sizeof text, "%.9g", value == 0 ? 0 : value * LOG10_E);
-  for (char *at = text; *at; at++)
-    *at = *at == ',' ? '.' : *at;
-  fputs(text, stream);
+  else
+    fprintf(stream, "%.9g", value == 0 ? 0 : value * LOG10_E);
 }
 
 /* The nodes from the empty context down to one. */
@@ -65,13 +61,18 @@ static void write_model(const struct linnet_ngram *m, FILE *stream) {
   fputs("\n\\end\\\n", stream);
 }
 
-enum linnet_status linnet_ngram_save_arpa(const struct linnet_ngram *m, const char *path) {
-  if (!m)
-    return LINNET_ERROR_ARGUMENT;
-  if (!path)
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "no path for a language model");
+enum linnet_status linnet_ngram_save_arpa(struct linnet_context *context, const struct linnet_ngram *m,
+                                          const char *path) {
+  if (!context || !m || !path)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_arpa: NULL argument");
   struct linnet_output output;
-  LINNET_TRY(linnet_output_open(m->context, path, &output));
+  struct linnet_c_locale locale;
+  LINNET_TRY(linnet_output_open(context, path, &output));
+  if (!linnet_c_locale_enter(&locale)) {
+    linnet_output_abandon(&output);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", path);
+  }
   write_model(m, output.stream);
+  linnet_c_locale_leave(&locale);
   return linnet_output_commit(&output);
 }

@@ -207,11 +207,10 @@ static const void *body_of(const struct linnet_ngram *m) {
   return m->block ? m->block : (const char *)m->mapping + HEADER_BYTES;
 }
 
-enum linnet_status linnet_ngram_save_binary(const struct linnet_ngram *m, const char *path) {
-  if (!m)
-    return LINNET_ERROR_ARGUMENT;
-  if (!path)
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "no path for a language model");
+enum linnet_status linnet_ngram_save_binary(struct linnet_context *context, const struct linnet_ngram *m,
+                                            const char *path) {
+  if (!context || !m || !path)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_binary: NULL argument");
   size_t bytes = linnet_ngram_bytes(m);
   struct header header = {.version = VERSION,
                           .byte_order = BYTE_ORDER_MARK,
@@ -225,7 +224,7 @@ enum linnet_status linnet_ngram_save_binary(const struct linnet_ngram *m, const 
   memcpy(header.last_counts, m->shape.counts + FIRST_COUNTS, sizeof header.last_counts);
   header.header_sum = header_sum(&header);
   struct linnet_output output;
-  LINNET_TRY(linnet_output_open(m->context, path, &output));
+  LINNET_TRY(linnet_output_open(context, path, &output));
   fwrite(&header, 1, sizeof header, output.stream); /* commit tells whether writing failed */
   fwrite(body_of(m), 1, bytes, output.stream);
   return linnet_output_commit(&output);

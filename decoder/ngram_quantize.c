@@ -107,12 +107,13 @@ static size_t largest_level(const struct linnet_ngram *m) {
   return largest;
 }
 
-enum linnet_status linnet_ngram_quantize(const struct linnet_ngram *m, struct linnet_ngram **quantized) {
-  if (!m || !quantized)
-    return LINNET_ERROR_ARGUMENT;
+enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const struct linnet_ngram *m,
+                                         struct linnet_ngram **quantized) {
+  if (!context || !m || !quantized)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_quantize: NULL argument");
   *quantized = NULL;
   if (m->shape.quantized)
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "the language model is quantized already");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model is quantized already");
   struct ngram_shape shape = m->shape;
   struct ngram_layout layout;
   shape.quantized = true;
@@ -120,20 +121,19 @@ enum linnet_status linnet_ngram_quantize(const struct linnet_ngram *m, struct li
   size_t largest = largest_level(m);
   struct linnet_ngram *result = NULL;
   void *body;
-  struct scratch s = {linnet_alloc(m->context, largest, sizeof *s.sorted),
-                      linnet_alloc(m->context, largest, sizeof *s.swap)};
+  struct scratch s = {linnet_alloc(context, largest, sizeof *s.sorted), linnet_alloc(context, largest, sizeof *s.swap)};
   enum linnet_status status = LINNET_ERROR_MEMORY;
   if (s.sorted && s.swap)
-    status = linnet_ngram_create(m->context, &shape, &result, &body);
+    status = linnet_ngram_create(context, &shape, &result, &body);
   else
-    linnet_fail(m->context, status, "out of memory to quantize a language model");
+    linnet_fail(context, status, "out of memory to quantize a language model");
   if (status == LINNET_OK) {
     copy_sections(m, &layout, body);
     quantize_levels(m, &s, &layout, body);
     linnet_ngram_resolve(result);
   }
-  linnet_free(m->context, s.sorted);
-  linnet_free(m->context, s.swap);
+  linnet_free(context, s.sorted);
+  linnet_free(context, s.swap);
   *quantized = result;
   return status;
 }

@@ -35,6 +35,7 @@ float linnet_ngram_finish(const struct linnet_ngram *m, uint32_t state) {
 /* --- for a search ----------------------------------------------------------------------------------------------- */
 
 struct linnet_ngram_binding {
+  struct linnet_context *context;
   const struct linnet_ngram *ngram;
   size_t count;
   uint32_t words[]; /* (count) by token */
@@ -42,14 +43,16 @@ struct linnet_ngram_binding {
 
 typedef const char *(*token_name_fn)(const void *tokens, size_t token);
 
-static enum linnet_status bind(const struct linnet_ngram *m, token_name_fn name, const void *tokens, size_t count,
-                               size_t *missing, struct linnet_ngram_binding **result) {
+static enum linnet_status bind(struct linnet_context *context, const struct linnet_ngram *m, token_name_fn name,
+                               const void *tokens, size_t count, size_t *missing,
+                               struct linnet_ngram_binding **result) {
   size_t bytes, absent = 0;
   struct linnet_ngram_binding *binding = NULL;
   if (linnet_mul_size(count, sizeof binding->words[0], &bytes) && linnet_add_size(bytes, sizeof *binding, &bytes))
-    binding = linnet_alloc(m->context, 1, bytes);
+    binding = linnet_alloc(context, 1, bytes);
   if (!binding)
-    return linnet_fail(m->context, LINNET_ERROR_MEMORY, "out of memory for the words of %zu tokens", count);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the words of %zu tokens", count);
+  binding->context = context;
   binding->ngram = m;
   binding->count = count;
   for (size_t i = 0; i < count; i++) {
@@ -70,32 +73,34 @@ static const char *name_of_symbol(const void *tokens, size_t token) {
   return linnet_symbols_name(tokens, (int)token);
 }
 
-enum linnet_status linnet_ngram_bind(const struct linnet_ngram *m, const char *const *tokens, size_t count,
-                                     size_t *missing, struct linnet_ngram_binding **binding) {
-  if (!binding || !m)
-    return LINNET_ERROR_ARGUMENT;
+enum linnet_status linnet_ngram_bind(struct linnet_context *context, const struct linnet_ngram *m,
+                                     const char *const *tokens, size_t count, size_t *missing,
+                                     struct linnet_ngram_binding **binding) {
+  if (!context || !binding || !m)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: NULL argument");
   *binding = NULL;
   bool whole = tokens || count == 0;
   for (size_t i = 1; whole && i < count; i++)
     whole = tokens[i] != NULL;
   if (!whole)
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "a token without a name");
-  return bind(m, name_of_list, tokens, count, missing, binding);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "a token without a name");
+  return bind(context, m, name_of_list, tokens, count, missing, binding);
 }
 
-enum linnet_status linnet_ngram_bind_symbols(const struct linnet_ngram *m, const struct linnet_symbols *symbols,
-                                             size_t *missing, struct linnet_ngram_binding **binding) {
-  if (!binding || !m)
-    return LINNET_ERROR_ARGUMENT;
+enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context, const struct linnet_ngram *m,
+                                             const struct linnet_symbols *symbols, size_t *missing,
+                                             struct linnet_ngram_binding **binding) {
+  if (!context || !binding || !m)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: NULL argument");
   *binding = NULL;
   if (!symbols)
-    return linnet_fail(m->context, LINNET_ERROR_ARGUMENT, "no symbols to bind to a language model");
-  return bind(m, name_of_symbol, symbols, (size_t)linnet_symbols_count(symbols), missing, binding);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no symbols to bind to a language model");
+  return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_count(symbols), missing, binding);
 }
 
 void linnet_ngram_binding_destroy(struct linnet_ngram_binding *binding) {
   if (binding)
-    linnet_free(binding->ngram->context, binding);
+    linnet_free(binding->context, binding);
 }
 
 void linnet_ngram_unigrams(const struct linnet_ngram_binding *binding, float *scores) {

@@ -3,15 +3,19 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <strings.h>
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
+#include "base/c_locale.h"
+
+/* Whether a text is a word of lower-case letters, in any case. */
+static bool is_word(const char *text, const char *word) {
+  while (*word && linnet_lower(*text) == *word)
+    text++, word++;
+  return *text == *word;
 }
 
 /* Adds digits to *mantissa as long as it has room for them; what does not fit is counted in *exponent. */
 static const char *read_digits(const char *at, bool fraction, uint64_t *mantissa, int *exponent, bool *any) {
-  for (; is_digit(*at); at++) {
+  for (; linnet_is_digit(*at); at++) {
     bool room = *mantissa < UINT64_MAX / 10 - 1;
     if (room)
       *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
@@ -29,10 +33,10 @@ static const char *read_exponent(const char *at, int *exponent) {
   bool negative = *at == '-';
   if (*at == '-' || *at == '+')
     at++;
-  if (!is_digit(*at))
+  if (!linnet_is_digit(*at))
     return NULL;
   int value = 0;
-  for (; is_digit(*at); at++)
+  for (; linnet_is_digit(*at); at++)
     value = value < 10000 ? value * 10 + (*at - '0') : value;
   *exponent += negative ? -value : value;
   return at;
@@ -41,7 +45,7 @@ static const char *read_exponent(const char *at, int *exponent) {
 bool linnet_parse_number(const char *text, double *value) {
   bool negative = *text == '-', any = false;
   const char *at = text + (negative || *text == '+');
-  if (strcasecmp(at, "inf") == 0 || strcasecmp(at, "infinity") == 0) {
+  if (is_word(at, "inf") || is_word(at, "infinity")) {
     *value = negative ? -INFINITY : INFINITY;
     return true;
   }

@@ -1,17 +1,17 @@
 /* Scoring of a corpus: utterances are aligned when they are added; tables come from the kept alignments. */
 #include "decoder/scorer.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/text_file.h"
 
 enum { MAX_MAP_BYTES = 1 << 24 };
 
 void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size) {
   size_t errors = score->insertions + score->deletions + score->substitutions;
-  snprintf(line, size, "%%%s %.2f [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, linnet_score_percent(score), errors,
-           score->reference, score->insertions, score->deletions, score->substitutions);
+  linnet_format(line, size, "%%%s %.2f [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, linnet_score_percent(score),
+                errors, score->reference, score->insertions, score->deletions, score->substitutions);
 }
 
 void linnet_scorer_settings_default(struct linnet_scorer_settings *settings) {

@@ -1,8 +1,8 @@
 #include "decoder/text_file.h"
 
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 
 static size_t count_lines(const char *from, const char *to) {
@@ -85,6 +85,6 @@ void linnet_text_close(struct linnet_text *text) {
 }
 
 size_t linnet_strip_stress(const char *phone, size_t length) {
-  bool stressed = length > 1 && strchr("012", phone[length - 1]) && isalpha((unsigned char)phone[length - 2]);
+  bool stressed = length > 1 && strchr("012", phone[length - 1]) && linnet_is_letter(phone[length - 2]);
   return stressed ? length - 1 : length;
 }

@@ -1,7 +1,7 @@
 /* How a token is said: what is tried, and in which order. */
-#include <ctype.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/text_ways.h"
 #include "decoder/utf8.h"
 
@@ -48,7 +48,7 @@ static void convert(const char *word, uint32_t (*other_case)(uint32_t code), boo
 static bool is_outer(const struct linnet_text_normalizer *n, const char *text, size_t bytes) {
   char key[8] = "";
   if (n->outer == LINNET_NOT_FOUND)
-    return ispunct((unsigned char)*text) && *text != '\'';
+    return *text > ' ' && *text < 0x7F && !linnet_is_letter(*text) && !linnet_is_digit(*text) && *text != '\'';
   memcpy(key, text, bytes);
   return linnet_text_table_find(linnet_text_table_at(n, n->outer), key, false) != NULL;
 }
@@ -168,7 +168,7 @@ static bool is_acronym(const struct linnet_text_speaker *s, const char *word) {
     char key[2] = {*c, '\0'};
     if (!linnet_utf8_is_letter((unsigned char)*c) || (unsigned char)*c >= 0x80)
       return false;
-    capitals = capitals && isupper((unsigned char)*c);
+    capitals = capitals && *c >= 'A' && *c <= 'Z';
     vowel = vowel || linnet_text_table_find(vowels, key, true);
   }
   return vowels && length <= s->longest_acronym && (length == 1 || capitals || !vowel);

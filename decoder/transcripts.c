@@ -300,12 +300,13 @@ size_t linnet_transcripts_find(const struct linnet_transcripts *transcripts, con
   return linnet_names_find(&transcripts->ids, id, strlen(id));
 }
 
-enum linnet_status linnet_transcripts_symbols(const struct linnet_transcripts *transcripts,
+enum linnet_status linnet_transcripts_symbols(struct linnet_context *context,
+                                              const struct linnet_transcripts *transcripts,
                                               struct linnet_symbols **symbols) {
-  if (!transcripts || !symbols)
-    return LINNET_ERROR_ARGUMENT;
+  if (!context || !transcripts || !symbols)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_transcripts_symbols: NULL argument");
   *symbols = NULL;
-  struct linnet_names names = {.context = transcripts->text.context};
+  struct linnet_names names = {.context = context};
   enum linnet_status status = LINNET_OK;
   for (size_t i = 0; i < transcripts->token_count && status == LINNET_OK; i++) {
     size_t index;

@@ -95,7 +95,7 @@ bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b)
 /* FNV-1a. */
 uint64_t linnet_history_hash(const struct linnet_history *h, uint32_t node) {
   uint64_t hash = 0xCBF29CE484222325u ^ h->items[node].hotword_state;
-  const unsigned char *state = state_of(h, node);
+  const unsigned char *state = h->model ? state_of(h, node) : NULL;
   for (size_t i = 0; h->model && i < h->model->state_size; i++)
     hash = (hash ^ state[i]) * 0x100000001B3u;
   return hash;

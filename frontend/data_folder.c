@@ -1,7 +1,6 @@
 /* Kaldi data folders: their lists, put together by utterance. */
 #include <linnet/kaldi.h>
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "frontend/relative_path.h"
 #include "frontend/table.h"
 
@@ -172,15 +172,13 @@ static enum linnet_status parse_segment(const struct linnet_data_folder *folder,
 static enum linnet_status list_segments(struct linnet_data_folder *folder) {
   const struct linnet_table *segments = &folder->lists[SEGMENTS];
   LINNET_TRY(make_utterances(folder, segments->count));
-  locale_t numbers = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  if (!numbers)
+  struct linnet_c_locale locale;
+  if (!linnet_c_locale_enter(&locale))
     return out_of_memory(folder);
-  locale_t before = uselocale(numbers);
   enum linnet_status status = LINNET_OK;
   for (size_t i = 0; i < segments->count && status == LINNET_OK; i++)
     status = parse_segment(folder, &segments->entries[i], &folder->utterances[i]);
-  uselocale(before);
-  freelocale(numbers);
+  linnet_c_locale_leave(&locale);
   return status;
 }
 

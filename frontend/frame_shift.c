@@ -1,12 +1,12 @@
 #include "frontend/frame_shift.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 
 enum { MAX_BYTES = 64 };
@@ -23,22 +23,15 @@ static enum linnet_status name_file(struct linnet_context *context, const char *
   return LINNET_OK;
 }
 
-/* In it a number has a point, whatever the program's locale. */
-static enum linnet_status make_c_locale(struct linnet_context *context, const char *name, locale_t *numbers) {
-  *numbers = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  return *numbers ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", name);
-}
-
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status parse(struct linnet_context *context, const char *name, const char *text, double *seconds) {
-  locale_t numbers;
+  struct linnet_c_locale locale;
   char *end;
-  LINNET_TRY(make_c_locale(context, name, &numbers));
-  locale_t before = uselocale(numbers);
+  if (!linnet_c_locale_enter(&locale))
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", name);
   double value = strtod(text, &end);
-  uselocale(before);
-  freelocale(numbers);
+  linnet_c_locale_leave(&locale);
   if (end == text || end[strspn(end, " \t\r\n")] || !(value > 0) || !isfinite(value))
     return linnet_fail(context, LINNET_ERROR_FORMAT,
                        "%s: must hold the seconds from one row to the next, such as 0.01, and nothing else", name);
@@ -69,24 +62,14 @@ enum linnet_status linnet_frame_shift_read(struct linnet_context *context, const
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static enum linnet_status print(struct linnet_context *context, const char *name, double seconds, FILE *stream) {
-  locale_t numbers;
-  LINNET_TRY(make_c_locale(context, name, &numbers));
-  locale_t before = uselocale(numbers);
-  fprintf(stream, "%.15g\n", seconds);
-  uselocale(before);
-  freelocale(numbers);
-  return LINNET_OK;
-}
-
 static enum linnet_status write_file(struct linnet_context *context, const char *name, double seconds) {
   struct linnet_output output;
+  char text[MAX_BYTES];
+  if (linnet_format(text, sizeof text, "%.15g\n", seconds) < 0)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", name);
   LINNET_TRY(linnet_output_open(context, name, &output));
-  enum linnet_status status = print(context, name, seconds, output.stream);
-  if (status == LINNET_OK)
-    return linnet_output_commit(&output);
-  linnet_output_abandon(&output);
-  return status;
+  fputs(text, output.stream); /* a failure shows in the commit */
+  return linnet_output_commit(&output);
 }
 
 enum linnet_status linnet_frame_shift_write(struct linnet_context *context, const char *ark_path, double seconds) {

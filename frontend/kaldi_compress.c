@@ -127,6 +127,8 @@ static void unpack_columns(struct linnet_kaldi_range range, size_t rows, size_t 
 
 void linnet_kaldi_unpack(enum linnet_kaldi_form form, struct linnet_kaldi_range range, size_t rows, size_t cols,
                          const unsigned char *packed, float *values) {
+  if (rows * cols == 0)
+    return; /* there may be no memory at all */
   if (form == LINNET_KALDI_CM) {
     unpack_columns(range, rows, cols, packed, values);
     return;

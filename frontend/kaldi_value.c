@@ -1,11 +1,11 @@
 #include "frontend/kaldi_value.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "frontend/kaldi_compress.h"
 
 enum { MAX_NUMBER = 63, FIRST_BYTES = 1 << 16 };
@@ -34,8 +34,6 @@ void linnet_kaldi_input_close(struct linnet_kaldi_input *input) {
     return;
   if (input->stream)
     fclose(input->stream);
-  if (input->numbers)
-    freelocale(input->numbers);
   linnet_free(input->context, input->name);
   linnet_free(input->context, input->raw);
   *input = (struct linnet_kaldi_input){0};
@@ -219,7 +217,8 @@ static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct h
 
 /* --- Text ----------------------------------------------------------------------------------------------------- */
 
-/* A number of less than MAX_NUMBER characters, the first being `c`; *next is the character after it. */
+/* In the C locale: a number of less than MAX_NUMBER characters, the first being `c`; *next is the character after it.
+ */
 static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, double *value, int *next) {
   char text[MAX_NUMBER + 1], *end;
   size_t n = 0;
@@ -227,9 +226,7 @@ static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, d
     text[n++] = (char)c;
   text[n] = '\0';
   *next = c;
-  locale_t before = uselocale(input->numbers);
   *value = strtod(text, &end);
-  uselocale(before);
   if (n == 0 || n == MAX_NUMBER || end != text + n)
     return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is no number", place_of(input).text, text);
   return LINNET_OK;
@@ -279,16 +276,17 @@ static enum linnet_status read_rows(struct linnet_kaldi_input *input, struct hea
 /* Text as it stands after its key: "[ 1 2", a new line for each row, "]". `raw` receives doubles. */
 static enum linnet_status read_text(struct linnet_kaldi_input *input, struct header *header) {
   *header = (struct header){.form = LINNET_KALDI_DOUBLE};
-  if (!input->numbers)
-    input->numbers = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  if (!input->numbers)
-    return fail(input, LINNET_ERROR_MEMORY, "out of memory for a locale");
   int c = skip_space(input->stream);
   if (c == EOF)
     return fail_short(input);
   if (c != '[')
     return fail(input, LINNET_ERROR_FORMAT, "neither a binary matrix nor text in brackets");
-  return read_rows(input, header);
+  struct linnet_c_locale locale;
+  if (!linnet_c_locale_enter(&locale))
+    return fail(input, LINNET_ERROR_MEMORY, "out of memory for a locale");
+  enum linnet_status status = read_rows(input, header);
+  linnet_c_locale_leave(&locale);
+  return status;
 }
 
 /* --- Matrices ------------------------------------------------------------------------------------------------- */

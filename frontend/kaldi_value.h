@@ -2,7 +2,6 @@
 #ifndef LINNET_KALDI_VALUE_H
 #define LINNET_KALDI_VALUE_H
 
-#include <locale.h>
 #include <stdio.h>
 
 #include <linnet/kaldi.h>
@@ -17,7 +16,6 @@ struct linnet_kaldi_input {
   char key[LINNET_KALDI_MAX_KEY + 1]; /* of the matrix that is being read, "" if it has none */
   unsigned char *raw;                 /* its bytes as they lie in the file */
   size_t capacity;                    /* of raw */
-  locale_t numbers;                   /* the C locale, made when text is met; 0 before */
 };
 
 /* Takes the name by copy, and the stream, which it closes (NULL is a failure to open, with errno set). */

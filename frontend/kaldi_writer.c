@@ -2,11 +2,11 @@
 #include <linnet/kaldi.h>
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 #include "frontend/frame_shift.h"
 #include "frontend/kaldi_compress.h"
@@ -21,7 +21,6 @@ struct linnet_ark_writer {
   bool has_scp, committed;
   uint64_t position;  /* bytes in the archive */
   double frame_shift; /* seconds, 0: unknown */
-  locale_t numbers;   /* the C locale, for text */
   float *column;      /* work of compression */
   size_t column_capacity;
   unsigned char *packed;
@@ -78,7 +77,11 @@ static void put_binary(struct linnet_ark_writer *writer, const char *token, cons
     put_doubles(writer, values, rows * cols);
 }
 
-/* Digits enough that reading gives the same value again. */
+static enum linnet_status no_locale(const struct linnet_ark_writer *writer) {
+  return linnet_fail(writer->context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", writer->ark.path);
+}
+
+/* In the C locale: digits enough that reading gives the same value again. */
 static void put_number(struct linnet_ark_writer *writer, double value, int digits) {
   char text[40];
   int n = snprintf(text, sizeof text, " %.*g", digits, value);
@@ -97,9 +100,11 @@ static void put_rows(struct linnet_ark_writer *writer, const float *values, size
 
 static enum linnet_status put_matrix_text(struct linnet_ark_writer *writer, const float *values, size_t rows,
                                           size_t cols) {
-  locale_t before = uselocale(writer->numbers);
+  struct linnet_c_locale locale;
+  if (!linnet_c_locale_enter(&locale))
+    return no_locale(writer);
   put_rows(writer, values, rows, cols);
-  uselocale(before);
+  linnet_c_locale_leave(&locale);
   return LINNET_OK;
 }
 
@@ -165,33 +170,15 @@ static void put_key(struct linnet_ark_writer *writer, const char *key) {
 
 /* --- The object ----------------------------------------------------------------------------------------------- */
 
-/* As a pipe, which is written to and not replaced. */
-static enum linnet_status open_standard_output(struct linnet_ark_writer *writer, const char *scp_path) {
-  static const char name[] = "standard output";
-  if (scp_path)
-    return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
-                       "%s: names an archive on standard output, in which nobody can look up: name a file for it",
-                       scp_path);
-  int fd = dup(STDOUT_FILENO);
-  writer->ark = (struct linnet_output){.context = writer->context, .stream = fd < 0 ? NULL : fdopen(fd, "wb")};
-  strcpy(writer->ark.path, name);
-  strcpy(writer->ark.temporary, name);
-  if (!writer->ark.stream && fd >= 0)
-    close(fd);
-  return writer->ark.stream ? LINNET_OK
-                            : linnet_fail(writer->context, LINNET_ERROR_IO, "%s: %s", name, strerror(errno));
-}
-
 static enum linnet_status open_outputs(struct linnet_ark_writer *writer, const char *ark_path, const char *scp_path) {
   if (strpbrk(ark_path, "\r\n"))
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT, "the archive's name holds a line break");
-  if (writer->form == LINNET_KALDI_TEXT)
-    writer->numbers = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  if (writer->form == LINNET_KALDI_TEXT && !writer->numbers)
-    return linnet_fail(writer->context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", ark_path);
-  if (strcmp(ark_path, "-") == 0)
-    return open_standard_output(writer, scp_path);
-  LINNET_TRY(linnet_output_open(writer->context, ark_path, &writer->ark));
+  bool standard = strcmp(ark_path, "-") == 0;
+  if (standard && scp_path)
+    return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
+                       "%s: names an archive on standard output, in which nobody can look up: name a file for it",
+                       scp_path);
+  LINNET_TRY(linnet_output_open(writer->context, standard ? "/dev/stdout" : ark_path, &writer->ark));
   writer->has_scp = scp_path != NULL;
   return scp_path ? linnet_output_open(writer->context, scp_path, &writer->scp) : LINNET_OK;
 }
@@ -277,8 +264,10 @@ static void put_statistics(struct linnet_ark_writer *writer, const struct linnet
   }
 }
 
-static void put_statistics_text(struct linnet_ark_writer *writer, const struct linnet_cmvn *cmvn) {
-  locale_t before = uselocale(writer->numbers);
+static enum linnet_status put_statistics_text(struct linnet_ark_writer *writer, const struct linnet_cmvn *cmvn) {
+  struct linnet_c_locale locale;
+  if (!linnet_c_locale_enter(&locale))
+    return no_locale(writer);
   put_text(writer, " [");
   for (size_t row = 0; row < 2; row++) {
     put_text(writer, "\n ");
@@ -286,7 +275,8 @@ static void put_statistics_text(struct linnet_ark_writer *writer, const struct l
       put_number(writer, statistic(cmvn, row, col), 17);
   }
   put_text(writer, " ]\n");
-  uselocale(before);
+  linnet_c_locale_leave(&locale);
+  return LINNET_OK;
 }
 
 static bool valid_cmvn(const struct linnet_cmvn *cmvn) {
@@ -304,9 +294,8 @@ enum linnet_status linnet_ark_write_cmvn(struct linnet_ark_writer *writer, const
   LINNET_TRY(check_key(writer, key));
   put_key(writer, key);
   if (writer->form == LINNET_KALDI_TEXT)
-    put_statistics_text(writer, cmvn);
-  else
-    put_statistics(writer, cmvn);
+    return put_statistics_text(writer, cmvn);
+  put_statistics(writer, cmvn);
   return LINNET_OK;
 }
 
@@ -346,7 +335,7 @@ enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(writer));
   writer->committed = true;
-  if (strcmp(writer->ark.temporary, writer->ark.path) == 0) /* a pipe: nothing lies beside it */
+  if (!*writer->ark.temporary) /* written to directly: nothing lies beside it */
     return commit_files(writer);
   LINNET_TRY(linnet_frame_shift_remove(writer->context, writer->ark.path));
   LINNET_TRY(commit_files(writer));
@@ -359,8 +348,6 @@ void linnet_ark_writer_destroy(struct linnet_ark_writer *writer) {
     return;
   linnet_output_abandon(&writer->ark);
   linnet_output_abandon(&writer->scp);
-  if (writer->numbers)
-    freelocale(writer->numbers);
   linnet_free(writer->context, writer->column);
   linnet_free(writer->context, writer->packed);
   linnet_free(writer->context, writer);

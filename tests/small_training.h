@@ -142,15 +142,22 @@ struct run {
   const char *config;
   const char *kernels;         /* NULL: the fastest */
   test_open_device *on_device; /* NULL: the CPU */
-  unsigned threads, epochs;
+  unsigned threads, epochs, keep_models;
   uint64_t stop_after; /* steps of this process; 0: never */
   uint64_t model_seed;
   struct corpus train, dev;
   double first_loss, last_loss;
   uint64_t steps;
   enum linnet_status status;
-  char error[512];
+  char error[512], log[2048]; /* the log's lines, of this process */
 };
+
+static inline void on_log(void *user, enum linnet_log_level level, const char *message) {
+  struct run *run = user;
+  size_t used = strlen(run->log);
+  (void)level;
+  snprintf(run->log + used, sizeof run->log - used, "%s\n", message);
+}
 
 static inline int on_step(void *user, const struct linnet_train_step *step) {
   struct run *run = user;
@@ -175,6 +182,8 @@ static inline void train(struct run *run, const char *folder) {
   linnet_context_settings_default(&context_settings);
   context_settings.threads = run->threads;
   context_settings.kernels = run->kernels;
+  context_settings.log = on_log;
+  context_settings.log_user = run;
   REQUIRE(linnet_context_create(&context_settings, &context) == LINNET_OK, "context");
   if (run->on_device)
     REQUIRE(linnet_context_use_device(context, run->on_device) == LINNET_OK, "%s", linnet_context_error(context));
@@ -182,11 +191,12 @@ static inline void train(struct run *run, const char *folder) {
   settings.learning_rate = 1e-2;
   settings.batch_frames = 150;
   settings.epochs = run->epochs;
-  settings.keep_models = 2;
+  settings.keep_models = run->keep_models;
   settings.seed = run->model_seed;
   struct linnet_train_model model = {
       .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
+  run->log[0] = '\0';
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
   struct linnet_train_events events = {.user = run, .step = on_step, .epoch = on_epoch};
   if (run->status == LINNET_OK)
@@ -197,7 +207,7 @@ static inline void train(struct run *run, const char *folder) {
 }
 
 static inline struct run make_run(const char *config, unsigned threads, unsigned epochs) {
-  struct run run = {.config = config, .threads = threads, .epochs = epochs, .model_seed = 1};
+  struct run run = {.config = config, .threads = threads, .epochs = epochs, .keep_models = 2, .model_seed = 1};
   make_corpus(&run.train, 1);
   make_corpus(&run.dev, 2);
   return run;
@@ -211,8 +221,8 @@ static inline const char *make_folder(char path[64]) {
 
 static inline void remove_folder(const char *folder) {
   char path[128];
-  const char *const names[] = {"checkpoint", "model"};
-  for (size_t i = 0; i < 2; i++) {
+  const char *const names[] = {"checkpoint", "checkpoint-previous", "checkpoint-damaged", "model"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     snprintf(path, sizeof path, "%s/%s.safetensors", folder, names[i]);
     unlink(path);
   }

@@ -138,7 +138,7 @@ static bool judge_missing(const struct linnet_ngram *ngram, const char *const *n
 static bool bind(struct beam_setup *setup, struct linnet_context *context, const char *const *names, size_t count) {
   size_t missing = 0;
   if (linnet_ngram_load(context, options.lm, &setup->ngram) != LINNET_OK ||
-      linnet_ngram_bind(setup->ngram, names, count, &missing, &setup->binding) != LINNET_OK) {
+      linnet_ngram_bind(context, setup->ngram, names, count, &missing, &setup->binding) != LINNET_OK) {
     tool_fail("--lm: %s; 'linnet ngram' makes models of text", linnet_context_error(context));
     return false;
   }

@@ -69,7 +69,7 @@ static bool run_training(struct linnet_context *context) {
   struct linnet_lexicon *lexicon = g2p_open_lexicon(context, options.train, options.stress);
   struct linnet_g2p *g2p = lexicon ? train(context, lexicon) : NULL;
   bool good = g2p != NULL;
-  if (good && options.output && linnet_g2p_save(g2p, options.output) != LINNET_OK)
+  if (good && options.output && linnet_g2p_save(context, g2p, options.output) != LINNET_OK)
     good = tool_fail_context(context) == TOOL_OK;
   if (good && options.hold_out > 0)
     good = g2p_measure(context, g2p, lexicon, (size_t)options.hold_out, (size_t)options.nbest);

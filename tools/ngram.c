@@ -236,15 +236,16 @@ static struct linnet_ngram *make_model(struct linnet_context *context) {
     tool_fail_context(context);
   if (!ngram || !options.quantize || linnet_ngram_is_quantized(ngram))
     return ngram;
-  if (linnet_ngram_quantize(ngram, &quantized) != LINNET_OK)
+  if (linnet_ngram_quantize(context, ngram, &quantized) != LINNET_OK)
     tool_fail_context(context);
   linnet_ngram_destroy(ngram);
   return quantized;
 }
 
 static bool write_model(struct linnet_context *context, const struct linnet_ngram *ngram) {
-  bool good = (!options.arpa || linnet_ngram_save_arpa(ngram, tool_output_path(options.arpa)) == LINNET_OK) &&
-              (!options.binary || linnet_ngram_save_binary(ngram, tool_output_path(options.binary)) == LINNET_OK);
+  bool good =
+      (!options.arpa || linnet_ngram_save_arpa(context, ngram, tool_output_path(options.arpa)) == LINNET_OK) &&
+      (!options.binary || linnet_ngram_save_binary(context, ngram, tool_output_path(options.binary)) == LINNET_OK);
   if (!good)
     tool_fail_context(context);
   return good;

@@ -152,7 +152,7 @@ static int train(struct run *run) {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)
     fprintf(stderr, "continuing after epoch %u\n", done);
-  if (!train_log_open(&log, options.exp, done, options.batches))
+  if (!train_log_open(&log, options.exp, run->trainer, options.batches))
     return TOOL_FAILURE;
   struct linnet_train_events events = train_log_events(&log);
   enum linnet_status status = linnet_trainer_run(run->trainer, &events);

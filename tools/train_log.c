@@ -1,8 +1,11 @@
 #include "train_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* --- log.jsonl ---------------------------------------------------------------------------------------------------- */
 
@@ -10,24 +13,6 @@
 static unsigned line_epoch(const char *line) {
   unsigned epoch = 0;
   return sscanf(line, "{\"epoch\": %u,", &epoch) == 1 ? epoch : 0;
-}
-
-/* Rewrites the log without epochs after the last that was completed. */
-static bool keep_epochs(const char *path, unsigned epoch) {
-  struct tool_output output;
-  char line[4096];
-  FILE *old = fopen(path, "r");
-  if (!tool_output_open(&output, path)) {
-    if (old)
-      fclose(old);
-    return false;
-  }
-  while (old && fgets(line, sizeof line, old))
-    if (line_epoch(line) >= 1 && line_epoch(line) <= epoch)
-      fputs(line, output.stream);
-  if (old)
-    fclose(old);
-  return tool_output_commit(&output);
 }
 
 /* The most memory that the process has had so far. */
@@ -91,15 +76,60 @@ static void on_batch(void *user, unsigned epoch, const size_t *utterances, size_
   fputc('\n', log->batches);
 }
 
-bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches) {
+/* Whether a line, after `before` others, is about one of the epochs or steps that are done. */
+typedef bool keeps_fn(const char *line, unsigned long long before, unsigned long long done);
+
+static bool is_done_epoch(const char *line, unsigned long long before, unsigned long long done) {
+  (void)before;
+  return line_epoch(line) <= done;
+}
+
+static bool is_done_step(const char *line, unsigned long long before, unsigned long long done) {
+  (void)line;
+  return before < done;
+}
+
+/* Opens a log behind the lines of what is done, which it counts, and cuts off those that follow. Each line reaches the
+ * file when it ends. */
+static FILE *open_log(const char *path, keeps_fn *keeps, unsigned long long done, unsigned long long *lines) {
+  int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r+");
+  bool good = file && setvbuf(file, NULL, _IOLBF, BUFSIZ) == 0;
+  char *line = NULL;
+  size_t capacity = 0;
+  off_t end = 0;
+  *lines = 0;
+  for (ssize_t n; good && (n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n' && keeps(line, *lines, done);
+       ++*lines)
+    end += n;
+  free(line);
+  if (good && fseeko(file, end, SEEK_SET) == 0 && ftruncate(descriptor, end) == 0)
+    return file;
+  tool_fail("%s: cannot write: %s", path, strerror(errno));
+  if (file)
+    fclose(file);
+  return NULL;
+}
+
+/* A line is written before its step is made, so that it is there when a checkpoint has the step. */
+static FILE *open_batches(const char *path, unsigned long long steps) {
+  unsigned long long lines = 0;
+  FILE *file = open_log(path, is_done_step, steps, &lines);
+  if (file && lines < steps)
+    tool_warn("%s: has lines for %llu of the %llu steps that were made: begun without --batches, or cut", path, lines,
+              steps);
+  return file;
+}
+
+bool train_log_open(struct train_log *log, const char *folder, const struct linnet_trainer *trainer, bool batches) {
   char path[sizeof log->path + 16];
   snprintf(log->path, sizeof log->path, "%s/log.jsonl", folder);
   snprintf(path, sizeof path, "%s/batches.txt", folder);
-  if (!keep_epochs(log->path, epoch))
+  unsigned long long lines;
+  FILE *epochs = open_log(log->path, is_done_epoch, linnet_trainer_epoch(trainer), &lines);
+  if (!epochs || fclose(epochs) != 0)
     return false;
-  log->batches = batches ? fopen(path, epoch > 0 ? "a" : "w") : NULL;
-  if (batches && !log->batches)
-    tool_fail("%s: cannot write: %s", path, strerror(errno));
+  log->batches = batches ? open_batches(path, linnet_trainer_steps(trainer)) : NULL;
   return !batches || log->batches;
 }
 

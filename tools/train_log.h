@@ -17,9 +17,10 @@ struct train_log {
   unsigned epoch; /* the progress line is of this epoch */
 };
 
-/* Opens FOLDER/log.jsonl, of which only epochs up to `epoch` are kept (a run that was killed repeats the later ones),
- * and, where `batches`, FOLDER/batches.txt. False after printing why not. */
-bool train_log_open(struct train_log *log, const char *folder, unsigned epoch, bool batches);
+/* Opens FOLDER/log.jsonl and, where `batches`, FOLDER/batches.txt. Of those that are there, only the epochs and the
+ * steps are kept that `trainer` has done: a run that was killed makes the later ones again. False after printing why
+ * not. */
+bool train_log_open(struct train_log *log, const char *folder, const struct linnet_trainer *trainer, bool batches);
 struct linnet_train_events train_log_events(struct train_log *log);
 void train_log_close(struct train_log *log);
 

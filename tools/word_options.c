@@ -118,7 +118,7 @@ static bool load_model(struct word_setup *setup, struct linnet_context *context,
   size_t missing = 0;
   linnet_lexicon_tokens(setup->vocabulary.lexicon, names);
   if (linnet_ngram_load(context, beam_options_lm(), &setup->ngram) != LINNET_OK ||
-      linnet_ngram_bind(setup->ngram, names, tokens, &missing, &setup->binding) != LINNET_OK) {
+      linnet_ngram_bind(context, setup->ngram, names, tokens, &missing, &setup->binding) != LINNET_OK) {
     tool_fail("--lm: %s; 'linnet ngram' makes models of text", linnet_context_error(context));
     return false;
   }

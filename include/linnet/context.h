@@ -1,7 +1,8 @@
 /* A context carries what every object needs: allocator, log callback, threads, and the text of the last error.
  *
  * The library never exits, prints, spawns a shell or keeps global state. A failing function returns a status and
- * leaves a sentence in the context it was given (linnet_context_error).
+ * leaves a sentence in the context it was given (linnet_context_error). Files are written and read alike whatever
+ * locale the program has set.
  *
  * Threads: a context is used from one thread at a time. linnet_context_share makes a second handle on the same
  * allocator, log and thread pool, with an error text of its own, for use from another thread. */

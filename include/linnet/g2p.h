@@ -39,7 +39,8 @@ LINNET_API enum linnet_status linnet_g2p_load_memory(struct linnet_context *cont
                                                      const char *name, struct linnet_g2p **g2p);
 
 /* Writes the model: little-endian on every machine. */
-LINNET_API enum linnet_status linnet_g2p_save(const struct linnet_g2p *g2p, const char *path);
+LINNET_API enum linnet_status linnet_g2p_save(struct linnet_context *context, const struct linnet_g2p *g2p,
+                                              const char *path);
 
 /* Destroys the model; NULL is allowed. */
 LINNET_API void linnet_g2p_destroy(struct linnet_g2p *g2p);

@@ -11,7 +11,8 @@
  *     linnet_lexicon_pronounce(lexicon, words, count, -1, missing, user, labels, capacity, &length);
  *   }
  *
- * Threads: the objects are immutable once made (linnet_symbols_add apart) and may be read from many threads. */
+ * Threads: the objects are immutable once made (linnet_symbols_add apart) and may be read from many threads, each with
+ * its own context handle where a function takes one. */
 #ifndef LINNET_LEXICON_H
 #define LINNET_LEXICON_H
 
@@ -87,8 +88,10 @@ LINNET_API const char *const *linnet_transcripts_tokens(const struct linnet_tran
 /* The index of an utterance, LINNET_NOT_FOUND if it is not there. */
 LINNET_API size_t linnet_transcripts_find(const struct linnet_transcripts *transcripts, const char *id);
 
-/* A symbol table of all tokens, sorted by bytes, so that it does not depend on the order of utterances. */
-LINNET_API enum linnet_status linnet_transcripts_symbols(const struct linnet_transcripts *transcripts,
+/* A symbol table of all tokens, sorted by bytes, so that it does not depend on the order of utterances. It belongs to
+ * `context` and does not need the transcripts. */
+LINNET_API enum linnet_status linnet_transcripts_symbols(struct linnet_context *context,
+                                                         const struct linnet_transcripts *transcripts,
                                                          struct linnet_symbols **symbols);
 
 /* Destroys the object; NULL is allowed. */

@@ -16,7 +16,8 @@
  * continues with some word or gives a back-off weight other than 0. Histories that predict the same by the model's
  * n-grams have the same state. 0 is the empty context.
  *
- * Threads: a model and a binding are immutable and may be used from many threads. */
+ * Threads: a model and a binding are immutable and may be used from many threads, each with its own context handle
+ * (linnet_context_share) where a function takes one. */
 #ifndef LINNET_NGRAM_H
 #define LINNET_NGRAM_H
 
@@ -52,13 +53,16 @@ LINNET_API enum linnet_status linnet_ngram_load_memory(struct linnet_context *co
                                                        const char *name, struct linnet_ngram **ngram);
 
 /* Writes the ARPA form, n-grams sorted by the bytes of their words, and the binary form (of this machine's byte order).
- */
-LINNET_API enum linnet_status linnet_ngram_save_arpa(const struct linnet_ngram *ngram, const char *path);
-LINNET_API enum linnet_status linnet_ngram_save_binary(const struct linnet_ngram *ngram, const char *path);
+ * `context` gets the sentence of a failure. */
+LINNET_API enum linnet_status linnet_ngram_save_arpa(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                     const char *path);
+LINNET_API enum linnet_status linnet_ngram_save_binary(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                       const char *path);
 
 /* A copy with probabilities and back-off weights of 8 bits: per order at most 256 different values, each the mean of
- * equally many. Probabilities then add up to 1 only nearly. */
-LINNET_API enum linnet_status linnet_ngram_quantize(const struct linnet_ngram *ngram, struct linnet_ngram **quantized);
+ * equally many. Probabilities then add up to 1 only nearly. The copy belongs to `context` and does not need `ngram`. */
+LINNET_API enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                    struct linnet_ngram **quantized);
 
 /* Destroys the model; NULL is allowed. */
 LINNET_API void linnet_ngram_destroy(struct linnet_ngram *ngram);
@@ -97,12 +101,15 @@ LINNET_API float linnet_ngram_finish(const struct linnet_ngram *ngram, uint32_t 
 struct linnet_ngram_binding;
 
 /* tokens (count) are names, of which the first, the blank's, is not looked at and may be NULL. Those that the model
- * does not have become <unk>; their number goes to *missing (may be NULL). The model must outlive the binding. */
-LINNET_API enum linnet_status linnet_ngram_bind(const struct linnet_ngram *ngram, const char *const *tokens,
-                                                size_t count, size_t *missing, struct linnet_ngram_binding **binding);
+ * does not have become <unk>; their number goes to *missing (may be NULL). The model must outlive the binding, which
+ * belongs to `context`. */
+LINNET_API enum linnet_status linnet_ngram_bind(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                const char *const *tokens, size_t count, size_t *missing,
+                                                struct linnet_ngram_binding **binding);
 
 /* The same with the names of symbols as tokens. */
-LINNET_API enum linnet_status linnet_ngram_bind_symbols(const struct linnet_ngram *ngram,
+LINNET_API enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context,
+                                                        const struct linnet_ngram *ngram,
                                                         const struct linnet_symbols *symbols, size_t *missing,
                                                         struct linnet_ngram_binding **binding);
 

@@ -137,8 +137,12 @@ struct linnet_train_events {
 struct linnet_trainer;
 
 /* Prepares training into `folder`, which must exist; continues from the checkpoint there if there is one and it was
- * made with the same settings, model and corpora (else LINNET_ERROR_STATE, naming what differs). Everything passed but
- * the corpora's callbacks and the context is copied. */
+ * made with the same settings, model and corpora (else LINNET_ERROR_STATE, naming what differs). A checkpoint has a
+ * checksum: where it is damaged or missing, training continues from the one before, checkpoint-previous.safetensors,
+ * with a warning in the log, and the damaged one becomes checkpoint-damaged.safetensors; without a whole one,
+ * LINNET_ERROR_FORMAT. Checkpoints of versions without a checksum are LINNET_ERROR_UNSUPPORTED. Temporary files of a
+ * process that was killed are removed, so only one trainer may use a folder. Everything passed but the corpora's
+ * callbacks and the context is copied. */
 LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,
                                                     const struct linnet_train_settings *settings,
                                                     const struct linnet_train_model *model,
@@ -148,9 +152,14 @@ LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *conte
 /* Epochs completed before (0 for a fresh start). */
 LINNET_API unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer);
 
-/* Runs to the end. In the folder it leaves checkpoint.safetensors, model.safetensors (the best epoch's) and
- * epoch-NNN.safetensors. A loss or gradient that is not finite gives LINNET_ERROR_NUMERIC, naming the utterances;
- * weights and checkpoint stay as they were before that step. */
+/* Optimiser steps done before, those of an unfinished epoch included. A log of batches (linnet_train_events.batch) has
+ * as many lines of value; a run that was killed makes the steps of later ones again. */
+LINNET_API uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer);
+
+/* Runs to the end. In the folder it leaves checkpoint.safetensors and the one before it,
+ * checkpoint-previous.safetensors, model.safetensors (the best epoch's) and epoch-NNN.safetensors. A loss or gradient
+ * that is not finite gives LINNET_ERROR_NUMERIC, naming the utterances; weights and checkpoint stay as they were before
+ * that step. */
 LINNET_API enum linnet_status linnet_trainer_run(struct linnet_trainer *trainer,
                                                  const struct linnet_train_events *events);
 

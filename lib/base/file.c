@@ -1,9 +1,12 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define TEMPORARY ".tmp." /* before the process id */
 
 /* Reads to the end, growing; works on pipes too. */
 static enum linnet_status read_stream(struct linnet_context *context, const char *path, FILE *stream, size_t max_bytes,
@@ -68,7 +71,7 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
   struct linnet_destination destination;
   bool found = linnet_destination_find(path, &destination);
   if (found && !destination.direct)
-    snprintf(output->temporary, sizeof output->temporary, "%s.tmp.%ld", destination.path, (long)getpid());
+    snprintf(output->temporary, sizeof output->temporary, "%s" TEMPORARY "%ld", destination.path, (long)getpid());
   strcpy(output->target, destination.path);
   if (found)
     output->stream = destination.direct ? linnet_destination_open(&destination) : fopen(output->temporary, "wb");
@@ -77,14 +80,46 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
   return LINNET_OK;
 }
 
+/* Makes a new name in the path's folder survive a loss of power, where the file system can. */
+static bool sync_folder(const char *path) {
+  char folder[4096] = ".";
+  const char *slash = strrchr(path, '/');
+  if (slash)
+    snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+  int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    return true; /* a folder that may be written, but not read */
+  bool good = fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP;
+  int error = errno;
+  close(descriptor);
+  errno = error;
+  return good;
+}
+
+/* Gives the file at `path`, if there is one, another name. It has both until it is replaced; where there are no hard
+ * links, for a moment it has the other one alone. */
+static bool keep_previous(const char *path, const char *previous) {
+  if (access(path, F_OK) != 0)
+    return errno == ENOENT;
+  if (unlink(previous) != 0 && errno != ENOENT)
+    return false;
+  return link(path, previous) == 0 || rename(path, previous) == 0;
+}
+
 enum linnet_status linnet_output_commit(struct linnet_output *output) {
+  return linnet_output_replace(output, NULL);
+}
+
+enum linnet_status linnet_output_replace(struct linnet_output *output, const char *previous) {
   FILE *stream = output->stream;
   output->stream = NULL;
   bool direct = !*output->temporary;
   int error = linnet_destination_flush(stream, !direct);
   if (fclose(stream) != 0 && error == 0)
     error = errno;
-  if (error == 0 && !direct && rename(output->temporary, output->target) != 0)
+  if (error == 0 && !direct && previous && !keep_previous(output->target, previous))
+    error = errno;
+  if (error == 0 && !direct && (rename(output->temporary, output->target) != 0 || !sync_folder(output->target)))
     error = errno;
   if (error == 0)
     return LINNET_OK;
@@ -100,4 +135,12 @@ void linnet_output_abandon(struct linnet_output *output) {
   output->stream = NULL;
   if (*output->temporary)
     remove(output->temporary);
+}
+
+size_t linnet_output_temporary(const char *name) {
+  size_t length = strlen(name), mark = sizeof TEMPORARY - 1, digits = 0;
+  while (digits < length && name[length - digits - 1] >= '0' && name[length - digits - 1] <= '9')
+    digits++;
+  bool temporary = digits > 0 && length > digits + mark && strncmp(name + length - digits - mark, TEMPORARY, mark) == 0;
+  return temporary ? length - digits - mark : 0;
 }

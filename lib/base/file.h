@@ -32,10 +32,17 @@ struct linnet_output {
 
 enum linnet_status linnet_output_open(struct linnet_context *context, const char *path, struct linnet_output *output);
 
-/* Flushes, syncs, closes and renames; on failure the temporary file is removed. */
+/* Flushes, syncs, closes, renames, and syncs the folder; on failure the temporary file is removed. */
 enum linnet_status linnet_output_commit(struct linnet_output *output);
+
+/* The same for a file whose predecessor is kept as `previous`, a path in the same folder, until the next time. Whenever
+ * the machine stops, one of the two is a whole file. */
+enum linnet_status linnet_output_replace(struct linnet_output *output, const char *previous);
 
 /* Closes and removes the temporary file; harmless after a commit. */
 void linnet_output_abandon(struct linnet_output *output);
+
+/* The length of FILE in the name "FILE.tmp.PROCESS" of a temporary file, 0 if it is none. */
+size_t linnet_output_temporary(const char *name);
 
 #endif

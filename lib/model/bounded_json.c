@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
+
 /* --- messages ------------------------------------------------------------------------------------------------- */
 
 /* The length of a prefix of at most `most` bytes that does not cut a UTF-8 character. */
@@ -99,7 +101,11 @@ enum linnet_status linnet_json_parse(struct linnet_context *context, const char 
   *root = NULL;
   LINNET_TRY(check_limits(context, text, bytes, name, limits));
   json_error_t error;
+  struct linnet_c_locale locale;
+  if (!linnet_c_locale_enter(&locale))
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", name);
   *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+  linnet_c_locale_leave(&locale);
   if (*root)
     return LINNET_OK;
   if (json_error_code(&error) == json_error_out_of_memory)
@@ -251,22 +257,34 @@ static bool reads_back(const struct sink *sink, const json_t *root) {
   return same;
 }
 
+/* Fills the sink; 15 digits write 0.1 as 0.1, a few doubles need 17. */
+static bool dump(const json_t *root, bool compact, struct sink *sink) {
+  for (size_t digits = 15; digits <= 17; digits++) {
+    sink->length = 0;
+    size_t flags = JSON_REAL_PRECISION(digits) | (compact ? JSON_COMPACT : 0);
+    if (json_dump_callback(root, append, sink, flags) != 0 || sink->failed)
+      return false;
+    if (reads_back(sink, root))
+      break;
+  }
+  return true;
+}
+
 enum linnet_status linnet_json_format(struct linnet_context *context, const json_t *root, bool compact, char **text,
                                       size_t *bytes) {
   struct sink sink = {.context = context};
+  struct linnet_c_locale locale;
   *text = NULL;
   if (!root)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory while building JSON");
-  /* 15 digits write 0.1 as 0.1; a few doubles need 17. */
-  for (size_t digits = 15; digits <= 17; digits++) {
-    sink.length = 0;
-    size_t flags = JSON_REAL_PRECISION(digits) | (compact ? JSON_COMPACT : 0);
-    if (json_dump_callback(root, append, &sink, flags) != 0 || sink.failed) {
-      linnet_free(context, sink.text);
-      return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory while writing JSON");
-    }
-    if (digits == 17 || reads_back(&sink, root))
-      break;
+  bool good = linnet_c_locale_enter(&locale);
+  if (good) {
+    good = dump(root, compact, &sink);
+    linnet_c_locale_leave(&locale);
+  }
+  if (!good) {
+    linnet_free(context, sink.text);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory while writing JSON");
   }
   *text = sink.text;
   if (bytes)

@@ -143,7 +143,8 @@ static void task_head(void *user, size_t head, unsigned worker) {
   const real *q = (mapped > 0 ? (const real *)w->phi.data : qkv) + head * a.key_width;
   const real *k = q + (mapped > 0 ? mapped / 2 : width);
   real *out = (real *)w->heads.data + head * a.width;
-  char *kept = (char *)w->kept.data + worker * w->kept_bytes, *work = (char *)w->work.data + worker * w->work_bytes;
+  char *kept = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
+  char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
   ops_of(e, e->layer)->forward(&a, &pack, q, k, v, kept, out, work);
 }
 

@@ -93,8 +93,10 @@ static const char **copy_strings(struct linnet_context *context, const char *con
   for (size_t i = 0; i < count; i++)
     *bytes += strlen(strings[i]) + 1;
   const char **copies = linnet_alloc(context, *bytes, 1);
+  if (!copies)
+    return NULL;
   char *place = (char *)(copies + count);
-  for (size_t i = 0; copies && i < count; i++)
+  for (size_t i = 0; i < count; i++)
     copies[i] = place_text(&place, strings[i]);
   return copies;
 }

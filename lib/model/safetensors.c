@@ -520,6 +520,7 @@ static enum linnet_status write_bytes(struct linnet_writer *writer, const void *
   if (bytes > 0 && fwrite(data, 1, bytes, writer->output->stream) != bytes)
     writer->status =
         linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->output->path, strerror(errno));
+  linnet_crc32_add(&writer->crc, data, bytes);
   return writer->status;
 }
 
@@ -563,6 +564,7 @@ enum linnet_status linnet_writer_begin(struct linnet_context *context, struct li
                                        struct linnet_writer *writer) {
   *writer = (struct linnet_writer){
       .context = context, .output = output, .entries = entries, .count = count, .finite = finite};
+  linnet_crc32_start(&writer->crc);
   json_t *header = json_object();
   char *text = NULL;
   size_t bytes = 0;

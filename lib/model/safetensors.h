@@ -9,6 +9,7 @@
 #define LINNET_SAFETENSORS_H
 
 #include "base/base.h"
+#include "base/crc32.h"
 #include "base/file.h"
 
 enum linnet_dtype {
@@ -120,6 +121,7 @@ struct linnet_writer {
   size_t left;           /* elements of it still to come */
   bool finite;           /* refuse values that are not finite in the type they are stored in */
   enum linnet_status status;
+  struct linnet_crc32 crc; /* of all bytes written so far */
 };
 
 enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output *output,

@@ -344,7 +344,8 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
       tile = gemm_tile_for(m - i);
       float *c = to->c + i * to->ldc + j;
       tile->tile[left->kind](depth, left, gemm_row(left, i), panel, columns, c, to->ldc, &store);
-      store.scales += left->scales ? tile->rows : 0;
+      if (store.scales)
+        store.scales += tile->rows;
       if (f != LINNET_IDENTITY && f != LINNET_RELU)
         gemm_activate(f, tile->rows, columns, c, to->ldc);
     }
@@ -358,7 +359,8 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
     struct gemm_left part_left = *left;
     struct gemm_right part_to = *to;
     part_left.a = gemm_row(left, i);
-    part_left.scales += left->scales ? i : 0;
+    if (part_left.scales)
+      part_left.scales += i;
     part_to.c += i * to->ldc;
     gemm_block(gemm_min(GEMM_HEIGHT, m - i), n, depth, &part_left, panels, &part_to);
   }

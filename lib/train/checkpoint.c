@@ -1,76 +1,85 @@
 #include "train/checkpoint.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "model/safetensors.h"
 
-#define CHECKPOINT_FORMAT "linnet-checkpoint-2"
+#define CHECKPOINT_FORMATS "linnet-checkpoint-"
+#define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
 
-enum { VECTORS = 3, STATE_BYTES = 8192 };
+enum { VECTORS = 3, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
 static const char *const vector_names[VECTORS] = {"weights", "moment1", "moment2"};
 
 /* The state as text: one line of numbers, then one line for each kept model. %a writes doubles exactly. */
-static void format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
-  int n = snprintf(text, STATE_BYTES,
-                   "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
-                   s->step, s->epoch, s->epoch_step, s->schedule.rate, s->schedule.best, s->schedule.best_loss,
-                   s->schedule.waiting, s->schedule.stagnant, s->sums.loss, s->sums.seconds, s->sums.labels,
-                   s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
-  for (unsigned i = 0; i < s->num_kept; i++)
-    n += snprintf(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
+static bool format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
+  int n = linnet_format(text, STATE_BYTES,
+                        "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
+                        s->step, s->epoch, s->epoch_step, s->schedule.rate, s->schedule.best, s->schedule.best_loss,
+                        s->schedule.waiting, s->schedule.stagnant, s->sums.loss, s->sums.seconds, s->sums.labels,
+                        s->sums.frames, s->sums.infeasible, s->total_seconds, s->num_kept);
+  for (unsigned i = 0; n > 0 && i < s->num_kept; i++) {
+    int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
+    n = added > 0 ? n + added : -1;
+  }
+  return n > 0;
 }
 
 static bool parse_kept(const char *text, struct linnet_train_state *s) {
   for (unsigned i = 0; i < s->num_kept; i++) {
     text = strchr(text, '\n');
-    if (!text || sscanf(++text, "%u %la", &s->kept[i].epoch, &s->kept[i].result) != 2)
+    if (!text || linnet_scan(++text, "%u %la", &s->kept[i].epoch, &s->kept[i].result) != 2)
       return false;
   }
   return true;
 }
 
 static bool parse_state(const char *text, struct linnet_train_state *s) {
-  int fields =
-      sscanf(text, "%" SCNu64 " %u %" SCNu64 " %la %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u",
-             &s->step, &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss,
-             &s->schedule.waiting, &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels,
-             &s->sums.frames, &s->sums.infeasible, &s->total_seconds, &s->num_kept);
+  int fields = linnet_scan(
+      text, "%" SCNu64 " %u %" SCNu64 " %la %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u", &s->step,
+      &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss, &s->schedule.waiting,
+      &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames, &s->sums.infeasible,
+      &s->total_seconds, &s->num_kept);
   return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
 }
 
 static enum linnet_status write_file(struct linnet_context *context, struct linnet_output *output,
                                      const struct linnet_checkpoint *c) {
   char state[STATE_BYTES];
-  format_state(c->state, state);
+  if (!format_state(c->state, state))
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", output->path);
   struct linnet_metadata metadata[] = {
       {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}};
   const real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
-  struct linnet_tensor_entry entries[VECTORS];
+  struct linnet_tensor_entry entries[VECTORS + 1] = {[VECTORS] = {"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}}};
   for (size_t i = 0; i < VECTORS; i++)
     entries[i] = (struct linnet_tensor_entry){vector_names[i], LINNET_F32, 1, {c->size}};
   struct linnet_writer writer;
-  LINNET_TRY(linnet_writer_begin(context, output, entries, VECTORS, metadata, sizeof metadata / sizeof *metadata, true,
-                                 &writer));
+  LINNET_TRY(linnet_writer_begin(context, output, entries, VECTORS + 1, metadata, sizeof metadata / sizeof *metadata,
+                                 true, &writer));
   for (size_t i = 0; i < VECTORS; i++)
 #ifdef LINNET_REAL_DOUBLE
     LINNET_TRY(linnet_writer_doubles(&writer, vectors[i], c->size));
 #else
     LINNET_TRY(linnet_writer_floats(&writer, vectors[i], c->size));
 #endif
+  unsigned char checksum[CHECKSUM_BYTES];
+  for (int i = 0; i < CHECKSUM_BYTES; i++)
+    checksum[i] = (unsigned char)(writer.crc.value >> 8 * i);
+  LINNET_TRY(linnet_writer_raw(&writer, checksum, CHECKSUM_BYTES));
   return linnet_writer_end(&writer);
 }
 
-enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path,
+enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path, const char *previous,
                                           const struct linnet_checkpoint *checkpoint) {
   struct linnet_output output;
   LINNET_TRY(linnet_output_open(context, path, &output));
   enum linnet_status status = write_file(context, &output, checkpoint);
   if (status == LINNET_OK)
-    return linnet_output_commit(&output);
+    return linnet_output_replace(&output, previous);
   linnet_output_abandon(&output);
   return status;
 }
@@ -123,11 +132,11 @@ static enum linnet_status read_vectors(const struct linnet_safetensors *file, co
 
 static enum linnet_status read_file(const struct linnet_safetensors *file, const char *path,
                                     const struct linnet_checkpoint *c) {
-  const char *format = linnet_safetensors_metadata(file, "format"), *state = linnet_safetensors_metadata(file, "state");
+  const char *state = linnet_safetensors_metadata(file, "state");
   const char *fingerprint = linnet_safetensors_metadata(file, "fingerprint");
   struct linnet_train_state parsed = {0};
-  if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0 || !state || !fingerprint || !parse_state(state, &parsed))
-    return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: not a checkpoint of format " CHECKPOINT_FORMAT, path);
+  if (!state || !fingerprint || !parse_state(state, &parsed))
+    return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: the state of its training is out of range", path);
   LINNET_TRY(check_fingerprint(file->context, path, c->fingerprint, fingerprint));
   LINNET_TRY(read_vectors(file, path, c));
   *c->state = parsed;
@@ -140,18 +149,55 @@ struct opened {
   struct linnet_safetensors file;
 };
 
-static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size, struct opened *o) {
-  size_t bytes = 0, header = (size_t)16 << 20;
-  LINNET_TRY(linnet_file_read(context, path, size * VECTORS * sizeof(float) + header, &o->data, &bytes));
-  enum linnet_status status = linnet_safetensors_open(context, o->data, bytes, path, &o->file);
-  if (status != LINNET_OK)
-    linnet_free(context, o->data);
-  return status;
+static bool checksum_agrees(const unsigned char *data, size_t bytes) {
+  struct linnet_crc32 crc;
+  if (bytes < CHECKSUM_BYTES)
+    return false;
+  linnet_crc32_start(&crc);
+  linnet_crc32_add(&crc, data, bytes - CHECKSUM_BYTES);
+  const unsigned char *stored = data + bytes - CHECKSUM_BYTES;
+  return crc.value ==
+         ((uint32_t)stored[0] | (uint32_t)stored[1] << 8 | (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24);
+}
+
+/* Version 2 had no checksum. */
+static enum linnet_status check_format(const struct linnet_safetensors *file, const char *path, bool agrees) {
+  const char *format = linnet_safetensors_metadata(file, "format");
+  bool checkpoint = format && strncmp(format, CHECKPOINT_FORMATS, sizeof CHECKPOINT_FORMATS - 1) == 0;
+  if (checkpoint && strcmp(format, CHECKPOINT_FORMAT) != 0)
+    return linnet_fail(
+        file->context, LINNET_ERROR_UNSUPPORTED,
+        "%s: of format %.40s, this version of Linnet reads " CHECKPOINT_FORMAT
+        ": end the training with the version that began it, or start anew in another folder from its model",
+        path, format);
+  if (!agrees)
+    return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: damaged: its checksum is wrong", path);
+  return checkpoint ? LINNET_OK : linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: not a checkpoint", path);
 }
 
 static void close_file(struct linnet_context *context, struct opened *o) {
   linnet_safetensors_close(&o->file);
   linnet_free(context, o->data);
+}
+
+static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size, struct opened *o) {
+  size_t bytes = 0, header = (size_t)16 << 20;
+  *o = (struct opened){0};
+  LINNET_TRY(linnet_file_read(context, path, size * VECTORS * sizeof(float) + header, &o->data, &bytes));
+  bool agrees = checksum_agrees(o->data, bytes);
+  enum linnet_status status = linnet_safetensors_open(context, o->data, bytes, path, &o->file);
+  if (status == LINNET_OK)
+    status = check_format(&o->file, path, agrees);
+  if (status != LINNET_OK)
+    close_file(context, o);
+  return status;
+}
+
+enum linnet_status linnet_checkpoint_check(struct linnet_context *context, const char *path, size_t size) {
+  struct opened o;
+  LINNET_TRY(open_file(context, path, size, &o));
+  close_file(context, &o);
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
@@ -171,7 +217,7 @@ enum linnet_status linnet_checkpoint_fingerprint(struct linnet_context *context,
   *text = found ? linnet_strdup(context, found) : NULL;
   enum linnet_status status = LINNET_OK;
   if (!found)
-    status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: not a checkpoint of format " CHECKPOINT_FORMAT, path);
+    status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: not a checkpoint", path);
   else if (!*text)
     status = linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
   close_file(context, &o);

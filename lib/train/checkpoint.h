@@ -1,5 +1,8 @@
 /* A checkpoint: all that training needs to go on, in one safetensors file: weights and moments as flat vectors, and
- * the state as metadata. Doubles are written so that they read back exactly. */
+ * the state as metadata. Doubles are written so that they read back exactly. The last tensor, "checksum" of four bytes,
+ * is the CRC-32 of all bytes before it, lowest byte first:
+ *
+ *   zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little")        in Python */
 #ifndef LINNET_CHECKPOINT_H
 #define LINNET_CHECKPOINT_H
 
@@ -7,7 +10,7 @@
 #include "base/real.h"
 #include "train/schedule.h"
 
-enum { LINNET_MAX_KEPT_MODELS = 64 };
+enum { LINNET_MAX_KEPT_MODELS = 63 };
 
 /* An epoch's model that is kept in the folder. */
 struct linnet_kept_model {
@@ -40,12 +43,16 @@ struct linnet_checkpoint {
   const char *fingerprint;
 };
 
-/* Writes atomically. */
-enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path,
+/* Writes atomically; what was at `path` is then at `previous`. */
+enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path, const char *previous,
                                           const struct linnet_checkpoint *checkpoint);
 
-/* Fills the vectors and the state. LINNET_ERROR_STATE, naming the first key that differs, if the fingerprint is
- * another's. */
+/* Whether there is a whole checkpoint whose vectors are at most (size). LINNET_ERROR_UNSUPPORTED for one of another
+ * version, LINNET_ERROR_FORMAT or _LIMIT for what is damaged or none. */
+enum linnet_status linnet_checkpoint_check(struct linnet_context *context, const char *path, size_t size);
+
+/* Fills the vectors and the state, or changes nothing. LINNET_ERROR_STATE, naming the first key that differs, if the
+ * fingerprint is another's. */
 enum linnet_status linnet_checkpoint_load(struct linnet_context *context, const char *path,
                                           const struct linnet_checkpoint *checkpoint);
 

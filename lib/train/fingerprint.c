@@ -1,9 +1,9 @@
 #include "train/fingerprint.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "model/feature_config.h"
 
 /* FNV-1a, 64 bits. */
@@ -39,14 +39,15 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
   if (status == LINNET_OK && !(*text = linnet_alloc(t->context, BYTES, 1)))
     status = linnet_fail(t->context, LINNET_ERROR_MEMORY, "out of memory for a fingerprint");
   if (status == LINNET_OK)
-    snprintf(*text, BYTES,
-             "config=%s\nfeatures=%s\nrecipe=%s\ntrain=%zu utterances, %016" PRIx64 "\ndev=%zu utterances, %016" PRIx64
-             "\noptimizer=%d\nschedule=%d\nlearning_rate=%g\nmin_learning_rate=%g\nclip_norm=%g\nbatch_frames=%zu\n"
-             "warmup_steps=%u\nplateau_factor=%g\nplateau_patience=%u\nseed=%" PRIu64 "\ncosine_epochs=%u\n",
-             config, features, recipe ? recipe : "", t->train.count, hash_corpus(&t->train, t->train_frames),
-             t->dev.count, hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate,
-             s->min_learning_rate, s->clip_norm, s->batch_frames, s->warmup_steps, s->plateau_factor,
-             s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->epochs : 0);
+    linnet_format(
+        *text, BYTES,
+        "config=%s\nfeatures=%s\nrecipe=%s\ntrain=%zu utterances, %016" PRIx64 "\ndev=%zu utterances, %016" PRIx64
+        "\noptimizer=%d\nschedule=%d\nlearning_rate=%g\nmin_learning_rate=%g\nclip_norm=%g\nbatch_frames=%zu\n"
+        "warmup_steps=%u\nplateau_factor=%g\nplateau_patience=%u\nseed=%" PRIu64 "\ncosine_epochs=%u\n",
+        config, features, recipe ? recipe : "", t->train.count, hash_corpus(&t->train, t->train_frames), t->dev.count,
+        hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate, s->min_learning_rate,
+        s->clip_norm, s->batch_frames, s->warmup_steps, s->plateau_factor, s->plateau_patience, s->seed,
+        s->schedule == LINNET_TRAIN_COSINE ? s->epochs : 0);
   linnet_free(t->context, config);
   linnet_free(t->context, features);
   return status;

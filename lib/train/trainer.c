@@ -45,7 +45,7 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "epochs", s->epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
-  return check_range(context, "kept models", s->keep_models, 0, LINNET_MAX_KEPT_MODELS - 1);
+  return check_range(context, "kept models", s->keep_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
@@ -129,6 +129,7 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   LINNET_TRY(copy_cmvn(t, model->cmvn));
   LINNET_TRY(linnet_parameters_create(t->context, &t->config, &t->parameters));
   t->network = (struct linnet_network){linnet_device_of(t->context), &t->config, t->parameters};
+  LINNET_TRY(linnet_trainer_recover(t));
   return choose ? choose_chunk(t) : LINNET_OK;
 }
 
@@ -298,6 +299,10 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
 
 unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer) {
   return trainer->state.epoch;
+}
+
+uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer) {
+  return trainer->state.step;
 }
 
 static void release_device(struct linnet_trainer *t) {

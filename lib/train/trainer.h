@@ -50,6 +50,9 @@ enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
 
 /* Files in the folder. They hold what was downloaded last. */
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
+/* Removes temporary files that a killed process left. Where the checkpoint is damaged or missing, puts the one before
+ * in its place, with a warning in the log; fails where that is not whole either. After parameters are known. */
+enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t);
 /* Loads the checkpoint if there is one; *found tells. */
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);
 /* The configuration that it was made with, if there is one. */

@@ -1,4 +1,6 @@
-/* What a trainer keeps in its folder: checkpoint.safetensors, model.safetensors (the best), epoch-NNN.safetensors. */
+/* What a trainer keeps in its folder: checkpoint.safetensors and the one before it, model.safetensors (the best),
+ * epoch-NNN.safetensors. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +8,11 @@
 
 #include "train/fingerprint.h"
 #include "train/trainer.h"
+
+#define CHECKPOINT "checkpoint.safetensors"
+#define PREVIOUS "checkpoint-previous.safetensors"
+#define DAMAGED "checkpoint-damaged.safetensors"
+#define BEST_MODEL "model.safetensors"
 
 struct path {
   char text[4096];
@@ -34,24 +41,84 @@ static struct linnet_checkpoint checkpoint_of(struct linnet_trainer *t) {
 }
 
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t) {
-  struct path path;
+  struct path path, previous;
   struct linnet_checkpoint checkpoint = checkpoint_of(t);
-  LINNET_TRY(make_path(t, "checkpoint.safetensors", &path));
-  return linnet_checkpoint_save(t->context, path.text, &checkpoint);
+  LINNET_TRY(make_path(t, CHECKPOINT, &path));
+  LINNET_TRY(make_path(t, PREVIOUS, &previous));
+  return linnet_checkpoint_save(t->context, path.text, previous.text, &checkpoint);
 }
 
-static enum linnet_status find_checkpoint(const struct linnet_trainer *t, struct path *path, bool *found) {
-  LINNET_TRY(make_path(t, "checkpoint.safetensors", path));
+static enum linnet_status find_file(const struct linnet_trainer *t, const char *name, struct path *path, bool *found) {
+  LINNET_TRY(make_path(t, name, path));
   *found = access(path->text, F_OK) == 0;
   if (!*found && errno != ENOENT)
     return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));
   return LINNET_OK;
 }
 
+/* Whether a name is of one of the files that the trainer writes. */
+static bool is_own_file(const char *name, size_t length) {
+  static const char *const own[] = {CHECKPOINT, BEST_MODEL};
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    if (strlen(own[i]) == length && strncmp(name, own[i], length) == 0)
+      return true;
+  unsigned epoch;
+  int end = 0;
+  return sscanf(name, "epoch-%u.safetensors%n", &epoch, &end) == 1 && end > 0 && (size_t)end == length;
+}
+
+/* Removes what a process left that was killed while it wrote. */
+static void remove_temporary_files(const struct linnet_trainer *t) {
+  DIR *folder = opendir(t->folder);
+  for (struct dirent *entry; folder && (entry = readdir(folder));) {
+    struct path path;
+    size_t length = linnet_output_temporary(entry->d_name);
+    if (length > 0 && is_own_file(entry->d_name, length) && make_path(t, entry->d_name, &path) == LINNET_OK)
+      unlink(path.text);
+  }
+  if (folder)
+    closedir(folder);
+}
+
+/* Puts the checkpoint before in the place of one that is damaged or missing, if it is whole itself. `why` is what is
+ * wrong. */
+static enum linnet_status fall_back(const struct linnet_trainer *t, const struct path *path, const char *why,
+                                    bool *fell_back) {
+  struct path previous, damaged;
+  bool found;
+  LINNET_TRY(find_file(t, PREVIOUS, &previous, &found));
+  LINNET_TRY(make_path(t, DAMAGED, &damaged));
+  *fell_back = found && linnet_checkpoint_check(t->context, previous.text, t->parameters->size) == LINNET_OK;
+  if (!*fell_back)
+    return LINNET_OK;
+  if ((rename(path->text, damaged.text) != 0 && errno != ENOENT) || rename(previous.text, path->text) != 0)
+    return linnet_fail(t->context, LINNET_ERROR_IO, "%s: %s", path->text, strerror(errno));
+  linnet_log(t->context, LINNET_LOG_WARNING, "%s: training goes on from the checkpoint before, " PREVIOUS, why);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t) {
+  struct path path;
+  char why[600];
+  bool found, fell_back = false;
+  remove_temporary_files(t);
+  LINNET_TRY(find_file(t, CHECKPOINT, &path, &found));
+  enum linnet_status status = LINNET_OK;
+  snprintf(why, sizeof why, "%.500s: missing", path.text);
+  if (found) {
+    status = linnet_checkpoint_check(t->context, path.text, t->parameters->size);
+    snprintf(why, sizeof why, "%s", linnet_context_error(t->context));
+    if (status == LINNET_OK || status == LINNET_ERROR_MEMORY || status == LINNET_ERROR_IO)
+      return status;
+  }
+  LINNET_TRY(fall_back(t, &path, why, &fell_back));
+  return fell_back || status == LINNET_OK ? LINNET_OK : linnet_fail(t->context, status, "%s", why);
+}
+
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found) {
   struct path path;
   struct linnet_checkpoint checkpoint = checkpoint_of(t);
-  LINNET_TRY(find_checkpoint(t, &path, found));
+  LINNET_TRY(find_file(t, CHECKPOINT, &path, found));
   return *found ? linnet_checkpoint_load(t->context, path.text, &checkpoint) : LINNET_OK;
 }
 
@@ -59,7 +126,7 @@ enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, 
                                                 struct linnet_config *config) {
   struct path path;
   char *text = NULL;
-  LINNET_TRY(find_checkpoint(t, &path, found));
+  LINNET_TRY(find_file(t, CHECKPOINT, &path, found));
   if (!*found)
     return LINNET_OK;
   LINNET_TRY(linnet_checkpoint_fingerprint(t->context, path.text, t->parameters->size, &text));
@@ -81,12 +148,17 @@ static enum linnet_status save_model(struct linnet_trainer *t, const char *path)
   return linnet_model_save(t->context, path, &contents);
 }
 
-/* Puts the epoch into the list, best first; earlier epochs win ties. */
-static void insert_kept(struct linnet_train_state *state, unsigned epoch, double result) {
-  unsigned i = state->num_kept++;
-  for (; i > 0 && state->kept[i - 1].result > result; i--)
-    state->kept[i] = state->kept[i - 1];
-  state->kept[i] = (struct linnet_kept_model){epoch, result};
+/* Puts the epoch into the list of the best `most`, best first, if it is among them; earlier epochs win ties. */
+static void insert_kept(struct linnet_train_state *state, unsigned most, unsigned epoch, double result) {
+  struct linnet_kept_model *kept = state->kept;
+  unsigned count = state->num_kept < most ? state->num_kept : most, i = 0;
+  while (i < count && !(kept[i].result > result))
+    i++;
+  state->num_kept = count < most ? count + 1 : count;
+  if (i == most)
+    return;
+  memmove(kept + i + 1, kept + i, (state->num_kept - i - 1) * sizeof *kept);
+  kept[i] = (struct linnet_kept_model){epoch, result};
 }
 
 static bool is_kept(const struct linnet_train_state *state, unsigned epoch) {
@@ -98,16 +170,14 @@ static bool is_kept(const struct linnet_train_state *state, unsigned epoch) {
 
 enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best) {
   struct path path;
-  insert_kept(&t->state, epoch, result);
-  if (t->state.num_kept > t->settings.keep_models)
-    t->state.num_kept = t->settings.keep_models;
+  insert_kept(&t->state, t->settings.keep_models, epoch, result);
   if (is_kept(&t->state, epoch)) {
     LINNET_TRY(epoch_path(t, epoch, &path));
     LINNET_TRY(save_model(t, path.text));
   }
   if (!best)
     return LINNET_OK;
-  LINNET_TRY(make_path(t, "model.safetensors", &path));
+  LINNET_TRY(make_path(t, BEST_MODEL, &path));
   return save_model(t, path.text);
 }
 

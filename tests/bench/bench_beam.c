@@ -83,7 +83,7 @@ static void load_model(struct linnet_context *context, struct arguments *a, stru
     return;
   REQUIRE(linnet_symbols_load(context, a->names, &model->symbols) == LINNET_OK &&
               linnet_ngram_load(context, a->model, &model->ngram) == LINNET_OK &&
-              linnet_ngram_bind_symbols(model->ngram, model->symbols, NULL, &model->binding) == LINNET_OK,
+              linnet_ngram_bind_symbols(context, model->ngram, model->symbols, NULL, &model->binding) == LINNET_OK,
           "%s", linnet_context_error(context));
   model->interface = linnet_ngram_language_model(model->binding);
   a->settings.model = &model->interface;

@@ -56,7 +56,7 @@ static void load(struct task *task, struct linnet_context *context, char **paths
   const char **names = bench_alloc(tokens * sizeof *names);
   task->lookahead = bench_alloc(tokens * sizeof *task->lookahead);
   linnet_lexicon_tokens(task->lexicon, names);
-  REQUIRE(linnet_ngram_bind(task->ngram, names, tokens, NULL, &task->binding) == LINNET_OK, "%s",
+  REQUIRE(linnet_ngram_bind(context, task->ngram, names, tokens, NULL, &task->binding) == LINNET_OK, "%s",
           linnet_context_error(context));
   free(names);
   linnet_ngram_unigrams(task->binding, task->lookahead);

@@ -60,7 +60,7 @@ static void fuzz_transcripts(const uint8_t *data, size_t size) {
   budget.limit = budget.live + 64 * size + (1 << 20);
   enum linnet_status status = linnet_transcripts_load_memory(context, data, size, "FILE", &transcripts);
   judge(status, transcripts);
-  if (transcripts && linnet_transcripts_symbols(transcripts, &symbols) == LINNET_OK)
+  if (transcripts && linnet_transcripts_symbols(context, transcripts, &symbols) == LINNET_OK)
     for (size_t i = 0; i < linnet_transcripts_count(transcripts); i++) {
       size_t count;
       const char *const *tokens = linnet_transcripts_tokens(transcripts, i, &count);

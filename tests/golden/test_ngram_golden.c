@@ -73,13 +73,13 @@ static void test_scores(struct linnet_context *context, const char *model) {
   snprintf(name, sizeof name, "tests/golden/ngram_%s.arpa.gz", model);
   struct linnet_ngram *ngram = load(context, name), *mapped = NULL, *quantized = NULL;
   check_scores(ngram, model, 2e-5);
-  REQUIRE(linnet_ngram_save_binary(ngram, binary) == LINNET_OK, "save");
+  REQUIRE(linnet_ngram_save_binary(context, ngram, binary) == LINNET_OK, "save");
   REQUIRE(linnet_ngram_load(context, binary, &mapped) == LINNET_OK, "%s", linnet_context_error(context));
   check_scores(mapped, model, 2e-5);
-  REQUIRE(linnet_ngram_quantize(mapped, &quantized) == LINNET_OK, "quantize");
+  REQUIRE(linnet_ngram_quantize(context, mapped, &quantized) == LINNET_OK, "quantize");
   check_scores(quantized, model, 0.2);
   linnet_ngram_destroy(mapped);
-  REQUIRE(linnet_ngram_save_binary(quantized, binary) == LINNET_OK, "save");
+  REQUIRE(linnet_ngram_save_binary(context, quantized, binary) == LINNET_OK, "save");
   REQUIRE(linnet_ngram_load(context, binary, &mapped) == LINNET_OK, "%s", linnet_context_error(context));
   check_scores(mapped, model, 0.2);
   linnet_ngram_destroy(mapped);
@@ -108,8 +108,8 @@ static struct linnet_ngram *estimate(struct linnet_context *context, unsigned or
   return ngram;
 }
 
-static void save_arpa(const struct linnet_ngram *ngram, const char *path) {
-  REQUIRE(linnet_ngram_save_arpa(ngram, path) == LINNET_OK, "save");
+static void save_arpa(struct linnet_context *context, const struct linnet_ngram *ngram, const char *path) {
+  REQUIRE(linnet_ngram_save_arpa(context, ngram, path) == LINNET_OK, "save");
 }
 
 /* Lines "VALUE\tWORDS[\tWEIGHT]" agree. */
@@ -130,8 +130,8 @@ static void test_estimate(struct linnet_context *context) {
   static const char ours[] = TEST_BINARY_DIR "/test_ngram_ours.arpa",
                     theirs[] = TEST_BINARY_DIR "/test_ngram_theirs.arpa";
   struct linnet_ngram *estimated = estimate(context, 4), *lmplz = load(context, "tests/golden/ngram_lmplz.arpa.gz");
-  save_arpa(estimated, ours);
-  save_arpa(lmplz, theirs);
+  save_arpa(context, estimated, ours);
+  save_arpa(context, lmplz, theirs);
   FILE *a = fopen(ours, "r"), *b = fopen(theirs, "r");
   REQUIRE(a && b, "open");
   static char line_a[4096], line_b[4096];

@@ -247,13 +247,14 @@ static const struct shape lstm_shapes[] = {
 /* saved[1]: both layouts of W_hh, equally large in the reference, and b_hh. */
 static struct linnet_lstm lstm_of(const struct problem *p, enum linnet_lstm_use use) {
   size_t width = p->shape->width, size = p->ops->lstm_pack_size(width, use);
+  const real *saved = p->saved[1]; /* NULL while memory is planned */
   return (struct linnet_lstm){.width = width,
                               .ld = width + (p->shape->variant & 2 ? 1 : 0),
-                              .bias = p->saved[1] + 2 * size,
+                              .bias = saved ? saved + 2 * size : NULL,
                               .reverse = p->shape->variant & 1,
                               .sequences = p->pack.sequences,
                               .spans = p->spans,
-                              .weights = p->saved[1] + (use == LINNET_LSTM_BACKWARD ? size : 0)};
+                              .weights = saved && use == LINNET_LSTM_BACKWARD ? saved + size : saved};
 }
 
 static void lstm_setup(struct problem *p) {

@@ -187,7 +187,7 @@ grep -qF 'one every 30 ms' err || fail "the frame shift of a pipe: $(cat err)"
 [[ ! -e -.frame_shift && ! -e piped.ark.frame_shift ]] || fail 'a frame shift beside a pipe'
 check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols \
   --format ctm ark:piped.ark
-check 1 'names an archive on standard output' posteriors --model "$model" --data data --out - --scp x.scp
+check 2 'points into the archive' posteriors --model "$model" --data data --out - --scp x.scp
 # Audio without samples, or with fewer than a frame, is no error: nothing was said. A file without bytes is one.
 make_wav none.wav 1 0
 make_wav short.wav 1 700

@@ -59,6 +59,14 @@ static void test_refusals(void) {
   CHECK(linnet_calibration_parse(context, "{\"slope\": 0.5, \"offset\": -1}", "m", &c) == LINNET_OK && c.slope == 0.5 &&
             c.offset == -1,
         "a good one");
+  CHECK(linnet_calibration_parse(context, "{}", NULL, &c) == LINNET_ERROR_ARGUMENT &&
+            linnet_calibration_parse(context, "{}", "m", NULL) == LINNET_ERROR_ARGUMENT &&
+            linnet_calibration_parse(NULL, "{}", "m", &c) == LINNET_ERROR_ARGUMENT,
+        "NULL arguments of parse");
+  CHECK(linnet_calibration_fit(context, NULL, apart, 4, &c) == LINNET_ERROR_ARGUMENT &&
+            linnet_calibration_fit(context, confidence, NULL, 4, &c) == LINNET_ERROR_ARGUMENT &&
+            linnet_calibration_fit(context, confidence, apart, 4, NULL) == LINNET_ERROR_ARGUMENT,
+        "NULL arguments of fit");
   linnet_context_destroy(context);
 }
 

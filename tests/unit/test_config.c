@@ -325,6 +325,13 @@ static void test_feature_refusals(void) {
     CHECK(strstr(message, refusals[i].word) && strstr(message, "FILE"), "%s: message lacks \"%s\": %s",
           refusals[i].text, refusals[i].word, message);
   }
+  struct linnet_feature_config features;
+  linnet_feature_config_default(&features);
+  CHECK(linnet_feature_config_parse(context, NULL, "FILE", &features) == LINNET_ERROR_ARGUMENT &&
+            linnet_feature_config_parse(context, "{}", NULL, &features) == LINNET_ERROR_ARGUMENT &&
+            linnet_feature_config_parse(context, "{}", "FILE", NULL) == LINNET_ERROR_ARGUMENT &&
+            linnet_feature_config_parse(NULL, "{}", "FILE", &features) == LINNET_OK,
+        "NULL arguments");
 }
 
 int main(void) {

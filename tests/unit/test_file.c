@@ -338,6 +338,33 @@ static void check_failing_read(void) {
   remove(path);
 }
 
+/* The file before stays until the next time. */
+static void check_replace(void) {
+  static const char *const texts[] = {"first", "second", "third"};
+  const char *path = in_folder("kept"), *previous = in_folder("kept-previous");
+  for (size_t i = 0; i < 3; i++) {
+    struct linnet_output output;
+    REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+    fputs(texts[i], output.stream);
+    CHECK(linnet_output_replace(&output, previous) == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(holds(path, texts[i]) && holds(previous, i > 0 ? texts[i - 1] : NULL), "after %s", texts[i]);
+    CHECK(entries() == (i > 0 ? 2 : 1), "%zu files", entries());
+  }
+  remove(path), remove(previous);
+}
+
+static void check_temporary_names(void) {
+  struct linnet_output output;
+  const char *path = in_folder("a.tmp.1");
+  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_output_temporary(output.temporary) == strlen(path), "%s", output.temporary);
+  linnet_output_abandon(&output);
+  CHECK(linnet_output_temporary("model") == 0 && linnet_output_temporary("") == 0 &&
+            linnet_output_temporary("a.tmp.") == 0 && linnet_output_temporary(".tmp.1") == 0 &&
+            linnet_output_temporary("12") == 0,
+        "names of other files");
+}
+
 int main(void) {
   context = test_context();
   snprintf(folder, sizeof folder, "%s/test_file.XXXXXX", TEST_BINARY_DIR);
@@ -349,6 +376,8 @@ int main(void) {
   check_refusals();
   check_unwritable();
   check_target_is_folder();
+  check_replace();
+  check_temporary_names();
   check_device();
   check_links();
   check_descriptors();

@@ -13,7 +13,7 @@ struct bytes {
 };
 
 static struct bytes save(struct linnet_context *context, const struct linnet_g2p *g2p) {
-  REQUIRE(linnet_g2p_save(g2p, path) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_g2p_save(context, g2p, path) == LINNET_OK, "%s", linnet_context_error(context));
   FILE *file = fopen(path, "rb");
   REQUIRE(file, "no file");
   struct bytes bytes = {malloc(1 << 20), 0};
@@ -118,7 +118,7 @@ static void test_errors(struct linnet_context *context) {
   CHECK(linnet_g2p_load(context, NULL, &g2p) == LINNET_ERROR_ARGUMENT, "no path");
   CHECK(linnet_g2p_load_memory(context, NULL, 0, "FILE", &g2p) == LINNET_ERROR_FORMAT, "no bytes");
   CHECK(strstr(linnet_context_error(context), "linnet g2p --train"), "%s", linnet_context_error(context));
-  CHECK(linnet_g2p_save(NULL, path) == LINNET_ERROR_ARGUMENT, "no model");
+  CHECK(linnet_g2p_save(context, NULL, path) == LINNET_ERROR_ARGUMENT, "no model");
 }
 
 static struct bytes model_file;
@@ -127,7 +127,7 @@ static enum linnet_status load_and_save(struct linnet_context *context) {
   struct linnet_g2p *g2p = NULL;
   enum linnet_status status = linnet_g2p_load_memory(context, model_file.data, model_file.size, "FILE", &g2p);
   if (status == LINNET_OK)
-    status = linnet_g2p_save(g2p, path);
+    status = linnet_g2p_save(context, g2p, path);
   linnet_g2p_destroy(g2p);
   return status;
 }

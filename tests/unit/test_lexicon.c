@@ -128,7 +128,7 @@ static void test_transcripts(struct linnet_context *context) {
   size_t count = 1;
   CHECK(!linnet_transcripts_id(t, 4) && !linnet_transcripts_tokens(t, 4, &count) && count == 0, "out of range");
   struct linnet_symbols *s;
-  REQUIRE(linnet_transcripts_symbols(t, &s) == LINNET_OK, "symbols");
+  REQUIRE(linnet_transcripts_symbols(context, t, &s) == LINNET_OK, "symbols");
   CHECK(linnet_symbols_count(s) == 5 && linnet_symbols_find(s, "A") == 1 && linnet_symbols_find(s, "C") == 3, "sorted");
   linnet_symbols_destroy(s);
   linnet_transcripts_destroy(t);
@@ -152,7 +152,7 @@ static void test_bad_transcripts(struct linnet_context *context) {
   CHECK(linnet_transcripts_load_memory(context, NULL, 1, "text", &t) == LINNET_ERROR_ARGUMENT, "no data");
   struct linnet_symbols *s;
   REQUIRE(load_text(context, "u A <blk>\n", &t) == LINNET_OK, "load");
-  CHECK(linnet_transcripts_symbols(t, &s) == LINNET_ERROR_FORMAT && !s, "the blank as a token");
+  CHECK(linnet_transcripts_symbols(context, t, &s) == LINNET_ERROR_FORMAT && !s, "the blank as a token");
   linnet_transcripts_destroy(t);
 }
 
@@ -204,7 +204,7 @@ static void test_real_text_phone(struct linnet_context *context) {
         linnet_transcripts_count(t));
   CHECK(strcmp(tokens_of(t, "000010011"), "W IY K AO L IH T B EH R") == 0, "'%s'", tokens_of(t, "000010011"));
   struct linnet_symbols *s;
-  REQUIRE(linnet_transcripts_symbols(t, &s) == LINNET_OK, "symbols");
+  REQUIRE(linnet_transcripts_symbols(context, t, &s) == LINNET_OK, "symbols");
   CHECK(linnet_symbols_count(s) == 40, "%d symbols, expected 39 phones and the blank", linnet_symbols_count(s));
   linnet_symbols_destroy(s);
   linnet_transcripts_destroy(t);
@@ -467,7 +467,7 @@ static enum linnet_status transcripts_scenario(struct linnet_context *context) {
   struct linnet_symbols *symbols = NULL;
   enum linnet_status status = load_text(context, "u A B C\nv D E F G\nw\n", &text);
   if (status == LINNET_OK)
-    status = linnet_transcripts_symbols(text, &symbols);
+    status = linnet_transcripts_symbols(context, text, &symbols);
   if (status == LINNET_OK)
     status = linnet_transcripts_load_text_phone(context, TEST_BINARY_DIR "/test_lexicon.tmp", 1, &phones);
   linnet_transcripts_destroy(text);

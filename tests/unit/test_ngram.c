@@ -1,6 +1,8 @@
 /* n-gram models: probabilities, states, bindings, estimation. */
 #include <linnet/ngram.h>
 
+#include <pthread.h>
+
 #include "failing_allocator.h"
 
 static const char SMALL[] = "\\data\\\n"
@@ -78,7 +80,7 @@ static void test_binding(struct linnet_context *context) {
   struct linnet_ngram *ngram = load_text(context, SMALL);
   struct linnet_ngram_binding *binding = NULL;
   size_t missing = 0;
-  REQUIRE(linnet_ngram_bind(ngram, tokens, 4, &missing, &binding) == LINNET_OK, "bind");
+  REQUIRE(linnet_ngram_bind(context, ngram, tokens, 4, &missing, &binding) == LINNET_OK, "bind");
   CHECK(missing == 1, "%zu missing", missing);
   struct linnet_language_model model = linnet_ngram_language_model(binding);
   uint32_t state, next;
@@ -92,11 +94,12 @@ static void test_binding(struct linnet_context *context) {
   linnet_ngram_binding_destroy(binding);
   struct linnet_symbols *symbols = NULL;
   REQUIRE(linnet_symbols_create(context, tokens + 1, 2, &symbols) == LINNET_OK, "symbols");
-  REQUIRE(linnet_ngram_bind_symbols(ngram, symbols, NULL, &binding) == LINNET_OK, "bind symbols");
+  REQUIRE(linnet_ngram_bind_symbols(context, ngram, symbols, NULL, &binding) == LINNET_OK, "bind symbols");
   model = linnet_ngram_language_model(binding);
   check_near(model.score(model.user, &state, 2, &next) / log(10), -0.1, "<s> a");
   linnet_ngram_binding_destroy(binding);
-  CHECK(linnet_ngram_bind(ngram, (const char *const[]){NULL, NULL}, 2, NULL, &binding) == LINNET_ERROR_ARGUMENT &&
+  CHECK(linnet_ngram_bind(context, ngram, (const char *const[]){NULL, NULL}, 2, NULL, &binding) ==
+                LINNET_ERROR_ARGUMENT &&
             !binding,
         "a token without name");
   linnet_symbols_destroy(symbols);
@@ -150,6 +153,72 @@ static void check_sums(const struct linnet_ngram *ngram, unsigned order, struct 
     worst = fmax(worst, fabs(sum - 1));
   }
   CHECK(worst < 1e-5, "order %u: a sum is %g away from 1, bound 1e-5", order, worst);
+}
+
+/* --- threads ---------------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 200 };
+
+/* A thread's handle, and the model and transcripts that all threads share. */
+struct user {
+  struct linnet_context *own;
+  const struct linnet_ngram *ngram;
+  const struct linnet_transcripts *blank; /* has the blank as a token, which no table of symbols takes */
+  unsigned index, errors;                 /* what went wrong; printed by the main thread */
+};
+
+/* Whether the own handle has the sentence of the failure. */
+static bool failed(const struct user *u, enum linnet_status status, const char *sentence) {
+  return status != LINNET_OK && strstr(linnet_context_error(u->own), sentence);
+}
+
+/* Binds and makes copies, with failures in between. */
+static void *use_shared(void *argument) {
+  static const char *const good[] = {NULL, "a", "b"}, *const bad[] = {NULL, NULL};
+  struct user *u = argument;
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    struct linnet_ngram_binding *binding = NULL;
+    struct linnet_ngram *copy = NULL, *again = NULL;
+    struct linnet_symbols *symbols = NULL;
+    u->errors += linnet_ngram_bind(u->own, u->ngram, good, 3, NULL, &binding) != LINNET_OK;
+    u->errors += linnet_ngram_quantize(u->own, u->ngram, &copy) != LINNET_OK;
+    u->errors += copy && !failed(u, linnet_ngram_quantize(u->own, copy, &again), "quantized");
+    u->errors += !failed(u, linnet_transcripts_symbols(u->own, u->blank, &symbols), "is the blank");
+    u->errors += !failed(u, linnet_ngram_save_arpa(u->own, u->ngram, "/missing/a"), "/missing/a");
+    u->errors += !failed(u, linnet_ngram_save_binary(u->own, u->ngram, "/missing/b"), "/missing/b");
+    linnet_ngram_binding_destroy(binding);
+    u->errors += !failed(u, linnet_ngram_bind(u->own, u->ngram, bad, 2, NULL, &binding), "without a name");
+    linnet_ngram_destroy(copy);
+  }
+  return NULL;
+}
+
+/* Threads share immutable objects: what fails leaves its sentence in the thread's handle, and the one that the objects
+ * were made with stays as it was. TSan sees the rest. */
+static void test_threads(struct linnet_context *context) {
+  static const char text[] = "utterance a <blk>\n";
+  struct linnet_ngram *ngram = load_text(context, SMALL);
+  struct linnet_transcripts *blank = NULL;
+  struct user users[THREADS];
+  pthread_t threads[THREADS];
+  REQUIRE(linnet_transcripts_load_memory(context, text, sizeof text - 1, "FILE", &blank) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  REQUIRE(linnet_ngram_load(context, "/missing", &(struct linnet_ngram *){NULL}) != LINNET_OK,
+          "a file that is not there");
+  for (unsigned i = 0; i < THREADS; i++) {
+    users[i] = (struct user){.ngram = ngram, .blank = blank, .index = i};
+    REQUIRE(linnet_context_share(context, &users[i].own) == LINNET_OK, "handle");
+    REQUIRE(pthread_create(&threads[i], NULL, use_shared, &users[i]) == 0, "thread");
+  }
+  for (unsigned i = 0; i < THREADS; i++) {
+    pthread_join(threads[i], NULL);
+    CHECK(users[i].errors == 0, "thread %u: %u results or sentences are wrong", i, users[i].errors);
+    linnet_context_destroy(users[i].own);
+  }
+  CHECK(strstr(linnet_context_error(context), "/missing: "), "the objects' handle has: %s",
+        linnet_context_error(context));
+  linnet_transcripts_destroy(blank);
+  linnet_ngram_destroy(ngram);
 }
 
 static void test_sums(struct linnet_context *context) {
@@ -210,7 +279,7 @@ static enum linnet_status scenario_arpa(struct linnet_context *context) {
   struct linnet_ngram_binding *binding = NULL;
   enum linnet_status status = linnet_ngram_load_memory(context, SMALL, strlen(SMALL), "FILE", &ngram);
   if (status == LINNET_OK)
-    status = linnet_ngram_bind(ngram, tokens, 2, NULL, &binding);
+    status = linnet_ngram_bind(context, ngram, tokens, 2, NULL, &binding);
   linnet_ngram_binding_destroy(binding);
   linnet_ngram_destroy(ngram);
   return status;
@@ -228,9 +297,9 @@ static enum linnet_status scenario_estimate(struct linnet_context *context) {
   struct linnet_ngram *ngram = NULL, *quantized = NULL, *mapped = NULL;
   enum linnet_status status = estimate(context, 3, 20, &ngram);
   if (status == LINNET_OK)
-    status = linnet_ngram_quantize(ngram, &quantized);
+    status = linnet_ngram_quantize(context, ngram, &quantized);
   if (status == LINNET_OK)
-    status = linnet_ngram_save_binary(quantized, path);
+    status = linnet_ngram_save_binary(context, quantized, path);
   if (status == LINNET_OK)
     status = linnet_ngram_load(context, path, &mapped);
   linnet_ngram_destroy(mapped);
@@ -260,6 +329,7 @@ int main(void) {
   test_backoff(context);
   test_states(context);
   test_binding(context);
+  test_threads(context);
   test_sums(context);
   test_refusals(context);
   linnet_context_destroy(context);

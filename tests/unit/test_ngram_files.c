@@ -187,10 +187,10 @@ static void make_file(struct linnet_context *context, bool quantized, struct fil
   REQUIRE(linnet_ngram_load_memory(context, text, strlen(text), "FILE", &ngram) == LINNET_OK, "%s",
           linnet_context_error(context));
   if (quantized) {
-    REQUIRE(linnet_ngram_quantize(ngram, &other) == LINNET_OK, "quantize");
-    CHECK(linnet_ngram_quantize(other, &twice) == LINNET_ERROR_ARGUMENT, "quantized twice");
+    REQUIRE(linnet_ngram_quantize(context, ngram, &other) == LINNET_OK, "quantize");
+    CHECK(linnet_ngram_quantize(context, other, &twice) == LINNET_ERROR_ARGUMENT, "quantized twice");
   }
-  REQUIRE(linnet_ngram_save_binary(quantized ? other : ngram, path) == LINNET_OK, "save");
+  REQUIRE(linnet_ngram_save_binary(context, quantized ? other : ngram, path) == LINNET_OK, "save");
   FILE *stream = fopen(path, "rb");
   REQUIRE(stream, "open");
   file->size = fread(file->bytes, 1, MAX_FILE, stream);
@@ -343,9 +343,9 @@ static void test_round_trip(struct linnet_context *context) {
   struct linnet_ngram *ngram = NULL, *again = NULL;
   make_file(context, false, &first);
   REQUIRE(linnet_ngram_load(context, path, &ngram) == LINNET_OK, "%s", linnet_context_error(context));
-  REQUIRE(linnet_ngram_save_arpa(ngram, arpa) == LINNET_OK, "save");
+  REQUIRE(linnet_ngram_save_arpa(context, ngram, arpa) == LINNET_OK, "save");
   REQUIRE(linnet_ngram_load(context, arpa, &again) == LINNET_OK, "%s", linnet_context_error(context));
-  REQUIRE(linnet_ngram_save_binary(again, path) == LINNET_OK, "save");
+  REQUIRE(linnet_ngram_save_binary(context, again, path) == LINNET_OK, "save");
   FILE *stream = fopen(path, "rb");
   REQUIRE(stream, "open");
   second.size = fread(second.bytes, 1, MAX_FILE, stream);

@@ -3,6 +3,7 @@
 #include <linnet/score.h>
 
 #include "failing_allocator.h"
+#include "locales.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -588,6 +589,19 @@ static enum linnet_status list_scenario(struct linnet_context *context) {
   return status;
 }
 
+/* The line has a point in every locale. */
+static void test_locale(void) {
+  const struct linnet_score score = {.reference = 7, .substitutions = 1, .insertions = 1};
+  char line[LINNET_SCORE_LINE];
+  for (size_t i = 0; i < TEST_LOCALES; i++) {
+    if (!test_set_locale(test_locales[i]))
+      continue;
+    linnet_score_line(&score, "PER", line, sizeof line);
+    CHECK(strncmp(line, "%PER 28.57 [", 12) == 0, "%s: %s", test_locales[i], line);
+    setlocale(LC_ALL, "C");
+  }
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   test_random_pairs(context);
@@ -595,6 +609,7 @@ int main(void) {
   test_blocks(context);
   test_limits(context);
   test_percent();
+  test_locale();
   test_totals(context);
   test_alignment(context);
   test_confusions(context);

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# A training that is killed at any moment and goes on: its batches.txt and model have the bytes of one that never stopped,
+# also where a checkpoint was damaged, and nothing of the killed processes is left.
+#
+#   train_resume.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+
+# --- forty utterances of eight frames and two labels, as text archives
+
+mkdir data
+awk 'BEGIN {
+  srand(7)
+  for (u = 1; u <= 40; u++) {
+    id = sprintf("utterance-%02d", u)
+    print id, "A", "B" > "data/phones"
+    print id, id > "data/utt2spk"
+    printf "%s  [", id > "feats.ark"
+    for (t = 0; t < 8; t++) {
+      printf "\n " > "feats.ark"
+      for (d = 0; d < 4; d++) printf " %.3f", rand() + (d == int(t / 4)) > "feats.ark"
+    }
+    print " ]" > "feats.ark"
+  }
+}'
+grep -b '^utt' feats.ark | awk -F '[: ]' -v ark="$PWD/feats.ark" '{print $2, ark ":" $1 + length($2) + 1}' > data/feats.scp
+cat > conf.json << 'END'
+{"model": {"input_dim": 4, "width": 16, "heads": 2, "feed_forward": 32, "layers": 1, "stack": 2},
+ "features": {"num_mel": 4, "cmvn": "none"},
+ "training": {"epochs": 12, "batch_frames": 24, "checkpoint_seconds": 0, "keep_models": 2}}
+END
+start() { # EXP OPTION...: in the background, as $process
+  "$linnet" train --train data --dev data --exp "$1" --config conf.json --threads 1 --batches "${@:2}" 2> "$1.log" &
+  process=$!
+}
+train() { # EXP OPTION...
+  start "$@"
+  wait $process
+}
+train whole || fail "$(cat whole.log)"
+[[ $(wc -l < whole/batches.txt) -eq 168 ]] || fail "$(wc -l < whole/batches.txt) batches"
+
+# compare EXP: against the whole run.
+compare() {
+  cmp "whole/batches.txt" "$1/batches.txt" || fail "$1: batches.txt differs"
+  cmp "whole/model.safetensors" "$1/model.safetensors" || fail "$1: the model differs"
+  [[ $(find "$1" -name '*.tmp*') == '' ]] || fail "$1: $(find "$1" -name '*.tmp*') is left"
+}
+
+# --- killed again and again, each time a little later
+
+kills=0
+mkdir killed
+for ((wait = 30; ; wait += 30)); do
+  start killed
+  sleep "$((wait / 1000)).$(printf %03d $((wait % 1000)))"
+  kill -KILL $process 2> /dev/null || true
+  wait $process 2> /dev/null && break
+  kills=$((kills + 1))
+  touch killed/checkpoint.safetensors.tmp.1 killed/epoch-002.safetensors.tmp.1
+done
+echo "killed $kills times"
+compare killed
+
+# --- a damaged checkpoint
+
+start damaged
+until [[ -e damaged/checkpoint-previous.safetensors ]] || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+kill -KILL $process 2> /dev/null || true
+wait $process 2> /dev/null || true
+printf 'x' | dd of=damaged/checkpoint.safetensors bs=1 seek=5000 conv=notrunc status=none
+train damaged || fail "$(cat damaged.log)"
+grep -q 'checksum is wrong: training goes on from the checkpoint before' damaged.log || fail "$(cat damaged.log)"
+compare damaged
+
+# --- a log of batches that lacks the first steps
+
+train late --set epochs=2
+rm late/batches.txt
+check 0 'has lines for 0 of the 28 steps' "$linnet" train --train data --dev data --exp late --config conf.json --batches \
+  --set epochs=3
+[[ $(wc -l < late/batches.txt) -eq 14 ]] || fail "$(wc -l < late/batches.txt) batches"
+
+echo "$failures failures"
+[[ $failures -eq 0 ]]
