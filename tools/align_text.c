@@ -54,23 +54,35 @@ void align_words_close(struct align_words *words) {
 
 /* --- words without a pronunciation -------------------------------------------------------------------------------- */
 
-/* How often the text has the unknown word `word`; 0 if it stood before. */
-static size_t occurrences(const struct linnet_written_word *words, const size_t *unknown, size_t count, size_t i) {
-  size_t found = 0;
-  for (size_t k = 0; k < count; k++)
-    if (strcmp(words[unknown[k]].text, words[unknown[i]].text) == 0) {
-      if (k < i)
-        return 0;
-      found++;
-    }
+/* A word of the text, where it stands first, and how often. */
+struct occurrence {
+  const struct linnet_written_word *word;
+  size_t times;
+};
+
+/* The different words with a source; to be freed, NULL without memory. */
+static struct occurrence *find_different(const struct linnet_written_word *words, size_t count,
+                                         enum linnet_word_source source, size_t *different) {
+  struct occurrence *found = malloc((count + 1) * sizeof *found);
+  *different = 0;
+  for (size_t i = 0; found && i < count; i++) {
+    size_t k = 0;
+    if (words[i].source != source)
+      continue;
+    while (k < *different && strcmp(found[k].word->text, words[i].text) != 0)
+      k++;
+    if (k == *different)
+      found[(*different)++] = (struct occurrence){&words[i], 0};
+    found[k].times++;
+  }
   return found;
 }
 
-static void name_unknown(const struct align_text *text, const struct linnet_written_word *word, const char *source,
-                         size_t times) {
+static void name_unknown(const struct align_text *text, const struct occurrence *unknown, const char *source) {
+  const struct linnet_written_word *word = unknown->word;
   char often[48] = "", within[160] = "";
-  if (times > 1)
-    snprintf(often, sizeof often, ", %zu times", times);
+  if (unknown->times > 1)
+    snprintf(often, sizeof often, ", %zu times", unknown->times);
   if (strcasecmp(word->missing, word->text) != 0)
     snprintf(within, sizeof within, " (said '%.120s')", word->missing);
   if (text->skip_unknown)
@@ -84,31 +96,29 @@ static void name_unknown(const struct align_text *text, const struct linnet_writ
 /* Names all of them; returns how many different ones there are. */
 static size_t name_all_unknown(const struct align_text *text, const struct linnet_written_word *words, size_t count,
                                const char *source) {
-  size_t *unknown = malloc((count + 1) * sizeof *unknown), found = 0, different = 0;
-  for (size_t i = 0; unknown && i < count; i++)
-    if (words[i].source == LINNET_WORD_UNKNOWN)
-      unknown[found++] = i;
-  for (size_t i = 0; i < found; i++) {
-    size_t times = occurrences(words, unknown, found, i);
-    if (times > 0)
-      name_unknown(text, &words[unknown[i]], source, times);
-    different += times > 0;
-  }
+  size_t different;
+  struct occurrence *unknown = find_different(words, count, LINNET_WORD_UNKNOWN, &different);
+  for (size_t i = 0; unknown && i < different; i++)
+    name_unknown(text, &unknown[i], source);
+  if (!unknown)
+    tool_fail("%s: out of memory for its unknown words", source);
+  different = unknown ? different : 1;
   free(unknown);
   return different;
 }
 
 static void name_guessed(const struct linnet_written_word *words, size_t count, const char *name) {
   char list[NAMED_WORDS * 48] = "";
-  size_t guessed = 0;
-  for (size_t i = 0; i < count; i++)
-    if (words[i].source == LINNET_WORD_GUESSED && guessed++ < NAMED_WORDS) {
-      size_t length = strlen(list);
-      snprintf(list + length, sizeof list - length, "%s'%.40s'", guessed > 1 ? ", " : "", words[i].text);
-    }
-  if (guessed > 0)
-    tool_warn("%s: guessed pronunciations of %zu word%s: %s%s", name, guessed, guessed == 1 ? "" : "s", list,
-              guessed > NAMED_WORDS ? " ..." : "");
+  size_t different;
+  struct occurrence *guessed = find_different(words, count, LINNET_WORD_GUESSED, &different);
+  for (size_t i = 0; guessed && i < different && i < NAMED_WORDS; i++) {
+    size_t length = strlen(list);
+    snprintf(list + length, sizeof list - length, "%s'%.40s'", i > 0 ? ", " : "", guessed[i].word->text);
+  }
+  if (different > 0)
+    tool_warn("%s: guessed pronunciations of %zu word%s: %s%s", name, different, different == 1 ? "" : "s", list,
+              different > NAMED_WORDS ? " ..." : "");
+  free(guessed);
 }
 
 /* False if words are unknown and that is an error. */
