@@ -10,7 +10,8 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* The model beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. */
+/* The model beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. So has the
+ * program in a build folder, through a link to the sources. */
 static bool beside_program(char path[PATH_BYTES]) {
   static const char relative[] = "/../share/linnet/models/" MODEL_NAME;
   ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - sizeof relative);
@@ -25,17 +26,16 @@ static bool beside_program(char path[PATH_BYTES]) {
 }
 
 char *tool_find_model(const char *named) {
-  static const char *const shipped[] = {LINNET_MODEL_DIR "/" MODEL_NAME, LINNET_SOURCE_MODEL_DIR "/" MODEL_NAME};
+  static const char configured[] = LINNET_MODEL_DIR "/" MODEL_NAME;
   const char *model = named ? named : getenv("LINNET_MODEL");
   char path[PATH_BYTES];
   if (model && *model)
     return strdup(model);
   if (beside_program(path))
     return strdup(path);
-  for (size_t i = 0; i < sizeof shipped / sizeof *shipped; i++)
-    if (access(shipped[i], R_OK) == 0)
-      return strdup(shipped[i]);
-  tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)", shipped[0]);
+  if (access(configured, R_OK) == 0)
+    return strdup(configured);
+  tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)", configured);
   return NULL;
 }
 
