@@ -11,7 +11,10 @@
 #include "ops/linear_attention.h"
 #include "tables.h"
 
-enum { FRAMES = 360000, STRIDE = 1201, ROWS = (FRAMES + STRIDE - 1) / STRIDE, SEED = 42 };
+#ifndef TEST_FRAMES
+#define TEST_FRAMES 360000
+#endif
+enum { FRAMES = TEST_FRAMES, STRIDE = 1201, ROWS = (FRAMES + STRIDE - 1) / STRIDE, SEED = 42 };
 enum { WIDTH = 32, SIZE = 32 }; /* largest: of a head's values, and of its mapped keys */
 
 /* Relative to the largest value of a tensor. */
