@@ -7,6 +7,7 @@ find_package(Threads REQUIRED)
 set(LINNET_MODULE_JANSSON "jansson>=2.11")
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET ${LINNET_MODULE_JANSSON})
 set(LINNET_CORE_NEEDS JANSSON)
+target_include_directories(linnet_flags SYSTEM INTERFACE ${JANSSON_INCLUDE_DIRS}) # internal headers include jansson.h
 
 set(LINNET_HAVE_CBLAS OFF)
 if(LINNET_BLAS)

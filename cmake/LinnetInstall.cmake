@@ -55,8 +55,15 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/linnet-config-version.cm
 install(FILES "${PROJECT_BINARY_DIR}/linnet-config.cmake" "${PROJECT_BINARY_DIR}/linnet-config-version.cmake"
   DESTINATION "${package_dir}" COMPONENT development)
 
-# pkg-config files. They name the prefix, which `cmake --install --prefix` may change, so it is filled in only then;
-# directories are given relative to it unless the user made them absolute.
+# pkg-config files. The prefix is relative to the file itself, so that an installed tree can be moved. Where the user gave
+# an absolute folder for libraries it is named, which `cmake --install --prefix` may change, so it is filled in only then.
+# The other directories are relative to the prefix unless the user made them absolute.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix "@CMAKE_INSTALL_PREFIX@")
+else()
+  file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /)
+  string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_prefix}")
+endif()
 foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
   set(pc_${dir} "${CMAKE_INSTALL_${dir}}")
   if(NOT IS_ABSOLUTE "${pc_${dir}}")
@@ -79,7 +86,6 @@ function(linnet_install_pkg_config pc_name pc_library pc_description)
   list(APPEND pc_libs -pthread -lm)
   list(REMOVE_DUPLICATES pc_libs)
   list(JOIN pc_libs " " pc_libs)
-  set(pc_prefix "@CMAKE_INSTALL_PREFIX@")
   set(file "${PROJECT_BINARY_DIR}/pkgconfig/${pc_name}.pc")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/linnet.pc.in" "${file}.in" @ONLY)
   install(CODE "configure_file(\"${file}.in\" \"${file}\" @ONLY)" COMPONENT development)

@@ -32,7 +32,8 @@ function(linnet_add_kernels result)
   foreach(set IN LISTS LINNET_KERNEL_SETS)
     add_library(linnet_kernels_${set} OBJECT "${PROJECT_SOURCE_DIR}/lib/backend/cpu_vec.c")
     target_link_libraries(linnet_kernels_${set} PRIVATE linnet_flags)
-    target_compile_options(linnet_kernels_${set} PRIVATE -O3 -fno-math-errno -fno-trapping-math
+    # Sanitizers make so much of these inlined bodies that optimising it takes minutes.
+    target_compile_options(linnet_kernels_${set} PRIVATE $<IF:$<BOOL:${LINNET_SANITIZE}>,-O1,-O3> -fno-math-errno -fno-trapping-math
       ${LINNET_KERNEL_FLAGS_${set}})
     target_compile_definitions(linnet_kernels_${set} PRIVATE LINNET_KERNEL_SET=${set})
     if(LINNET_HAVE_CBLAS AND set STREQUAL generic)

@@ -19,12 +19,41 @@ set(LINNET_SANITIZE "" CACHE STRING "Sanitizers, such as address,undefined or th
 add_library(linnet_flags INTERFACE)
 target_compile_options(linnet_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wno-unknown-pragmas -ffp-contract=off)
-target_compile_definitions(linnet_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
+target_compile_definitions(linnet_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64
   LINNET_VERSION="${PROJECT_VERSION}")
 target_include_directories(linnet_flags INTERFACE
   "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/lib" "${PROJECT_SOURCE_DIR}")
+# Assertions name their file: relative to the sources, so that builds in two places are the same.
+include(CheckCCompilerFlag)
+check_c_compiler_flag("-fmacro-prefix-map=a=b" LINNET_CC_PREFIX_MAP)
+if(LINNET_CC_PREFIX_MAP)
+  target_compile_options(linnet_flags INTERFACE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+endif()
 if(LINNET_WERROR)
   target_compile_options(linnet_flags INTERFACE -Werror)
+endif()
+
+# Kernels and tests round and compare floats, so expressions of float must be computed in float. With -std=c11, GCC takes
+# double for them on s390, and on 32-bit x86 the 80 bits of the x87 unless it may use SSE2.
+include(CheckCSourceCompiles)
+foreach(flags IN ITEMS " " -fexcess-precision=fast "-msse2 -mfpmath=sse")
+  string(MAKE_C_IDENTIFIER "LINNET_PLAIN_FLOAT${flags}" plain)
+  set(CMAKE_REQUIRED_FLAGS "${flags}")
+  check_c_source_compiles("#include <float.h>
+    #if FLT_EVAL_METHOD != 0
+    #error Floats are computed with excess precision.
+    #endif
+    int main(void) { return 0; }" ${plain})
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(${plain})
+    separate_arguments(flags)
+    add_compile_options(${flags})
+    break()
+  endif()
+endforeach()
+if(NOT ${plain})
+  message(FATAL_ERROR "This compiler computes float expressions with more precision (FLT_EVAL_METHOD is not 0): "
+    "set CFLAGS to what makes it use float")
 endif()
 if(LINNET_SANITIZE)
   add_compile_options(-fsanitize=${LINNET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

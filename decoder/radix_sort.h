@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 16 bytes on every processor: 32-bit x86 would align `key` to 4. */
 struct linnet_keyed {
-  uint64_t key;
+  _Alignas(8) uint64_t key;
   uint32_t value;
 };
 

@@ -94,9 +94,9 @@ static inline double buffer_error(const struct buffer *tested, const struct buff
   if (!guards_hold(tested))
     return INFINITY;
   for (size_t i = 0; i < tested->n; i++) {
-    error = fmax(error, difference(tested->x[i], expected->x[i]));
+    error = test_worst(error, difference(tested->x[i], expected->x[i]));
     if (isfinite(expected->x[i]))
-      scale = fmax(scale, fabs(expected->x[i]));
+      scale = test_worst(scale, fabs(expected->x[i]));
   }
   return error / scale;
 }

@@ -48,6 +48,19 @@ static inline int test_skip(const char *why) {
   return TEST_SKIPPED;
 }
 
+/* Of so many random cases, those to run: no more than LINNET_TEST_CASES in the environment. */
+static inline size_t test_cases(size_t all) {
+  const char *most = getenv("LINNET_TEST_CASES");
+  size_t asked = most ? (size_t)strtoull(most, NULL, 10) : all;
+  return asked < all ? asked : all;
+}
+
+/* The larger of `worst` and a difference, infinity if that is NaN. (fmax in nested loops crashes GCC 12 for aarch64 at
+ * -O3.) */
+static inline double test_worst(double worst, double difference) {
+  return difference <= worst ? worst : isnan(difference) ? INFINITY : difference;
+}
+
 /* The largest |a - b| / max(1, largest |b|). NaN anywhere gives infinity. */
 static inline double test_error(const float *a, const float *b, size_t n) {
   double difference = 0, scale = 1;
@@ -55,8 +68,8 @@ static inline double test_error(const float *a, const float *b, size_t n) {
     double d = fabs((double)a[i] - b[i]);
     if (isnan(d))
       return INFINITY;
-    difference = fmax(difference, d);
-    scale = fmax(scale, fabs(b[i]));
+    difference = test_worst(difference, d);
+    scale = test_worst(scale, fabs(b[i]));
   }
   return difference / scale;
 }

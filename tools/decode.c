@@ -252,7 +252,7 @@ int tool_decode(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =
       tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   (log-posteriors; 'ark:-' is standard input)",

@@ -10,7 +10,8 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* A file beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. */
+/* A file beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. So has the
+ * program in a build folder, through a link to the sources. */
 static bool beside_program(const char *name, char path[PATH_BYTES]) {
   static const char relative[] = "/../share/linnet/models/";
   size_t most = PATH_BYTES - sizeof relative - strlen(name);
@@ -27,16 +28,11 @@ static bool beside_program(const char *name, char path[PATH_BYTES]) {
 }
 
 char *tool_find_shipped(const char *name) {
-  static const char *const folders[] = {LINNET_MODEL_DIR, LINNET_SOURCE_MODEL_DIR};
   char path[PATH_BYTES];
   if (beside_program(name, path))
     return strdup(path);
-  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-    int length = snprintf(path, sizeof path, "%s/%s", folders[i], name);
-    if (length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0)
-      return strdup(path);
-  }
-  return NULL;
+  int length = snprintf(path, sizeof path, "%s/%s", LINNET_MODEL_DIR, name);
+  return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0 ? strdup(path) : NULL;
 }
 
 char *tool_find_model(const char *named) {

@@ -264,7 +264,7 @@ int tool_features(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, fbank_table, 0, "Filterbank, as Kaldi defines it:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, cmvn_table, 0, "Normalisation:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, audio_table, 0, "Audio:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =
       tool_parse(argc, argv, table, "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)", NULL, NULL);

@@ -204,7 +204,7 @@ int tool_g2p(int argc, const char **argv) {
        "LEXICON"},
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "transcripts: lines of an id and words", "FILE"},
       {"keep-stress", 0, POPT_ARG_NONE, &options.stress, 0, "keep the stress digits of phones", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [WORD...]", NULL, NULL);
   size_t count = 0;

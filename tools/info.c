@@ -14,7 +14,7 @@ static const struct poptOption table[] = {
     {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
      "write the model's symbols alone, as Kaldi's 'name index' (of the model that ships, if none is named)", NULL},
-    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
 enum { LABEL = 12, WIDTH = 100 }; /* columns */

@@ -6,6 +6,7 @@
 
 #include <linnet/status.h>
 
+#include "suggest.h"
 #include "terminal.h"
 #include "tool.h"
 
@@ -46,50 +47,15 @@ static const struct subcommand *find(const char *name) {
   return NULL;
 }
 
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-/* Letters to change, add or remove to get from one word to the other; `b` has at most 15. */
-static size_t distance(const char *a, const char *b) {
-  size_t row[16], m = strlen(b);
-  for (size_t j = 0; j <= m; j++)
-    row[j] = j;
-  for (size_t i = 1; a[i - 1]; i++) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= m; j++) {
-      size_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
-    }
-  }
-  return row[m];
-}
-
-/* The command that was meant, NULL if none is near: one that begins like it, or is at most two letters away. */
-static const char *suggest(const char *name) {
-  const char *best = NULL;
-  size_t least = 3;
-  for (size_t i = 0; i < SUBCOMMANDS; i++) {
-    const char *candidate = subcommands[i].name;
-    bool prefix = strlen(name) >= 2 && strncmp(candidate, name, strlen(name)) == 0;
-    size_t d = prefix ? 0 : distance(name, candidate);
-    if (d < least && d < strlen(candidate) - 1) {
-      least = d;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 static int unknown(const char *name) {
-  const char *meant = suggest(name);
+  struct suggestion meant = {.word = name};
   char escaped[104];
+  for (size_t i = 0; i < SUBCOMMANDS; i++)
+    suggest(&meant, subcommands[i].name);
   terminal_escape(name, escaped, sizeof escaped);
   fprintf(stderr, "linnet: there is no command '%s'", escaped);
-  if (meant)
-    fprintf(stderr, "; did you mean '%s'?", meant);
+  if (meant.best)
+    fprintf(stderr, "; did you mean '%s'?", meant.best);
   fprintf(stderr, "\n'linnet --help' lists all commands.\n");
   return TOOL_USAGE;
 }

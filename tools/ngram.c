@@ -8,14 +8,14 @@
 
 #include "tool.h"
 
-enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20 };
+enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = -1 };
 
 static struct {
   int order, quantize, discount_fallback;
   char *model, *arpa, *binary, *perplexity;
   char *texts[MAX_TEXTS];
   size_t text_count;
-} options = {.order = 3};
+} options = {.order = NO_ORDER};
 
 static const struct poptOption table[] = {
     {"order", 'n', POPT_ARG_INT, &options.order, 0, "words of an n-gram, 1 to 8 (default 3)", "N"},
@@ -29,7 +29,7 @@ static const struct poptOption table[] = {
     {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "store probabilities in 8 bits", NULL},
     {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "report the perplexity of a text, - for stdin",
      "FILE"},
-    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
 /* --- text ------------------------------------------------------------------------------------------------------- */
@@ -276,7 +276,21 @@ static bool take_text(void *user, int val, const char *argument) {
   return true;
 }
 
+/* What only says how a model is estimated, where one is read: NULL if nothing. */
+static const char *ignored_option(void) {
+  static char text[64];
+  if (!options.model)
+    return NULL;
+  if (options.order != NO_ORDER)
+    snprintf(text, sizeof text, "--order %d", options.order);
+  return options.order != NO_ORDER ? text : options.discount_fallback ? "--discount-fallback" : NULL;
+}
+
 static int check_and_run(void) {
+  if (ignored_option())
+    return tool_usage("%s: only with --text: --model reads a model that is there", ignored_option());
+  if (options.order == NO_ORDER)
+    options.order = DEFAULT_ORDER;
   if (options.order < 1 || options.order > LINNET_NGRAM_MAX_ORDER)
     return tool_usage("--order %d: must be 1 to %d", options.order, LINNET_NGRAM_MAX_ORDER);
   if (options.model && options.text_count > 0)

@@ -36,7 +36,7 @@ static const struct poptOption table[] = {
     {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
      "names of the numbers in a lattice (default: what stands there is compared)", "FILE"},
     {"json", 0, POPT_ARG_NONE, &options.json, 0, "print the summary as one JSON object", NULL},
-    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
 /* --- inputs ----------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include <linnet/output.h>
 
 #include "base/destination.h"
+#include "suggest.h"
 #include "terminal.h"
 
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
@@ -20,19 +21,33 @@ static int option_threads, option_verbose;
 static char *option_kernels, *option_precision, *option_device;
 static atomic_bool line_shown; /* a progress line is on the terminal; messages come from any thread */
 
-struct poptOption tool_common_options[] = {
+struct poptOption tool_plain_options[] = {
+    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "tell what is being done", NULL}, POPT_TABLEEND};
+
+struct poptOption tool_thread_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "worker threads (default: one per processor)", "N"},
     {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "the same: files are worked on one per thread", "N"},
-    {"kernels", 0, POPT_ARG_STRING, &option_kernels, 0, "CPU kernels: auto, or one of those that \"linnet info\" names",
-     "NAME"},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, NULL, NULL},
+    POPT_TABLEEND};
+
+struct poptOption tool_kernel_options[] = {{"kernels", 0, POPT_ARG_STRING, &option_kernels, 0,
+                                            "CPU kernels: auto, or one of those that \"linnet info\" names", "NAME"},
+                                           {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, NULL, NULL},
+                                           POPT_TABLEEND};
+
+struct poptOption tool_device_options[] = {
+    {"device", 0, POPT_ARG_STRING, &option_device, 0,
+     "where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, NULL, NULL},
+    POPT_TABLEEND};
+
+struct poptOption tool_common_options[] = {
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
      "of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16 (on GPUs of "
      "activations, too), on GPUs "
      "tf32, for recognition on processors int8",
      "NAME"},
-    {"device", 0, POPT_ARG_STRING, &option_device, 0,
-     "where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
-    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "tell what is being done", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
 /* --- messages --------------------------------------------------------------------------------------------------- */
@@ -88,20 +103,61 @@ int tool_fail_context(const struct linnet_context *context) {
 
 /* --- command line ----------------------------------------------------------------------------------------------- */
 
+/* popt keeps pointers to its tables, which must live as long as its context. */
+enum { HELP = 1000000, USAGE };
+static struct poptOption help_options[] = {
+    {"help", 'h', POPT_ARG_NONE, NULL, HELP, "print this help", NULL},
+    {NULL, '?', POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, NULL, HELP, NULL, NULL},
+    {"usage", 0, POPT_ARG_NONE, NULL, USAGE, "print all options in a few lines", NULL},
+    POPT_TABLEEND};
+static struct poptOption all_options[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL, 0, NULL, NULL},
+                                          {NULL, 0, POPT_ARG_INCLUDE_TABLE, help_options, 0, "Help options:", NULL},
+                                          POPT_TABLEEND};
+
+/* Refuses a long option that is in no table, with the one that may have been meant. */
+static void refuse_name(const char *word) {
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+  struct suggestion meant = {.word = name};
+  suggest_options(&meant, all_options);
+  if (meant.best)
+    tool_usage("%s: unknown option; did you mean --%s?", word, meant.best);
+  else
+    tool_usage("%s: unknown option", word);
+}
+
 /* What is wrong at: an option, or its argument if that is a word of its own. popt tells only the word. */
 static void refuse_option(poptContext parsed, int argc, const char **argv, int error) {
   const char *word = poptBadOption(parsed, POPT_BADOPTION_NOALIAS);
   int at = 1;
   while (at < argc && argv[at] != word)
     at++;
+  if (error == POPT_ERROR_BADOPT && strncmp(word, "--", 2) == 0) {
+    refuse_name(word);
+    return;
+  }
   bool argument = at > 1 && at < argc && *word != '-' && *argv[at - 1] == '-';
   tool_usage("%s%s%s: %s", argument ? argv[at - 1] : "", argument ? " " : "", word, poptStrerror(error));
+}
+
+/* Prints the help or the usage, and ends the program as popt's own options would. */
+static void print_help(poptContext parsed, int val) {
+  if (val == HELP)
+    poptPrintHelp(parsed, stdout, 0);
+  else
+    poptPrintUsage(parsed, stdout, 0);
+  if (!ferror(stdout) && fflush(stdout) == 0)
+    exit(TOOL_OK);
+  perror("linnet: standard output");
+  exit(TOOL_FAILURE);
 }
 
 /* Reads all options; false after printing why not. */
 static bool read_options(poptContext parsed, int argc, const char **argv, tool_option_fn handle, void *user) {
   int val;
   while ((val = poptGetNextOpt(parsed)) >= 0) {
+    if (val == HELP || val == USAGE)
+      print_help(parsed, val);
     const char *argument = poptGetOptArg(parsed);
     if (handle && !handle(user, val, argument))
       return false;
@@ -115,12 +171,9 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
 
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user) {
-  /* popt keeps a pointer to the table, which must live as long as its context. */
-  static struct poptOption table[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL, 0, NULL, NULL},
-                                      POPT_AUTOHELP POPT_TABLEEND};
-  table[0].arg = (void *)options;
+  all_options[0].arg = (void *)options;
   tool_name = strdup(argv[0]); /* kept to the end: messages may come at any time */
-  poptContext parsed = poptGetContext(NULL, argc, argv, table, 0);
+  poptContext parsed = poptGetContext(NULL, argc, argv, all_options, 0);
   if (!parsed || !tool_name) {
     fprintf(stderr, "%s: out of memory\n", argv[0]);
     return NULL;

@@ -35,14 +35,18 @@ int tool_train(int argc, const char **argv);
 int tool_transcribe(int argc, const char **argv);
 int tool_validate_data(int argc, const char **argv);
 
-/* Options that every subcommand has: --threads, --kernels, --verbose. Include as
+/* Options that subcommands share, each table with those of the one before: include what the subcommand uses, as
  * {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL}. */
-extern struct poptOption tool_common_options[];
+extern struct poptOption tool_plain_options[];  /* --verbose */
+extern struct poptOption tool_thread_options[]; /* --threads, --jobs */
+extern struct poptOption tool_kernel_options[]; /* --kernels */
+extern struct poptOption tool_device_options[]; /* --device */
+extern struct poptOption tool_common_options[]; /* --precision: what runs a network has them all */
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
- * printing why (tool_usage), to stop. --help and --usage are added here: leave POPT_AUTOHELP out of the table. `usage`
- * follows the name in the help, such as "[OPTIONS] REF HYP". Returns a context for the positional arguments
+ * printing why (tool_usage), to stop. --help, -h and --usage are added here: leave POPT_AUTOHELP out of the table.
+ * `usage` follows the name in the help, such as "[OPTIONS] REF HYP". Returns a context for the positional arguments
  * (poptGetArgs), or NULL: then return TOOL_USAGE. Release with poptFreeContext after the arguments' last use. Strings
  * of POPT_ARG_STRING and of `handle` are the caller's to free; static variables may keep them to the end. */
 typedef bool (*tool_option_fn)(void *user, int val, const char *argument);

@@ -63,7 +63,7 @@ int tool_validate_data(int argc, const char **argv) {
       {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0, "look for audio files, but do not open them", NULL},
       {"most", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.most, 0,
        "faults of one kind and file that are printed", "N"},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] DIR...   (Kaldi data folders)", NULL, NULL);
   size_t count = 0;

@@ -168,15 +168,18 @@ static void fail_type(struct linnet_json_object *object, const char *key, const 
                                object->what, key, wanted);
 }
 
+bool linnet_json_size(const json_t *value, size_t *size) {
+  json_int_t number = json_integer_value(value);
+  if (!json_is_integer(value) || number < 0)
+    return false;
+  *size = (uint64_t)number < SIZE_MAX ? (size_t)number : SIZE_MAX;
+  return true;
+}
+
 void linnet_json_read_size(struct linnet_json_object *object, const char *key, size_t *value) {
   const json_t *found = lookup(object, key);
-  if (!found)
-    return;
-  json_int_t number = json_integer_value(found);
-  if (!json_is_integer(found) || number < 0 || (unsigned long long)number > SIZE_MAX)
+  if (found && !linnet_json_size(found, value))
     fail_type(object, key, "a whole number of 0 or more");
-  else
-    *value = (size_t)number;
 }
 
 void linnet_json_read_double(struct linnet_json_object *object, const char *key, double *value) {

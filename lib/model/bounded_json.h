@@ -47,6 +47,10 @@ struct linnet_json_object {
 struct linnet_json_object linnet_json_object(struct linnet_context *context, const char *name, const char *what,
                                              const json_t *value, const char *const *keys, size_t required);
 
+/* A whole number of 0 or more, SIZE_MAX if it is larger: no limit allows that. False, and no change, for anything else.
+ */
+bool linnet_json_size(const json_t *value, size_t *size);
+
 void linnet_json_read_size(struct linnet_json_object *object, const char *key, size_t *value);
 void linnet_json_read_double(struct linnet_json_object *object, const char *key, double *value);
 void linnet_json_read_bool(struct linnet_json_object *object, const char *key, bool *value);

@@ -268,15 +268,6 @@ static enum linnet_status read_dtype(const struct linnet_safetensors *file, cons
                      linnet_excerpt(tensor->name).text, linnet_excerpt(name).text);
 }
 
-/* A whole number of 0 or more. */
-static bool read_size(const json_t *value, size_t *size) {
-  json_int_t number = json_integer_value(value);
-  if (!json_is_integer(value) || number < 0 || (unsigned long long)number > SIZE_MAX)
-    return false;
-  *size = (size_t)number;
-  return true;
-}
-
 static enum linnet_status read_shape(const struct linnet_safetensors *file, const json_t *value,
                                      struct linnet_tensor *tensor) {
   if (!json_is_array(value))
@@ -285,7 +276,7 @@ static enum linnet_status read_shape(const struct linnet_safetensors *file, cons
   if (tensor->rank > LINNET_MAX_RANK)
     return fail_tensor(file, tensor->name, LINNET_ERROR_LIMIT, "\"shape\" has more than 8 dimensions");
   for (size_t i = 0; i < tensor->rank; i++)
-    if (!read_size(json_array_get(value, i), &tensor->shape[i]))
+    if (!linnet_json_size(json_array_get(value, i), &tensor->shape[i]))
       return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "\"shape\" holds something else than sizes");
   if (!measure_shape(tensor->dtype, tensor->rank, tensor->shape, &tensor->count, &tensor->bytes))
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "the product of \"shape\" overflows");
@@ -295,8 +286,8 @@ static enum linnet_status read_shape(const struct linnet_safetensors *file, cons
 static enum linnet_status read_offsets(const struct linnet_safetensors *file, const json_t *value,
                                        const struct linnet_reader *data, struct linnet_tensor *tensor) {
   size_t begin, end;
-  if (json_array_size(value) != 2 || !read_size(json_array_get(value, 0), &begin) ||
-      !read_size(json_array_get(value, 1), &end))
+  if (json_array_size(value) != 2 || !linnet_json_size(json_array_get(value, 0), &begin) ||
+      !linnet_json_size(json_array_get(value, 1), &end))
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "\"data_offsets\" is not a pair of sizes");
   if (begin > end || end > linnet_reader_left(data))
     return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT,
@@ -471,7 +462,7 @@ static enum linnet_status add_entry(struct linnet_context *context, const struct
   if ((unsigned)entry->dtype >= DTYPE_COUNT || entry->rank > LINNET_MAX_RANK)
     return fail_entry(context, entry->name, "unknown type, or more than 8 dimensions");
   if (!measure_shape(entry->dtype, entry->rank, entry->shape, &count, &bytes) ||
-      !linnet_add_size(*place, bytes, &end) || end > INT64_MAX)
+      !linnet_add_size(*place, bytes, &end) || end > PTRDIFF_MAX)
     return fail_entry(context, entry->name, "its size overflows");
   if (entry->name[0] == '\0' || strlen(entry->name) > LINNET_MAX_TENSOR_NAME)
     return fail_entry(context, entry->name, "its name is empty or longer than 127 bytes");

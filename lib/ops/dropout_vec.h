@@ -18,6 +18,14 @@ VEC_INLINE vq vq_multiply(vq a, vq b) {
 #endif
 }
 
+/* The four draws of each lane, the one in its low bits first. */
+VEC_INLINE void dropout_store(vq lanes, uint16_t *draws) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  lanes = lanes << 48 | (lanes & 0xffff0000) << 16 | (lanes >> 16 & 0xffff0000) | lanes >> 48;
+#endif
+  memcpy(draws, &lanes, sizeof lanes);
+}
+
 /* Draws of elements 8 * counter ... in order; counters run from `counter`. */
 VEC_INLINE void dropout_draws(uint64_t seed, uint64_t high, uint64_t counter, uint16_t *draws) {
   const vq m0 = (uint64_t)0xD2511F53 - (vq){0}, m1 = (uint64_t)0xCD9E8D57 - (vq){0};
@@ -45,8 +53,8 @@ VEC_INLINE void dropout_draws(uint64_t seed, uint64_t high, uint64_t counter, ui
 #else
   vq even = __builtin_shufflevector(a, b, 0, 2), odd = __builtin_shufflevector(a, b, 1, 3);
 #endif
-  memcpy(draws, &even, sizeof even); /* little-endian: the low half of a word comes first */
-  memcpy(draws + DROPOUT_BLOCK / 2, &odd, sizeof odd);
+  dropout_store(even, draws);
+  dropout_store(odd, draws + DROPOUT_BLOCK / 2);
 }
 
 /* n elements that use draws[0 ... n-1]. */

@@ -26,7 +26,7 @@ packages_of() {
 		echo build-essential cmake ninja-build pkg-config libjansson-dev libopenblas-dev libfftw3-dev
 		echo libsndfile1-dev libsoxr-dev libpopt-dev zlib1g-dev
 		;;
-	tests) echo sctk clang-format shellcheck locales gnuplot-nox graphviz praat ffmpeg ;;
+	tests) echo ccache sctk clang-format shellcheck locales gnuplot-nox graphviz praat ffmpeg ;;
 	recipe) echo gnuplot-nox flite espeak-ng sox ;;
 	cluster) echo parallel slurm-wlm munge gridengine-master gridengine-exec gridengine-client ;;
 	*)
@@ -40,11 +40,19 @@ installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Runs apt-get without questions, as root.
+# Runs apt-get without questions, as root, once nobody else holds its locks: it waits for that of dpkg by itself.
 apt() {
-	local as_root=()
+	local as_root=() errors status waited
 	[ "$(id -u)" = 0 ] || as_root=(sudo)
-	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@"
+	for ((waited = 0; waited < 1200; waited += 2)); do
+		status=0
+		errors=$("${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=1200 "$@" \
+			2>&1 >&3) || status=$?
+		[ -z "$errors" ] || printf '%s\n' "$errors" >&2
+		[[ $status != 0 && $errors == *'Could not get lock'* ]] || break
+		sleep 2
+	done 3>&1
+	return "$status"
 }
 
 action=install

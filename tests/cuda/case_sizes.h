@@ -35,8 +35,8 @@ static void note_condition(struct mirrors *m, const struct buffer *nudged, const
 static void note_cancellation(struct mirrors *m, const struct buffer *unsigned_sums, const struct buffer *sums) {
   double most = 0, largest = 1;
   for (size_t i = 0; i < sums->n; i++) {
-    most = fmax(most, fabs(unsigned_sums->x[i]));
-    largest = fmax(largest, fabs(sums->x[i]));
+    most = test_worst(most, fabs(unsigned_sums->x[i]));
+    largest = test_worst(largest, fabs(sums->x[i]));
   }
   m->condition = worst(m->condition, most / largest);
 }

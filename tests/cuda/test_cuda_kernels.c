@@ -52,11 +52,8 @@ static const struct {
 /* No more than the environment asks for; fewer of what float32 has shown already; few where races are searched, which
  * one case shows. */
 static size_t cases_of(size_t op, enum linnet_precision precision) {
-  const char *most = getenv("LINNET_TEST_CASES");
   size_t share = test_cuda_share() > 1 ? 40 : precision == LINNET_FLOAT32 ? 1 : 3;
-  size_t all = (ops[op].cases + share - 1) / share;
-  size_t asked = most ? (size_t)strtoull(most, NULL, 10) : all;
-  return asked < all ? asked : all;
+  return test_cases((ops[op].cases + share - 1) / share);
 }
 
 static void test_op(struct linnet_device *device, size_t op, enum linnet_precision precision, uint64_t seed) {

@@ -68,7 +68,7 @@ static inline double golden_error(const float *a, const float *b, size_t n) {
   double worst = 0;
   for (size_t i = 0; i < n; i++) {
     double difference = a[i] == b[i] ? 0 : fabs((double)a[i] - b[i]);
-    worst = isnan(difference) ? INFINITY : fmax(worst, difference);
+    worst = test_worst(worst, difference);
   }
   return worst;
 }

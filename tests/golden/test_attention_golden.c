@@ -28,7 +28,7 @@ static struct linnet_lsh read_lsh(const struct golden *g) {
   return (struct linnet_lsh){.rounds = number(g, "rounds"),
                              .buckets = number(g, "buckets"),
                              .chunk = number(g, "chunk"),
-                             .seed = number(g, "seed"),
+                             .seed = strtoull(golden_text(g, "seed"), NULL, 10),
                              .step = (uint32_t)number(g, "step"),
                              .site = (uint32_t)number(g, "site")};
 }

@@ -93,7 +93,7 @@ static double relative_error(const float *x, const float *y, size_t rows, size_t
   for (size_t t = 0; t < rows; t++)
     for (size_t c = t * ld; c < t * ld + n; c++) {
       double d = fabs((double)x[c] - y[c]);
-      difference = isnan(d) ? INFINITY : fmax(difference, d);
+      difference = test_worst(difference, d);
       largest = fmax(largest, fabs(y[c]));
     }
   return difference / largest;

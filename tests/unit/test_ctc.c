@@ -121,7 +121,7 @@ static void brute_log_softmax(const struct linnet_ctc *c, double *log_p) {
   for (size_t t = 0; t < c->frames; t++) {
     double largest = -INFINITY, sum = 0;
     for (size_t k = 0; k < c->symbols; k++)
-      largest = fmax(largest, c->logits[t * c->symbols + k]);
+      largest = test_worst(largest, c->logits[t * c->symbols + k]);
     for (size_t k = 0; k < c->symbols; k++)
       sum += exp(c->logits[t * c->symbols + k] - largest);
     for (size_t k = 0; k < c->symbols; k++)
@@ -199,7 +199,7 @@ static void compare_with_brute(const struct linnet_ops *ops, struct call *c, str
   worst->loss = fmax(worst->loss, loss_error(loss, -b.log_total));
   for (size_t i = 0; i < call_size(c); i++) {
     double expected = exp(b.log_p[i]) - exp(b.log_occupancy[i] - b.log_total), error = fabs(c->gradient[i] - expected);
-    worst->gradient = fmax(worst->gradient, isnan(error) ? INFINITY : error);
+    worst->gradient = test_worst(worst->gradient, error);
   }
 }
 
@@ -274,7 +274,7 @@ static double gradient_difference(const float *a, const float *b, size_t n) {
   double worst = 0;
   for (size_t i = 0; i < n; i++) {
     double d = fabs((double)a[i] - b[i]);
-    worst = isnan(d) ? INFINITY : fmax(worst, d);
+    worst = test_worst(worst, d);
   }
   return worst;
 }
@@ -398,7 +398,7 @@ static void check_rows(const struct linnet_ops *ops, const struct always *a) {
     double sum = 0;
     for (size_t k = 0; k < ALWAYS_SYMBOLS; k++)
       sum += a->call.gradient[t * ALWAYS_SYMBOLS + k];
-    worst = fmax(worst, fabs(sum));
+    worst = test_worst(worst, fabs(sum));
   }
   test_bound(ops->name, "sums of the gradient's rows", worst, 2e-6);
 }

@@ -11,7 +11,10 @@
 #include "ops/linear_attention.h"
 #include "tables.h"
 
-enum { FRAMES = 360000, STRIDE = 1201, ROWS = (FRAMES + STRIDE - 1) / STRIDE, SEED = 42 };
+#ifndef TEST_FRAMES
+#define TEST_FRAMES 360000
+#endif
+enum { FRAMES = TEST_FRAMES, STRIDE = 1201, ROWS = (FRAMES + STRIDE - 1) / STRIDE, SEED = 42 };
 enum { WIDTH = 32, SIZE = 32 }; /* largest: of a head's values, and of its mapped keys */
 
 /* Relative to the largest value of a tensor. */
@@ -225,8 +228,8 @@ struct comparison {
 static void compare(struct comparison *c, const float *got, const double *expected, size_t n) {
   for (size_t i = 0; i < n; i++) {
     double d = fabs(got[i] - expected[i]);
-    c->difference = isnan(d) ? INFINITY : fmax(c->difference, d);
-    c->scale = fmax(c->scale, fabs(expected[i]));
+    c->difference = test_worst(c->difference, d);
+    c->scale = test_worst(c->scale, fabs(expected[i]));
   }
 }
 
@@ -276,8 +279,8 @@ static void check_blocks(const struct linnet_ops *ops, const float *state) {
   for (size_t t = 0; t < FRAMES; t += 500)
     ops->linear_accumulate(&a, 500, keys(qkv, phi) + t * a.key_ld, qkv + (3 * t + 2) * width, blocks);
   for (size_t i = 0; i < linnet_linear_state_size(&a); i++) {
-    difference = fmax(difference, fabs((double)blocks[i] - state[i]));
-    scale = fmax(scale, fabs(state[i]));
+    difference = test_worst(difference, fabs((double)blocks[i] - state[i]));
+    scale = test_worst(scale, fabs(state[i]));
   }
   test_bound(ops->name, "state from blocks of 500 frames", difference / scale, BOUND);
 }

@@ -100,7 +100,7 @@ static double run_error(const struct linnet_ops *ops, enum linnet_optimizer kind
     ops->update(&u, n, s.x, g, s.m, s.v);
     for (size_t i = 0; i < n; i++) {
       oracle_step(&oracle[i], kind, step, g[i]);
-      worst = fmax(worst, isnan(s.x[i]) ? INFINITY : fabs(s.x[i] - oracle[i].x));
+      worst = test_worst(worst, fabs(s.x[i] - oracle[i].x));
     }
   }
   bool untouched = true;

@@ -1,0 +1,37 @@
+#!/bin/bash
+# What all subcommands do alike with options: -h, options that they do not have, and those that were meant.
+#
+#   options_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+
+mapfile -t commands < <("$linnet" --help | sed -n 's/^  \([a-z][a-z-]*\)  *.*/\1/p')
+[[ ${#commands[@]} -ge 13 ]] || fail "only ${#commands[@]} commands in the help"
+for command in "${commands[@]}"; do
+  for option in -h --help '-?'; do
+    check 0 "Usage: linnet $command" "$linnet" "$command" "$option"
+    check 0 '-h, --help' "$linnet" "$command" "$option"
+  done
+  check 0 "Usage: linnet $command" "$linnet" "$command" --usage
+  check 2 '--verbos_: unknown option; did you mean --verbose?' "$linnet" "$command" --verbos_
+  check 2 '--qqqqqqqq: unknown option' "$linnet" "$command" --qqqqqqqq
+  ! grep -q 'did you mean' out || fail "$command: a suggestion that is far off: $(< out)"
+done
+check 2 'did you mean --output?' "$linnet" transcribe --ouput x
+check 2 'did you mean --lm-weight?' "$linnet" decode --lm-wieght=3
+check 2 "did you mean 'transcribe'?" "$linnet" transcibe
+
+# refused COMMANDS OPTIONS: those have no such options.
+refused() {
+  local command option
+  for command in $1; do
+    for option in $2; do check 2 "$option=1: unknown option" "$linnet" "$command" "$option=1"; done
+  done
+}
+refused 'average g2p ngram score validate-data' '--threads --jobs --kernels --device --precision'
+refused decode '--kernels --device --precision'
+refused features '--device --precision'
+refused info '--precision'
+check 2 '--order 2: only with --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
+check 2 '--discount-fallback: only with --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
+[[ $failures -eq 0 ]]
