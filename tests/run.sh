@@ -21,7 +21,7 @@ what several builds have in common. On two idle processors it takes less than 15
      fewer random cases each
 
   --quick   1 and 2 only
-  --full    all tests in 3, and all random cases in 4, which takes hours
+  --full    all tests in 3, and all random cases in 4 but those of the emulated device, which takes hours
   --jobs N  processes at a time (default: one per processor)
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
