@@ -49,9 +49,12 @@ static void measure_word(const struct linnet_align_maker *m, struct linnet_align
   word->doubtful = word->gop < m->settings.doubt;
 }
 
-void linnet_align_measure(const struct linnet_align_maker *m) {
-  for (size_t i = 0; i < m->result->phone_count; i++)
+enum linnet_status linnet_align_measure(const struct linnet_align_maker *m) {
+  for (size_t i = 0; i < m->result->phone_count; i++) {
+    LINNET_TRY(linnet_poll_check(m->context));
     measure_phone(m, i);
+  }
   for (size_t i = 0; i < m->result->word_count; i++)
     measure_word(m, &m->result->words[i]);
+  return LINNET_OK;
 }
