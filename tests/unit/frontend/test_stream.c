@@ -6,6 +6,7 @@
 
 #include <linnet/stream.h>
 
+#include "cancelling.h"
 #include "random_model.h"
 
 enum { SAMPLES = 48000, THREADS = 4 };
@@ -219,10 +220,48 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
   linnet_model_destroy(model);
 }
 
+/* --- cancelling --------------------------------------------------------------------------------------------------- */
+
+enum { SHORT = 6000 };
+
+struct streaming {
+  struct linnet_stream *stream;
+  float samples[SAMPLES];
+};
+
+static enum linnet_status recognise(void *object, void *out) {
+  struct streaming *s = object;
+  size_t count;
+  linnet_stream_reset(s->stream);
+  enum linnet_status status = linnet_stream_accept(s->stream, s->samples, SHORT);
+  if (status == LINNET_OK)
+    status = linnet_stream_finish(s->stream);
+  const struct linnet_segment *segments = linnet_stream_segments(s->stream, &count);
+  if (status == LINNET_OK)
+    memcpy(out, segments, (count < 2 ? count : 2) * sizeof *segments);
+  return status;
+}
+
+static void test_cancel(const struct scenario *scenario) {
+  struct cancelling c;
+  struct linnet_context *context = cancelling_context(&c, 1);
+  struct linnet_model *model = make_model(context, scenario);
+  struct streaming s;
+  make_samples(s.samples);
+  REQUIRE(linnet_stream_create(context, model, &s.stream) == LINNET_OK, "%s", linnet_context_error(context));
+  check_cancelling("stream", &c, context, recognise, &s, 2 * sizeof(struct linnet_segment));
+  linnet_stream_destroy(s.stream);
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+  CHECK(c.allocator.live == 0, "%zu blocks are left", c.allocator.live);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_scenario(context, &scenarios[i]);
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    test_cancel(&scenarios[i]);
   linnet_context_destroy(context);
   return test_result();
 }
