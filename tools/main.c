@@ -124,7 +124,7 @@ static int dispatch(int argc, const char **argv) {
 
 int main(int argc, char **argv) {
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); /* or LSTMs of cuDNN may differ from run to run: docs/cuda.md */
-  int code = dispatch(argc, (const char **)argv);
+  int code = tool_exit_code(dispatch(argc, (const char **)argv));
   if ((ferror(stdout) || fflush(stdout) != 0) && code == TOOL_OK) {
     perror("linnet: standard output");
     code = TOOL_FAILURE;
