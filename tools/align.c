@@ -147,7 +147,7 @@ static void put_result(const struct item *item, size_t index) {
 /* --- all inputs --------------------------------------------------------------------------------------------------- */
 
 static int align_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
-  static const struct tool_stages stages = {0.2, 0.75, 0.8, 1};
+  static const struct tool_stages stages = {0.08, 0.42, 0.43, 1};
   struct job *job = user;
   struct item item = {.job = job, .name = inputs_name(&job->inputs, index)};
   item.text.skip_unknown = options.skip_unknown;

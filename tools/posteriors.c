@@ -102,7 +102,7 @@ static int finish(struct linnet_context *context, const struct posteriors *p, si
 }
 
 static int process_all(struct linnet_context *context, struct posteriors *p) {
-  static const struct tool_stages stages = {0.25, 0.95, 1, 1};
+  static const struct tool_stages stages = {0.12, 0.97, 1, 1};
   struct linnet_stream *stream = NULL;
   struct tool_progress progress;
   size_t failures = 0;

@@ -73,7 +73,7 @@ static enum linnet_status recognise(struct item *item, struct linnet_context *co
 }
 
 static int transcribe_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
-  static const struct tool_stages greedy = {0.25, 0.95, 1, 1}, searched = {0.05, 0.2, 1, 1};
+  static const struct tool_stages greedy = {0.12, 0.97, 1, 1}, searched = {0.1, 0.7, 1, 1};
   struct item item = {.job = user};
   (void)worker;
   if (tool_interrupted())

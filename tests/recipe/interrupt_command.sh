@@ -36,6 +36,7 @@ interrupt() {
   [[ $status -eq $wanted ]] || fail "$*: status $status after SIG$signal, expected $wanted: $(cat err)"
 }
 same() { cmp "$1" "$2" || fail "$1 and $2 differ: ${*:3}"; }
+# shellcheck disable=SC2317 # interrupt evaluates it
 lines() { [[ -f $1 && $(wc -l < "$1") -ge $2 ]]; }
 
 # --- one long file: transcribing, aligning, posteriors, features; the signal comes while it is read or recognised
