@@ -291,7 +291,7 @@ static int tell_interrupt(const struct results *results, size_t kept) {
   if (results->folder)
     tool_fail("interrupted: %zu of %zu results are in %s; the same command with --resume goes on", kept, count,
               results->folder);
-  else if (results->journalled && kept > 0)
+  else if (results->journalled && (results->done > 0 || results->journal.there))
     tool_fail("interrupted: %zu of %zu results are in %s.partial; the same command with --resume goes on", kept, count,
               output_path);
   else
