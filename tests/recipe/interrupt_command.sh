@@ -94,10 +94,10 @@ done
 # Killed in the middle of a line; more inputs; one input twice; names with spaces.
 cp s2.raw 's 2.raw'
 files=(s1.raw 's 2.raw' s1.raw s3.raw)
-for options in '--format text' '--format json' '--format text --nbest 3 --beam 8' '--format json --nbest 2 --beam 8'; do
+for options in '--format text' '--format json' '--format text --nbest 3 --beam 8'; do
   # shellcheck disable=SC2086
   "$linnet" transcribe "${raw[@]}" $options --output whole "${files[@]}" 2> /dev/null
-  for bytes in 0 1 7 25 60 100 "$(($(wc -c < whole) - 1))"; do
+  for bytes in 7 60 "$(($(wc -c < whole) - 1))"; do
     head -c "$bytes" whole > parts.partial
     rm -f parts
     # shellcheck disable=SC2086
@@ -141,7 +141,7 @@ same got expected 'the files of a folder'
 check 2 "two inputs are called 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
 [[ ! -e each ]] || fail 'a refused --output-dir is made'
 check 2 '--output and --output-dir: one of them' "$linnet" transcribe --output-dir each --output x in/a.wav
-for format in text:txt json:json ctm:ctm textgrid:TextGrid srt:srt; do
+for format in text:txt ctm:ctm textgrid:TextGrid; do
   rm -rf each
   check 0 '3 files' "$linnet" transcribe --format "${format%:*}" --output-dir each --recursive in
   (cd each && find . -type f | sort) > got
