@@ -99,6 +99,7 @@ static enum linnet_status search(struct linnet_align_maker *m) {
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status make(struct linnet_align_maker *m) {
+  linnet_poll_begin(m->context);
   LINNET_TRY(check_settings(m));
   LINNET_TRY(check_words(m));
   LINNET_TRY(linnet_align_graph_build(m->context, m->words, m->count, &m->graph));
@@ -109,8 +110,7 @@ static enum linnet_status make(struct linnet_align_maker *m) {
   LINNET_TRY(search(m));
   m->result->score = m->path.score;
   LINNET_TRY(linnet_align_read_path(m));
-  linnet_align_measure(m);
-  return LINNET_OK;
+  return linnet_align_measure(m);
 }
 
 enum linnet_status linnet_alignment_create(struct linnet_context *context, const float *log_posteriors, size_t frames,

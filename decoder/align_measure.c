@@ -57,10 +57,13 @@ static void calibrate_phones(const struct linnet_align_maker *m) {
   }
 }
 
-void linnet_align_measure(const struct linnet_align_maker *m) {
-  for (size_t i = 0; i < m->result->phone_count; i++)
+enum linnet_status linnet_align_measure(const struct linnet_align_maker *m) {
+  for (size_t i = 0; i < m->result->phone_count; i++) {
+    LINNET_TRY(linnet_poll_check(m->context));
     measure_phone(m, i);
+  }
   for (size_t i = 0; i < m->result->word_count; i++)
     measure_word(m, &m->result->words[i]);
   calibrate_phones(m);
+  return LINNET_OK;
 }

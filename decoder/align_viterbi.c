@@ -76,23 +76,34 @@ static void restore(struct linnet_align_search *s, size_t block) {
   s->before.outside = s->saved_outside[block];
 }
 
+/* The share of the work that is done; with several blocks all frames are computed twice. */
+static enum linnet_status poll_frame(const struct linnet_align_search *s, double share) {
+  linnet_progress(s->p->context, LINNET_STAGE_ALIGNMENT, share);
+  return linnet_poll_check(s->p->context);
+}
+
 /* With one block the back-pointers stay; with several they are computed again, and each frame overwrites the last. */
-static void first_pass(struct linnet_align_search *s) {
+static enum linnet_status first_pass(struct linnet_align_search *s) {
   start(s);
   for (size_t t = 0; t < s->p->frames; t++) {
+    LINNET_TRY(poll_frame(s, (double)t / (double)s->p->frames / (s->blocks > 1 ? 2 : 1)));
     size_t at = s->blocks == 1 ? t : 0;
     if (t % s->height == 0)
       save(s, t / s->height);
     s->low[t + 1] = (uint32_t)next_low(s);
     linnet_align_advance(s, t, s->low[t + 1], s->from + at * s->band, s->outside_from + at);
   }
+  return LINNET_OK;
 }
 
-static void fill_block(struct linnet_align_search *s, size_t block) {
+static enum linnet_status fill_block(struct linnet_align_search *s, size_t block) {
   size_t first = block * s->height;
   restore(s, block);
-  for (size_t t = first; t < first + s->height && t < s->p->frames; t++)
+  for (size_t t = first; t < first + s->height && t < s->p->frames; t++) {
+    LINNET_TRY(poll_frame(s, 1 - (double)block / (double)s->blocks / 2));
     linnet_align_advance(s, t, s->low[t + 1], s->from + (t - first) * s->band, s->outside_from + (t - first));
+  }
+  return LINNET_OK;
 }
 
 /* The best state to end in, and its value; the last anchor wins over equal ones. */
@@ -129,14 +140,21 @@ static uint32_t walk_frame(const struct linnet_align_search *s, size_t t, size_t
   return step_back(s->graph, state, from);
 }
 
-static void walk_back(struct linnet_align_search *s, uint32_t state, struct linnet_align_path *path) {
+static enum linnet_status walk_back(struct linnet_align_search *s, uint32_t state, struct linnet_align_path *path) {
   for (size_t block = s->blocks; block-- > 0;) {
     size_t first = block * s->height, end = first + s->height < s->p->frames ? first + s->height : s->p->frames;
     if (s->blocks > 1)
-      fill_block(s, block);
+      LINNET_TRY(fill_block(s, block));
     for (size_t t = end; t-- > first;)
       state = walk_frame(s, t, t - first, state, path);
   }
+  return LINNET_OK;
+}
+
+static enum linnet_status find_path(struct linnet_align_search *s, struct linnet_align_path *path) {
+  LINNET_TRY(first_pass(s));
+  uint32_t end = best_end(s, &path->score);
+  return path->score > -INFINITY ? walk_back(s, end, path) : LINNET_OK;
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
@@ -187,16 +205,10 @@ enum linnet_status linnet_align_viterbi(const struct linnet_align_problem *p, st
   s.blocks = p->frames / s.height + (p->frames % s.height > 0);
   path->near_edge = false;
   path->score = -INFINITY;
-  enum linnet_status status = LINNET_OK;
-  if (reserve(&s)) {
-    first_pass(&s);
-    uint32_t end = best_end(&s, &path->score);
-    if (path->score > -INFINITY)
-      walk_back(&s, end, path);
-  } else {
-    status = linnet_fail(p->context, LINNET_ERROR_MEMORY, "out of memory to align %zu frames with a band of %zu states",
-                         p->frames, s.band);
-  }
+  enum linnet_status status =
+      reserve(&s) ? find_path(&s, path)
+                  : linnet_fail(p->context, LINNET_ERROR_MEMORY,
+                                "out of memory to align %zu frames with a band of %zu states", p->frames, s.band);
   release(&s);
   return status;
 }

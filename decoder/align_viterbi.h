@@ -24,7 +24,7 @@ struct linnet_align_path {
   bool near_edge;  /* the path comes near the edge of a band that leaves states out */
 };
 
-/* LINNET_ERROR_MEMORY or LINNET_OK. */
+/* LINNET_OK, LINNET_ERROR_MEMORY or LINNET_ERROR_CANCELLED. */
 enum linnet_status linnet_align_viterbi(const struct linnet_align_problem *problem, struct linnet_align_path *path);
 
 #endif

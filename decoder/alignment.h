@@ -38,6 +38,6 @@ static inline enum linnet_status linnet_align_out_of_memory(const struct linnet_
 enum linnet_status linnet_align_read_path(struct linnet_align_maker *maker);
 
 /* Confidence and goodness of pronunciation of all phones and words. */
-void linnet_align_measure(const struct linnet_align_maker *maker);
+enum linnet_status linnet_align_measure(const struct linnet_align_maker *maker);
 
 #endif

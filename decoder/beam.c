@@ -182,7 +182,9 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
     return linnet_fail(beam->context, LINNET_ERROR_STATE, "the search was finished: call linnet_beam_reset first");
   if (frames > UINT32_MAX - 1 - beam->frames)
     return linnet_fail(beam->context, LINNET_ERROR_LIMIT, "linnet_beam_accept: more than 2^32 - 2 frames");
+  linnet_poll_begin(beam->context);
   for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(beam->context));
     if (!make_room(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
         !make_room(beam, &beam->records, 2 * beam->beam, collect_records))
       return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", beam->frames);

@@ -248,7 +248,9 @@ enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the search was finished: call linnet_word_search_reset first");
   if (frames > UINT32_MAX - 2 - s->frames)
     return linnet_fail(s->context, LINNET_ERROR_LIMIT, "linnet_word_search_accept: more than 2^32 - 3 frames");
+  linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(s->context));
     if (!linnet_word_make_room(s, linnet_word_room(s)) || !make_record_room(s, 2 * s->beam))
       return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
     linnet_word_frame(s, log_posteriors + t * s->choice.symbols);

@@ -139,6 +139,7 @@ static enum linnet_status begin(struct linnet_context *context, const struct lin
   if (!settings)
     settings = &defaults;
   LINNET_TRY(check_settings(context, settings));
+  linnet_poll_begin(context);
   struct linnet_audio *audio = linnet_calloc(context, 1, sizeof *audio);
   if (!audio)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an audio input");
@@ -265,6 +266,7 @@ static enum linnet_status check_finite(const struct linnet_audio *audio, size_t 
 /* Decodes the next block into `mono`, as long as more is wanted. */
 static enum linnet_status decode(struct linnet_audio *audio) {
   size_t channels = (size_t)audio->input.channels, got = 0, wanted = audio->block;
+  LINNET_TRY(linnet_poll_check(audio->context));
   audio->taken = audio->available = 0;
   if (audio->left >= 0 && audio->skip == 0 && (uint64_t)audio->left < wanted)
     wanted = (size_t)audio->left;
@@ -333,6 +335,7 @@ enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples,
   if (!samples || capacity == 0 || !count)
     return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "linnet_audio_read: NULL argument or no room");
   audio->started = true;
+  linnet_poll_begin(audio->context);
   if (audio->status != LINNET_OK)
     return linnet_fail(audio->context, audio->status, "%s: reading has failed before", audio->bytes.name);
   audio->status =

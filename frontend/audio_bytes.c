@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <linnet/audio.h>
+
+enum { POLL_MILLISECONDS = 50 }; /* between two looks at whether the call is cancelled, while a pipe is empty */
 
 static enum linnet_status set_name(struct linnet_bytes *bytes, const char *name) {
   bytes->name = linnet_strdup(bytes->context, name);
@@ -75,8 +78,23 @@ static size_t read_memory(struct linnet_bytes *bytes, void *to, size_t n) {
   return n;
 }
 
+/* Waits until a pipe has bytes, or ends; false if the call is cancelled before. A signal wakes one thread alone, so a
+ * read that blocks may not notice it. */
+static bool wait_for_bytes(const struct linnet_bytes *bytes) {
+  struct pollfd descriptor = {.fd = bytes->fd, .events = POLLIN};
+  bool wait = !bytes->seekable && linnet_poll_of(bytes->context);
+  while (!linnet_poll_stopped(bytes->context))
+    if (!wait || poll(&descriptor, 1, POLL_MILLISECONDS) > 0)
+      return true;
+  return false;
+}
+
 static size_t read_fd(struct linnet_bytes *bytes, void *to, size_t n) {
   ssize_t got;
+  if (!wait_for_bytes(bytes)) {
+    bytes->error = ECANCELED;
+    return 0;
+  }
   do
     got = bytes->seekable ? pread(bytes->fd, to, n, bytes->base + bytes->position) : read(bytes->fd, to, n);
   while (got < 0 && errno == EINTR);
@@ -96,6 +114,8 @@ size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n) {
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes) {
   if (!bytes->error)
     return LINNET_OK;
+  if (bytes->error == ECANCELED)
+    return linnet_fail(bytes->context, LINNET_ERROR_CANCELLED, "%s: reading was cancelled", bytes->name);
   return linnet_fail(bytes->context, LINNET_ERROR_IO, "%s: %s", bytes->name, strerror(bytes->error));
 }
 

@@ -34,7 +34,7 @@ enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes, size_t enough,
 /* One read of up to `n` bytes, blocking on pipes; 0 at the end, and after an error, which is kept in `error`. */
 size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n);
 
-/* LINNET_ERROR_IO with a sentence if reading failed. */
+/* LINNET_ERROR_IO with a sentence if reading failed, LINNET_ERROR_CANCELLED if the caller's hook stopped it. */
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes);
 
 /* Harmless on a struct of zeros. */

@@ -245,7 +245,9 @@ enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float 
   size_t frames = linnet_fbank_frames(fbank, n);
   if (frames > 0 && (!samples || !features))
     return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_compute: NULL argument");
+  linnet_poll_begin(fbank->context);
   for (size_t done = 0; done < frames; done += LANES) {
+    LINNET_TRY(linnet_poll_check(fbank->context));
     size_t now = frames - done < LANES ? frames - done : LANES;
     const float *from = samples + done * fbank->shift;
     if (fbank->block) {
@@ -303,7 +305,9 @@ enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *
   if (pending > capacity)
     return linnet_fail(fbank->context, LINNET_ERROR_LIMIT,
                        "linnet_fbank_accept: room for %zu frames, but %zu become complete", capacity, pending);
+  linnet_poll_begin(fbank->context);
   while (n > 0) {
+    LINNET_TRY(linnet_poll_check(fbank->context));
     size_t taken = hold(fbank, samples, n), now = linnet_fbank_frames(fbank, fbank->count);
     samples += taken;
     n -= taken;

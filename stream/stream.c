@@ -104,7 +104,9 @@ static enum linnet_status run_along(struct linnet_stream *s) {
   const size_t frames = s->frames;
   normalise(s);
   s->frames = 0;
+  linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(s->context));
     enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * (size_t)num_mel(s), s->log_p);
     if (status == LINNET_OK)
       status = decode_row(s);

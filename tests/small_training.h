@@ -144,6 +144,8 @@ struct run {
   test_open_device *on_device; /* NULL: the CPU */
   unsigned threads, epochs, keep_models;
   uint64_t stop_after; /* steps of this process; 0: never */
+  size_t cancel_at;    /* the poll at which the context's hook cancels; 0: never */
+  size_t polls;        /* atomic */
   uint64_t model_seed;
   struct corpus train, dev;
   double first_loss, last_loss;
@@ -165,6 +167,11 @@ static inline int on_step(void *user, const struct linnet_train_step *step) {
   return ++run->steps == run->stop_after;
 }
 
+static inline int on_poll(void *user) {
+  struct run *run = user;
+  return __atomic_add_fetch(&run->polls, 1, __ATOMIC_RELAXED) == run->cancel_at;
+}
+
 static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   struct run *run = user;
   if (epoch->epoch == 1)
@@ -184,6 +191,8 @@ static inline void train(struct run *run, const char *folder) {
   context_settings.kernels = run->kernels;
   context_settings.log = on_log;
   context_settings.log_user = run;
+  context_settings.cancel = run->cancel_at > 0 ? on_poll : NULL;
+  context_settings.cancel_user = run;
   REQUIRE(linnet_context_create(&context_settings, &context) == LINNET_OK, "context");
   if (run->on_device)
     REQUIRE(linnet_context_use_device(context, run->on_device) == LINNET_OK, "%s", linnet_context_error(context));

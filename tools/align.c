@@ -90,7 +90,8 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   if (linnet_alignment_create(context, item->posteriors.values, item->posteriors.count, (int)item->posteriors.cols,
                               item->text.words, item->text.count, &settings, &item->alignment) == LINNET_OK)
     return true;
-  tool_fail("%s: %s", item->name, linnet_context_error(context));
+  if (!tool_interrupted())
+    tool_fail("%s: %s", item->name, linnet_context_error(context));
   return false;
 }
 
@@ -158,24 +159,29 @@ static void put_result(const struct item *item, size_t index) {
 /* --- all inputs --------------------------------------------------------------------------------------------------- */
 
 static int align_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
+  static const struct tool_stages stages = {0.08, 0.42, 0.43, 1};
   struct job *job = user;
   struct item item = {.job = job, .name = inputs_name(&job->inputs, index)};
   item.text.skip_unknown = options.skip_unknown;
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
-  if (align(&item, context, index)) {
+  if (results_skip(&job->results, index))
+    return 0;
+  tool_progress_begin(&job->results.progress, &stages);
+  bool good = align(&item, context, index), stopped = !good && tool_interrupted();
+  if (good) {
     tell_jumps(&item);
     tell_doubts(&item);
     put_result(&item, index);
-  } else {
+  } else if (!stopped) {
     results_put(&job->results, index, NULL);
   }
   linnet_alignment_destroy(item.alignment);
   linnet_stream_destroy(item.stream);
   align_text_release(&item.text);
   free(item.posteriors.values);
-  return 0;
+  return stopped ? TOOL_INTERRUPTED : 0;
 }
 
 static int align_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {

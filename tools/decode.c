@@ -6,6 +6,7 @@
 
 #include <linnet/lexicon.h>
 
+#include "journal.h"
 #include "lattices.h"
 #include "matrix_source.h"
 #include "parallel.h"
@@ -15,6 +16,7 @@
 
 static struct {
   char *symbols, *format, *output;
+  int resume;
   double frame_shift; /* ms */
 } options = {.frame_shift = NOT_GIVEN};
 
@@ -22,13 +24,15 @@ struct decoding {
   const struct linnet_symbols *symbols;
   struct search_setup search;
   const struct linnet_output_format *format;
-  bool json; /* tells the scores of a single hypothesis, too */
+  bool json;       /* tells the scores of a single hypothesis, too */
+  bool journalled; /* results are kept in a file as they come; else: */
+  struct journal journal;
   struct ordered ordered;
   struct lattices lattices;
   pthread_mutex_t mutex; /* protects what follows */
   struct matrix_source source;
   bool stopped; /* a thread failed */
-  size_t utterances, frames;
+  size_t utterances, frames, skipped;
   double seconds; /* of searching, summed over threads */
 };
 
@@ -70,9 +74,12 @@ static int put_result(struct worker *w) {
   enum linnet_status status = stream ? write_hypotheses(w, stream) : LINNET_ERROR_MEMORY;
   if (stream && fclose(stream) != 0)
     status = LINNET_ERROR_MEMORY;
-  if (status == LINNET_OK)
+  if (status == LINNET_OK && !w->decoding->journalled)
     return ordered_put(&w->decoding->ordered, w->item, text, bytes) ? TOOL_OK : TOOL_FAILURE;
+  bool good = status == LINNET_OK && journal_put(&w->decoding->journal, w->item, text, bytes);
   free(text);
+  if (status == LINNET_OK)
+    return good ? TOOL_OK : TOOL_FAILURE;
   return tool_fail("%s: cannot write the result: %s", w->key, linnet_status_string(status));
 }
 
@@ -80,6 +87,18 @@ static void add_seconds(struct decoding *d, double seconds) {
   pthread_mutex_lock(&d->mutex);
   d->seconds += seconds;
   pthread_mutex_unlock(&d->mutex);
+}
+
+/* Whether an earlier run left the utterance's result. */
+static bool skip(struct worker *w) {
+  struct decoding *d = w->decoding;
+  char *key = options.resume ? journal_key(&d->journal, w->key) : NULL;
+  bool found = key && journal_claim(&d->journal, key, w->item);
+  free(key);
+  pthread_mutex_lock(&d->mutex);
+  d->skipped += found;
+  pthread_mutex_unlock(&d->mutex);
+  return found;
 }
 
 static int decode_matrix(struct worker *w) {
@@ -90,6 +109,8 @@ static int decode_matrix(struct worker *w) {
     return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank: its first line must be the "
                      "blank, as <blk> or any name with index 0",
                      w->key, matrix->cols, options.symbols, symbols);
+  if (skip(w))
+    return TOOL_OK;
   double started = tool_clock();
   search_reset(&w->search);
   if (search_accept(&w->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&w->search) != LINNET_OK)
@@ -171,9 +192,34 @@ static int work(void *user, size_t task, unsigned number, struct linnet_context 
   return code;
 }
 
+static bool open_output(struct decoding *d, struct tool_output *output) {
+  const struct journal_form form = journal_form(options.format, false, beam_options_nbest());
+  *output = (struct tool_output){NULL};
+  d->journalled = journal_possible(options.output);
+  return d->journalled ? journal_open(&d->journal, options.output, &form, options.resume)
+                       : tool_output_open(output, options.output);
+}
+
+/* Completes the output, or leaves it for --resume. */
+static int close_output(struct decoding *d, struct tool_output *output, int code) {
+  ordered_close(&d->ordered);
+  if (!d->journalled && code != TOOL_OK)
+    tool_output_abandon(output);
+  else if (!d->journalled)
+    return tool_output_commit(output) ? code : TOOL_FAILURE;
+  else if (code == TOOL_OK && journal_is_claimed(&d->journal))
+    return journal_commit(&d->journal) ? code : TOOL_FAILURE;
+  if (!d->journalled)
+    return code;
+  size_t kept = journal_keep(&d->journal);
+  if (kept > 0)
+    tool_fail("%zu results are in %s.partial; the same command with --resume goes on", kept, options.output);
+  return code == TOOL_OK ? TOOL_FAILURE : code;
+}
+
 static int decode_all(struct linnet_context *context, struct decoding *d) {
   struct tool_output output;
-  if (!tool_output_open(&output, options.output))
+  if (!open_output(d, &output))
     return TOOL_FAILURE;
   ordered_open(&d->ordered, output.stream);
   pthread_mutex_init(&d->mutex, NULL);
@@ -183,11 +229,9 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
     code = tool_fail("cannot start threads");
   matrix_source_close(&d->source);
   pthread_mutex_destroy(&d->mutex);
-  ordered_close(&d->ordered);
-  if (code != TOOL_OK)
-    tool_output_abandon(&output);
-  else if (!tool_output_commit(&output))
-    code = TOOL_FAILURE;
+  code = close_output(d, &output, code);
+  if (code == TOOL_OK && d->skipped > 0)
+    fprintf(stderr, "%zu of %zu results were there\n", d->skipped, d->utterances);
   if (code == TOOL_OK)
     fprintf(stderr, "%zu utterances, %zu frames in %.3f s of all threads\n", d->utterances, d->frames, d->seconds);
   return code;
@@ -209,6 +253,10 @@ static bool read_options(struct decoding *d) {
   if (beam_options_nbest() && !linnet_output_format_has_alternatives(d->format)) {
     tool_usage("--format %s holds the best hypothesis alone: leave --nbest out, or choose text or json",
                options.format);
+    return false;
+  }
+  if (options.resume && (!journal_possible(options.output) || lattices_given())) {
+    tool_usage("--resume needs --output FILE, and cannot go on with a --lattice");
     return false;
   }
   if (options.frame_shift != NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
@@ -245,6 +293,10 @@ int tool_decode(int argc, const char **argv) {
       {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default), json (a line each, with times), ctm, stm",
        "FORMAT"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
+      {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
+       "go on with an interrupted run: leave utterances out whose results are in FILE.partial or FILE. Only their "
+       "names are compared: give the options of that run",
+       NULL},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
        "from one row to the next, for times (default: what ARK.frame_shift says beside an archive, as of 'linnet "
        "posteriors')",

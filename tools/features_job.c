@@ -193,7 +193,8 @@ static struct features process(struct linnet_context *context, const struct feat
   bool good = load(context, job, i, &samples, &count);
   enum linnet_status status = good ? compute(context, job, id, samples, count, &features) : LINNET_OK;
   if (status != LINNET_OK) {
-    tool_fail("%s: %s", id, status == LINNET_ERROR_MEMORY ? "out of memory" : linnet_context_error(context));
+    if (!tool_interrupted())
+      tool_fail("%s: %s", id, status == LINNET_ERROR_MEMORY ? "out of memory" : linnet_context_error(context));
     good = false;
   }
   if (good && features.frames == 0) {
@@ -273,6 +274,8 @@ static int run_task(void *user, size_t i, unsigned worker, struct linnet_context
   struct features features = {.done = true};
   if (!run->lost[i])
     features = process(context, run->job, i);
+  if (!features.values && tool_interrupted())
+    return TOOL_INTERRUPTED;
   if (features.values && run->pass == PASS_FEATURES && run->job->cmvn != LINNET_CMVN_NONE)
     normalise(run->job, i, &features);
   finish(run, i, features);

@@ -1,10 +1,12 @@
 #include "gnuplot.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -44,6 +46,18 @@ static int spawn(FILE *script, FILE *output, pid_t *pid) {
   return error;
 }
 
+/* Waits for its end, and ends it once the command is interrupted. */
+static bool wait_for(pid_t pid, int *status) {
+  static const struct timespec pause = {0, 10000000};
+  pid_t ended;
+  while ((ended = waitpid(pid, status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+    if (tool_interrupted())
+      kill(pid, SIGTERM);
+    nanosleep(&pause, NULL);
+  }
+  return ended == pid && WIFEXITED(*status) && WEXITSTATUS(*status) == 0;
+}
+
 bool gnuplot_run(FILE *script, FILE *output) {
   pid_t pid;
   int status = 0;
@@ -58,11 +72,10 @@ bool gnuplot_run(FILE *script, FILE *output) {
     tool_fail("cannot run gnuplot: %s", strerror(error));
   if (error != 0)
     return false;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-    continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+  if (wait_for(pid, &status))
     return true;
-  tool_fail("gnuplot failed; what it said is above");
+  if (!tool_interrupted())
+    tool_fail("gnuplot failed; what it said is above");
   return false;
 }
 

@@ -10,12 +10,14 @@ static const double FOUR_HOURS = 14400; /* seconds */
 
 static struct {
   char *data, *raw_format;
-  int channel, raw_channels;
+  int recursive, channel, raw_channels;
   double raw_rate, max_seconds;
 } options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000, .max_seconds = -1};
 
 struct poptOption inputs_options[] = {
     {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder", "DIR"},
+    {"recursive", 'r', POPT_ARG_NONE, &options.recursive, 0,
+     "take the audio files of folders and of the folders in them, by extension (with --raw all files), sorted", NULL},
     {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
     {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
      "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
@@ -59,12 +61,41 @@ static char *id_of(const char *path) {
   return strndup(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
+/* "walked/folder/name.wav" is "folder/name". */
+static char *walked_id(const char *path, size_t root) {
+  const char *name = path + root, *slash = strrchr(name, '/'), *dot = strrchr(slash ? slash : name, '.');
+  return strndup(name, dot ? (size_t)(dot - name) : strlen(name));
+}
+
+bool inputs_is_walked(const struct inputs *inputs, size_t item) {
+  return inputs->paths && inputs->walk.roots[item] > 0;
+}
+
+bool inputs_is_bare(const struct inputs *inputs) {
+  return inputs->paths && inputs->count == 1 && !inputs_is_walked(inputs, 0);
+}
+
 static bool name_files(struct inputs *inputs) {
   inputs->ids = calloc(inputs->count, sizeof *inputs->ids);
-  for (size_t i = 0; inputs->ids && i < inputs->count; i++)
-    if (!(inputs->ids[i] = id_of(inputs->paths[i])))
-      return false;
-  return inputs->ids != NULL;
+  for (size_t i = 0; inputs->ids && i < inputs->count; i++) {
+    const char *path = inputs->paths[i];
+    inputs->ids[i] = inputs_is_walked(inputs, i) ? walked_id(path, inputs->walk.roots[i]) : id_of(path);
+    if (!inputs->ids[i])
+      break;
+  }
+  if (inputs->count > 0 && inputs->ids && inputs->ids[inputs->count - 1])
+    return true;
+  tool_fail("out of memory for %zu files", inputs->count);
+  return false;
+}
+
+/* The files that the arguments name. */
+static bool find_files(struct inputs *inputs, const char **paths, size_t count) {
+  if (!walk_paths(&inputs->walk, paths, count, options.recursive, options.raw_format != NULL))
+    return false;
+  inputs->paths = (const char *const *)inputs->walk.paths;
+  inputs->count = inputs->walk.count;
+  return name_files(inputs);
 }
 
 /* Models that hear the whole utterance at once keep all of it, and a raw pipe may have no end. */
@@ -76,16 +107,15 @@ static double stream_seconds(const struct linnet_model *model) {
 
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,
                  const char **paths, size_t count, int *code) {
-  *inputs = (struct inputs){.paths = options.data ? NULL : paths, .count = count};
+  *inputs = (struct inputs){.paths = NULL};
   *code = TOOL_USAGE;
   if (!read_audio_options(&inputs->audio, linnet_model_features(model)->fbank.sample_rate))
     return false;
   inputs->stream_seconds = stream_seconds(model);
   *code = TOOL_FAILURE;
   if (!options.data) {
-    if (name_files(inputs))
+    if (find_files(inputs, paths, count))
       return true;
-    tool_fail("out of memory for %zu files", count);
   } else if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
     tool_fail_context(context);
   } else {
@@ -100,6 +130,7 @@ void inputs_close(struct inputs *inputs) {
   for (size_t i = 0; inputs->ids && i < inputs->count; i++)
     free(inputs->ids[i]);
   free(inputs->ids);
+  walk_release(&inputs->walk);
   linnet_data_folder_destroy(inputs->folder);
   *inputs = (struct inputs){.paths = NULL};
 }
@@ -135,6 +166,8 @@ static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream 
     }
     if (status != LINNET_OK)
       return status == LINNET_END ? LINNET_OK : status;
+    if (linnet_audio_seconds(audio) > 0)
+      tool_progress_input(linnet_stream_seconds(stream) / linnet_audio_seconds(audio));
   }
 }
 
@@ -226,5 +259,5 @@ void inputs_describe(const struct inputs *inputs, size_t item, const struct linn
   output->id = inputs_id(inputs, item);
   output->file = inputs->folder ? NULL : inputs->paths[item];
   output->speaker = inputs->folder ? speaker_of(inputs->folder, item) : NULL;
-  output->bare = !inputs->folder && inputs->count == 1;
+  output->bare = inputs_is_bare(inputs);
 }

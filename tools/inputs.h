@@ -8,16 +8,18 @@
 #include <linnet/linnet.h>
 
 #include "tool.h"
+#include "walk.h"
 
-/* --data, --channel, --raw, --raw-rate, --raw-channels, --max-seconds; include as {NULL, 0, POPT_ARG_INCLUDE_TABLE,
- * inputs_options, 0, "Input:", NULL}. */
+/* --data, --recursive, --channel, --raw, --raw-rate, --raw-channels, --max-seconds; include as {NULL, 0,
+ * POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL}. */
 extern struct poptOption inputs_options[];
 
 struct inputs {
-  const char **paths;                /* (count), the command line's, or NULL: */
+  const char *const *paths;          /* (count), the command line's and what its folders hold, or NULL: */
   struct linnet_data_folder *folder; /* its utterances */
   size_t count;
-  char **ids; /* (count) for files: the name without folder and extension */
+  char **ids; /* (count) for files: see inputs_id */
+  struct walk walk;
   struct linnet_audio_settings audio;
   double stream_seconds; /* the maximum of raw input that is no file, which may never end; 0: none */
 };
@@ -33,8 +35,15 @@ void inputs_close(struct inputs *inputs);
 /* The utterance's id, or the path. */
 const char *inputs_name(const struct inputs *inputs, size_t item);
 
-/* The utterance's id, or the name of the file without folder and extension. */
+/* The utterance's id, or the name of the file without folder and extension; of a file that was found in a folder, its
+ * path in that folder without extension. */
 const char *inputs_id(const struct inputs *inputs, size_t item);
+
+/* Whether the input was found in a folder of the command line. */
+bool inputs_is_walked(const struct inputs *inputs, size_t item);
+
+/* Whether there is one file, named itself, whose name is left out where that can be. */
+bool inputs_is_bare(const struct inputs *inputs);
 
 /* Gives the audio of one input to a stream and finishes it. */
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,

@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
   terminal_guard_stdout();
   atexit(check_stdout);
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); /* or LSTMs of cuDNN may differ from run to run: docs/cuda.md */
-  int code = dispatch(argc, (const char **)argv);
+  int code = tool_exit_code(dispatch(argc, (const char **)argv));
   returned = true;
   if (!tool_flush_stdout() && code == TOOL_OK)
     code = TOOL_FAILURE;

@@ -51,8 +51,12 @@ bool ordered_put(struct ordered *ordered, size_t item, char *text, size_t bytes)
 }
 
 void ordered_close(struct ordered *ordered) {
-  for (size_t i = 0; i < ordered->capacity; i++)
-    free(ordered->pieces[i].text);
+  for (size_t i = ordered->written; i < ordered->capacity; i++) {
+    const struct ordered_piece *piece = &ordered->pieces[i];
+    if (piece->text && ordered->stream)
+      fwrite(piece->text, 1, piece->bytes, ordered->stream);
+    free(piece->text);
+  }
   free(ordered->pieces);
   pthread_mutex_destroy(&ordered->mutex);
   *ordered = (struct ordered){.stream = NULL};

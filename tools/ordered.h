@@ -23,7 +23,7 @@ void ordered_open(struct ordered *ordered, FILE *stream);
  * printing so. */
 bool ordered_put(struct ordered *ordered, size_t item, char *text, size_t bytes);
 
-/* Drops what waits for items that never came. */
+/* Writes what waits for items that never came, as after an interrupt. */
 void ordered_close(struct ordered *ordered);
 
 #endif

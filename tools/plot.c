@@ -224,6 +224,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   if (!inputs_open(&p->inputs, context, p->model, paths, count, &code))
     return code;
   code = TOOL_FAILURE;
+  tool_catch_interrupt();
   *picture = (struct picture){.width = options.width, .height = options.height, .name = symbol_name, .user = p->model};
   picture->title = inputs_id(&p->inputs, 0);
   picture->sample_rate = linnet_model_features(p->model)->fbank.sample_rate;
@@ -246,7 +247,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   free(picture->posteriors.values);
   linnet_audio_release(context, p->samples);
   inputs_close(&p->inputs);
-  return code;
+  return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {

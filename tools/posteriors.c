@@ -65,8 +65,7 @@ static bool process(struct linnet_context *context, struct posteriors *p, size_t
   p->frames = 0;
   linnet_stream_reset(stream);
   if (inputs_recognise(&p->inputs, context, item, stream) != LINNET_OK) {
-    tool_fail_context(context);
-    (*failures)++;
+    *failures += tool_fail_context(context) != TOOL_INTERRUPTED;
     return true;
   }
   p->all_frames += p->frames;
@@ -104,6 +103,7 @@ static int finish(struct linnet_context *context, const struct posteriors *p, si
 }
 
 static int process_all(struct linnet_context *context, struct posteriors *p) {
+  static const struct tool_stages stages = {0.12, 0.97, 1, 1};
   struct linnet_stream *stream = NULL;
   struct tool_progress progress;
   size_t failures = 0;
@@ -114,6 +114,7 @@ static int process_all(struct linnet_context *context, struct posteriors *p) {
   tool_catch_interrupt();
   tool_progress_start(&progress, "posteriors", "utterances", (double)p->inputs.count);
   for (size_t i = 0; i < p->inputs.count && good && !tool_interrupted(); i++) {
+    tool_progress_begin(&progress, &stages);
     good = process(context, p, i, stream, &failures);
     tool_progress_add(&progress, 1);
   }

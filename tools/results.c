@@ -4,14 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static char *format_name = "text", *output_path = "-";
+#include "beam_options.h"
+#include "lattices.h"
+
+static char *format_name = "text", *output_path, *output_folder;
+static int resume;
 
 struct poptOption results_options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0,
      "text (default), json (a line each, with times), ctm, stm, textgrid, srt, vtt", "FORMAT"},
     {"output", 'o', POPT_ARG_STRING, &output_path, 0,
      "where results go (default: standard output); a folder for several textgrid, srt or vtt", "FILE"},
+    {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
+     "a file per input instead, DIR/NAME.txt, .json, ...: NAME is the input's, without its extension, or its path in "
+     "the folder that --recursive walks",
+     "DIR"},
+    {"resume", 0, POPT_ARG_NONE, &resume, 0,
+     "go on with an interrupted run: leave inputs out whose results are in FILE.partial, FILE or DIR. Only their names "
+     "are compared: give the options of that run",
+     NULL},
     POPT_TABLEEND};
 
 static bool find_format(struct results *results) {
@@ -53,17 +66,17 @@ static bool check_ids(const struct inputs *inputs) {
     tool_fail("out of memory for the names of %zu inputs", inputs->count);
   for (size_t i = 1; good && i < inputs->count; i++)
     if (!(good = strcmp(ids[i - 1], ids[i]) != 0))
-      tool_fail("two inputs are called '%s', so --format %s cannot tell their results apart: process them apart",
-                ids[i], format_name);
+      tool_fail("two inputs are called '%s', so --format %s%s cannot tell their results apart: process them apart",
+                ids[i], format_name, output_folder ? " in --output-dir" : "");
   free(ids);
   return good;
 }
 
-/* No result may lead out of the folder. */
+/* No result may lead out of the folder; names of files that were found in folders hold their path in it. */
 static bool check_file_names(const struct inputs *inputs) {
   for (size_t i = 0; i < inputs->count; i++) {
     const char *id = inputs_id(inputs, i);
-    if (strchr(id, '/') || *id == '.') {
+    if (*id == '.' || *id == '\0' || (strchr(id, '/') && !inputs_is_walked(inputs, i))) {
       tool_fail("utterance '%s': a file cannot have this name", id);
       return false;
     }
@@ -71,37 +84,109 @@ static bool check_file_names(const struct inputs *inputs) {
   return true;
 }
 
-static bool open_folder(struct results *results) {
-  results->folder = output_path;
-  if (strcmp(output_path, "-") == 0) {
-    tool_usage("--format %s holds one recording per file: name a folder for %zu of them with --output", format_name,
-               results->inputs->count);
-    return false;
-  }
-  if (!check_file_names(results->inputs))
-    return false;
-  if (mkdir(output_path, 0777) == 0 || errno == EEXIST)
+static bool make_folder(const char *path) {
+  if (mkdir(path, 0777) == 0 || errno == EEXIST)
     return true;
-  tool_fail("%s: cannot make the folder: %s", output_path, strerror(errno));
+  tool_fail("%s: cannot make the folder: %s", path, strerror(errno));
   return false;
 }
 
-static bool write_file(const struct results *results, size_t item, const char *text, size_t bytes) {
+static bool open_folder(struct results *results) {
+  results->folder = output_folder ? output_folder : output_path;
+  if (!results->folder || strcmp(results->folder, "-") == 0) {
+    tool_usage("--format %s holds one recording per file: name a folder for %zu of them with --output-dir", format_name,
+               results->inputs->count);
+    return false;
+  }
+  return check_file_names(results->inputs) && make_folder(results->folder);
+}
+
+/* Where the result of an input goes, to be freed. */
+static char *file_path(const struct results *results, size_t item) {
   const char *id = inputs_id(results->inputs, item), *extension = linnet_output_format_extension(results->format);
   size_t size = strlen(results->folder) + strlen(id) + strlen(extension) + 3;
   char *path = malloc(size);
-  struct tool_output output;
-  bool good = path != NULL;
-  if (good) {
+  if (path)
     snprintf(path, size, "%s/%s.%s", results->folder, id, extension);
-    good = tool_output_open(&output, path);
+  else
+    tool_fail("%s: out of memory", id);
+  return path;
+}
+
+/* The folders between the results' and the file. */
+static bool make_folders(const struct results *results, char *path) {
+  for (char *slash = path + strlen(results->folder) + 1; (slash = strchr(slash, '/')); slash++) {
+    *slash = '\0';
+    bool good = make_folder(path);
+    *slash = '/';
+    if (!good)
+      return false;
   }
+  return true;
+}
+
+static bool write_file(const struct results *results, size_t item, const char *text, size_t bytes) {
+  char *path = file_path(results, item);
+  struct tool_output output;
+  bool good = path && make_folders(results, path) && tool_output_open(&output, path);
   if (good) {
     fwrite(text, 1, bytes, output.stream);
     good = tool_output_commit(&output);
   }
   free(path);
   return good;
+}
+
+/* --- an earlier run ----------------------------------------------------------------------------------------------- */
+
+/* Marks the inputs whose results the journal has. */
+static bool claim_all(struct results *results) {
+  const struct inputs *inputs = results->inputs;
+  bool good = true;
+  for (size_t i = 0; good && i < inputs->count; i++) {
+    char *key = journal_key(&results->journal, names_by_id() ? inputs_id(inputs, i) : inputs_name(inputs, i));
+    good = key != NULL;
+    results->there[i] = good && journal_claim(&results->journal, key, i);
+    free(key);
+  }
+  return good && journal_is_claimed(&results->journal);
+}
+
+/* Whether the file holds one result, and perhaps not its name: it is there as a whole or not at all. */
+static bool is_whole(const struct results *results) {
+  bool bare = inputs_is_bare(results->inputs) && strcmp(format_name, "text") == 0;
+  return bare || linnet_output_format_is_single(results->format);
+}
+
+static bool open_journal(struct results *results) {
+  const struct inputs *inputs = results->inputs;
+  const struct journal_form form = journal_form(format_name, !inputs->folder, beam_options_nbest());
+  bool whole = is_whole(results), look = resume && !whole;
+  if (resume && whole && access(output_path, F_OK) == 0)
+    return results->there[0] = results->complete = true;
+  results->journalled = journal_open(&results->journal, output_path, &form, look);
+  return results->journalled && (!look || claim_all(results));
+}
+
+static bool find_files(struct results *results) {
+  bool good = true;
+  for (size_t i = 0; good && resume && i < results->inputs->count; i++) {
+    char *path = file_path(results, i);
+    good = path != NULL;
+    results->there[i] = good && access(path, F_OK) == 0;
+    free(path);
+  }
+  return good;
+}
+
+bool results_skip(struct results *results, size_t item) {
+  if (!results->there[item])
+    return false;
+  pthread_mutex_lock(&results->mutex);
+  results->skipped++;
+  pthread_mutex_unlock(&results->mutex);
+  tool_progress_add(&results->progress, 1);
+  return true;
 }
 
 /* --- one result --------------------------------------------------------------------------------------------------- */
@@ -124,38 +209,75 @@ static char *render(const struct results *results, const struct linnet_output *o
   return NULL;
 }
 
+/* Puts a text, which it frees, where it belongs. */
+static bool keep(struct results *results, size_t item, char *text, size_t bytes) {
+  if (!results->folder && !results->journalled)
+    return ordered_put(&results->ordered, item, text, bytes) && text;
+  bool good = text && (results->folder ? write_file(results, item, text, bytes)
+                                       : journal_put(&results->journal, item, text, bytes));
+  free(text);
+  return good;
+}
+
 void results_put(struct results *results, size_t item, const struct linnet_output *output) {
   size_t bytes = 0;
-  char *text = output ? render(results, output, &bytes) : NULL;
-  bool good = text != NULL;
-  if (good && results->folder) {
-    good = write_file(results, item, text, bytes);
-    free(text);
-    text = NULL;
+  char *text = NULL;
+  if (output) {
+    struct linnet_output named = *output;
+    named.bare = named.bare || (results->folder && !results->inputs->folder);
+    text = render(results, &named, &bytes);
   }
-  good = ordered_put(&results->ordered, item, text, bytes) && good;
+  bool good = keep(results, item, text, bytes);
   pthread_mutex_lock(&results->mutex);
   results->failures += !good;
+  results->done += good;
   results->seconds += output ? output->seconds : 0;
-  tool_progress_add(&results->progress, 1);
   pthread_mutex_unlock(&results->mutex);
+  tool_progress_add(&results->progress, 1);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
+/* False after printing what is wrong with the options. */
+static bool check_output(void) {
+  if (output_folder && output_path)
+    tool_usage("--output and --output-dir: one of them");
+  else if (resume && !output_folder && (!output_path || !journal_possible(output_path)))
+    tool_usage("--resume needs --output FILE or --output-dir DIR: %s keeps no results of an earlier run",
+               output_path && strcmp(output_path, "-") != 0 ? output_path : "standard output");
+  else if (resume && lattices_given())
+    tool_usage("--resume cannot go on with a --lattice: leave one of them out");
+  else
+    return true;
+  return false;
+}
+
+static bool open_output(struct results *results, bool folder) {
+  if (folder)
+    return find_files(results);
+  if (output_path && journal_possible(output_path))
+    return open_journal(results);
+  return tool_output_open(&results->output, output_path ? output_path : "-");
+}
+
 bool results_open(struct results *results, const struct inputs *inputs, const char *label, int *code) {
   *results = (struct results){.inputs = inputs};
   *code = TOOL_USAGE;
-  if (!find_format(results))
+  if (!find_format(results) || !check_output())
     return false;
-  bool folder = linnet_output_format_is_single(results->format) && inputs->count > 1;
-  if (names_by_id() && !check_ids(inputs))
+  bool folder = output_folder || (linnet_output_format_is_single(results->format) && inputs->count > 1);
+  if ((names_by_id() || folder) && !check_ids(inputs))
     return false;
   if (folder && !open_folder(results))
     return false;
   *code = TOOL_FAILURE;
-  if (!folder && !tool_output_open(&results->output, output_path))
+  results->there = calloc(inputs->count + 1, sizeof *results->there);
+  if (!results->there || !open_output(results, folder)) {
+    if (results->journalled)
+      journal_keep(&results->journal);
+    free(results->there);
     return false;
+  }
   ordered_open(&results->ordered, results->output.stream);
   pthread_mutex_init(&results->mutex, NULL);
   tool_catch_interrupt();
@@ -164,17 +286,44 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   return true;
 }
 
+static int tell_interrupt(const struct results *results, size_t kept) {
+  size_t count = results->inputs->count;
+  if (results->folder)
+    tool_fail("interrupted: %zu of %zu results are in %s; the same command with --resume goes on", kept, count,
+              results->folder);
+  else if (results->journalled && (results->done > 0 || results->journal.there))
+    tool_fail("interrupted: %zu of %zu results are in %s.partial; the same command with --resume goes on", kept, count,
+              output_path);
+  else
+    tool_fail("interrupted: %zu of %zu inputs were done", kept, count);
+  return TOOL_INTERRUPTED;
+}
+
 static int report(const struct results *results, int parallel) {
   size_t count = results->inputs->count;
   double seconds = tool_clock() - results->started;
   if (parallel == TOOL_INTERRUPTED)
-    return TOOL_INTERRUPTED;
+    return tell_interrupt(results, results->done + results->skipped);
   if (parallel != 0)
     return tool_fail("cannot start threads");
+  if (results->skipped > 0)
+    fprintf(stderr, "%zu of %zu results were there\n", results->skipped, count);
   if (count > 1 && results->seconds > 0)
-    fprintf(stderr, "%zu files, %.1f s of audio in %.2f s (real-time factor %.4f)\n", count - results->failures,
-            results->seconds, seconds, seconds / results->seconds);
+    fprintf(stderr, "%zu files, %.1f s of audio in %.2f s (real-time factor %.4f)\n", results->done, results->seconds,
+            seconds, seconds / results->seconds);
   return results->failures > 0 ? tool_fail("%zu of %zu files failed", results->failures, count) : TOOL_OK;
+}
+
+/* What failed was named; the rest is worth keeping. */
+static bool close_output(struct results *results, int code) {
+  if (results->folder || results->complete)
+    return true;
+  if (!results->journalled)
+    return tool_output_commit(&results->output);
+  if (code != TOOL_INTERRUPTED)
+    return journal_commit(&results->journal);
+  journal_keep(&results->journal);
+  return true;
 }
 
 int results_close(struct results *results, int parallel) {
@@ -182,12 +331,6 @@ int results_close(struct results *results, int parallel) {
   int code = report(results, parallel);
   pthread_mutex_destroy(&results->mutex);
   ordered_close(&results->ordered);
-  if (results->folder)
-    return code;
-  /* What failed was named; the rest is worth keeping. */
-  if (code == TOOL_INTERRUPTED)
-    tool_output_abandon(&results->output);
-  else if (!tool_output_commit(&results->output))
-    return TOOL_FAILURE;
-  return code;
+  free(results->there);
+  return close_output(results, code) ? code : TOOL_FAILURE;
 }

@@ -5,19 +5,25 @@
 #include <pthread.h>
 
 #include "inputs.h"
+#include "journal.h"
 #include "ordered.h"
 
-/* --format, --output: include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL}. */
+/* --format, --output, --output-dir, --resume: include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0,
+ * "Output:", NULL}. */
 extern struct poptOption results_options[];
 
 struct results {
   const struct linnet_output_format *format;
   const struct inputs *inputs;
-  const char *folder;        /* a file per input goes there, NULL: */
-  struct tool_output output; /* all go here */
+  const char *folder; /* a file per input goes there, NULL: */
+  bool journalled;    /* all go into one file, kept as they come */
+  bool complete;      /* nothing is left to be done */
+  struct journal journal;
+  struct tool_output output; /* or to where nothing can be kept, such as standard output */
   struct ordered ordered;
+  bool *there;           /* (inputs): results of an earlier run; NULL: none */
   pthread_mutex_t mutex; /* protects what follows */
-  size_t failures;
+  size_t failures, skipped, done;
   double seconds, started; /* of audio; on the clock */
   struct tool_progress progress;
 };
@@ -29,10 +35,14 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
  * is left to results_open. */
 bool results_take_alternatives(void);
 
+/* Whether an earlier run left the result of the input, which is then done. Once per input, before results_put. */
+bool results_skip(struct results *results, size_t item);
+
 /* The result of one input, NULL if there is none, which was said. From any thread, once per input. */
 void results_put(struct results *results, size_t item, const struct linnet_output *output);
 
-/* Completes the output, given what tool_parallel returned; tells what failed. Returns the exit code. */
+/* Completes the output, given what tool_parallel returned, or leaves what is there for --resume if it was interrupted;
+ * tells what failed. Returns the exit code. */
 int results_close(struct results *results, int parallel);
 
 #endif

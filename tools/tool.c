@@ -2,6 +2,8 @@
 #include "tool.h"
 
 #include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -19,7 +21,8 @@
 static const char *tool_name = "linnet"; /* "linnet NAME" once the command line is parsed */
 static int option_threads, option_verbose;
 static char *option_kernels, *option_precision, *option_device;
-static atomic_bool line_shown; /* a progress line is on the terminal; messages come from any thread */
+static volatile sig_atomic_t interrupted; /* the signal */
+static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_plain_options[] = {
     {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "tell what is being done", NULL}, POPT_TABLEEND};
@@ -98,6 +101,8 @@ void tool_warn(const char *format, ...) {
 
 int tool_fail_context(const struct linnet_context *context) {
   const char *error = linnet_context_error(context);
+  if (interrupted)
+    return TOOL_INTERRUPTED;
   return tool_fail("%s", *error ? error : "failed without a reason given");
 }
 
@@ -203,6 +208,13 @@ const char **tool_arguments(poptContext parsed, const char *needed, size_t most,
 
 /* --- context ---------------------------------------------------------------------------------------------------- */
 
+static int is_interrupted(void *user) {
+  (void)user;
+  return interrupted;
+}
+
+static void report_stage(void *user, enum linnet_stage stage, double share);
+
 static void print_log(void *user, enum linnet_log_level level, const char *message) {
   (void)user;
   if (level >= LINNET_LOG_WARNING || option_verbose)
@@ -229,6 +241,8 @@ struct linnet_context *tool_context(void) {
   settings.kernels = option_kernels;
   settings.device = option_device;
   settings.log = print_log;
+  settings.cancel = is_interrupted;
+  settings.progress = report_stage;
   if (!find_precision(&settings.precision))
     return NULL;
   struct linnet_context *context = NULL;
@@ -244,22 +258,36 @@ struct linnet_context *tool_context(void) {
 
 /* --- interrupts and time ---------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
+/* Signals that follow at once are the same one: timeout, and terminals with wrappers that forward it, send it twice. */
+static const double same_signal = 0.1; /* seconds */
 
 static void note_interrupt(int number) {
-  (void)number;
-  interrupted = 1;
+  static double first;
+  double now = tool_clock();
+  if (interrupted && now - first >= same_signal) {
+    signal(number, SIG_DFL);
+    raise(number);
+  } else if (!interrupted) {
+    first = now;
+    interrupted = number;
+  }
 }
 
 void tool_catch_interrupt(void) {
-  struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND};
+  struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = SA_RESTART};
   sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }
 
 bool tool_interrupted(void) {
   return interrupted != 0;
+}
+
+int tool_exit_code(int code) {
+  return code == TOOL_INTERRUPTED ? 128 + (interrupted ? interrupted : SIGINT) : code;
 }
 
 double tool_clock(void) {
@@ -281,9 +309,9 @@ static void print_left(double seconds) {
 static void show(struct tool_progress *progress, double now) {
   double elapsed = now - progress->started, rate = elapsed > 0 ? progress->done / elapsed : 0;
   clear_line();
-  fprintf(stderr, "%s  %.0f", progress->label, progress->done);
+  fprintf(stderr, "%s  %.0f", progress->label, floor(progress->done + 1e-6));
   if (progress->total > 0)
-    fprintf(stderr, "/%.0f", progress->total);
+    fprintf(stderr, "/%.0f  %.0f%%", progress->total, floor(100 * progress->done / progress->total + 1e-6));
   fprintf(stderr, rate < 10 ? "  [%.1f %s/s]" : "  [%.0f %s/s]", rate, progress->unit);
   if (progress->total > progress->done && rate > 0)
     print_left((progress->total - progress->done) / rate);
@@ -297,13 +325,54 @@ void tool_progress_start(struct tool_progress *progress, const char *label, cons
   progress->terminal = isatty(STDERR_FILENO) != 0;
 }
 
-void tool_progress_add(struct tool_progress *progress, double done) {
+/* The unit that a thread is at. */
+static _Thread_local struct {
+  struct tool_progress *progress; /* NULL: none */
+  struct tool_stages stages;
+  double share; /* of the unit, already in progress->done */
+} unit;
+
+static void advance(struct tool_progress *progress, double done) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
   progress->done += done;
-  if (!progress->terminal)
-    return;
-  double now = tool_clock();
-  if (now - progress->shown >= 0.1)
+  double now = progress->terminal ? tool_clock() : 0;
+  if (progress->terminal && now - progress->shown >= 0.1)
     show(progress, now);
+  pthread_mutex_unlock(&mutex);
+}
+
+void tool_progress_add(struct tool_progress *progress, double done) {
+  bool ended = unit.progress == progress;
+  advance(progress, ended ? done - unit.share : done);
+  if (ended)
+    unit.progress = NULL;
+}
+
+void tool_progress_begin(struct tool_progress *progress, const struct tool_stages *stages) {
+  unit.progress = progress->terminal ? progress : NULL;
+  unit.stages = *stages;
+  unit.share = 0;
+}
+
+/* The unit is between two shares of its time. Shares that would go back are left out. */
+static void advance_unit(double from, double to, double part) {
+  double share = from + part * (to - from);
+  if (!unit.progress || !(share >= unit.share + 0.001))
+    return;
+  advance(unit.progress, share - unit.share);
+  unit.share = share;
+}
+
+void tool_progress_input(double share) {
+  advance_unit(0, unit.stages.input, share < 1 ? share : 1);
+}
+
+static void report_stage(void *user, enum linnet_stage stage, double share) {
+  const struct tool_stages *s = &unit.stages;
+  const double ends[] = {s->input, s->network, s->posteriors, s->alignment};
+  (void)user;
+  advance_unit(ends[stage], ends[stage + 1], share);
 }
 
 void tool_progress_finish(struct tool_progress *progress) {

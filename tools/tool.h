@@ -11,8 +11,9 @@
 
 #include <linnet/context.h>
 
-/* Exit codes of the command. */
+/* Exit codes of the command. TOOL_INTERRUPTED stands for 128 + the signal, which tool_exit_code makes of it. */
 enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
+int tool_exit_code(int code);
 
 /* The name of a symbol, of a model or of a table; NULL out of range. */
 typedef const char *(*tool_symbol_fn)(const void *user, int symbol);
@@ -69,10 +70,12 @@ int tool_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "linnet NAME: warning: MESSAGE" to stderr. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints the context's error and returns TOOL_FAILURE. */
+/* Prints the context's error and returns TOOL_FAILURE; after an interrupt nothing is printed and it is
+ * TOOL_INTERRUPTED: calls fail because they are cancelled. */
 int tool_fail_context(const struct linnet_context *context);
 
-/* True after SIGINT or SIGTERM, once tool_catch_interrupt was called. A second signal ends the process. */
+/* True after SIGINT or SIGTERM, once tool_catch_interrupt was called; calls of the library on contexts of tool_context
+ * are then cancelled. A second signal ends the process at once. */
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
 
@@ -80,7 +83,7 @@ bool tool_interrupted(void);
 double tool_clock(void);
 
 /* A line on stderr that is rewritten at most ten times a second, only if stderr is a terminal:
- * "LABEL  42/100  [rate unit/s]  00:12 left". */
+ * "LABEL  42/100  42%  [rate unit/s]  00:12 left". From any thread. */
 struct tool_progress {
   const char *label, *unit;
   double total, done, started, shown;
@@ -89,6 +92,17 @@ struct tool_progress {
 void tool_progress_start(struct tool_progress *progress, const char *label, const char *unit, double total);
 void tool_progress_add(struct tool_progress *progress, double done);
 void tool_progress_finish(struct tool_progress *progress); /* clears the line */
+
+/* What a unit consists of for the thread that is at it, and the share of its time that is over when each is done; they
+ * differ from input to input, so this is a guess. The library reports the stages of its own (linnet_progress_fn). */
+struct tool_stages {
+  double input, network, posteriors, alignment;
+};
+
+/* The calling thread begins a unit of the line, and says how much of its input it has taken, 0 to 1. The next
+ * tool_progress_add of the thread ends the unit. */
+void tool_progress_begin(struct tool_progress *progress, const struct tool_stages *stages);
+void tool_progress_input(double share);
 
 /* Writes a JSON string with its quotes, escaped, to a stdio stream. Bytes that are not UTF-8 become U+FFFD. */
 void tool_write_json_string(FILE *stream, const char *text);

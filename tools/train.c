@@ -159,8 +159,9 @@ static int train(struct run *run) {
   train_log_close(&log);
   if (status == LINNET_OK)
     return TOOL_OK;
-  tool_fail_context(run->context);
-  return status == LINNET_ERROR_CANCELLED && tool_interrupted() ? TOOL_INTERRUPTED : TOOL_FAILURE;
+  if (status == LINNET_ERROR_CANCELLED && tool_interrupted())
+    tool_fail("%s", linnet_context_error(run->context));
+  return tool_fail_context(run->context);
 }
 
 static int run_all(struct run *run) {

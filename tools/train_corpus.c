@@ -90,6 +90,8 @@ static int task_read(void *user, size_t i, unsigned worker, struct linnet_contex
     return TOOL_INTERRUPTED;
   bool audio = linnet_data_folder_path(u->folder, u->index) || !linnet_data_folder_has_features(u->folder);
   if ((audio ? read_audio : read_stored)(context, corpus, u) != LINNET_OK) {
+    if (tool_interrupted())
+      return TOOL_INTERRUPTED;
     tool_fail("utterance %s: %s", u->id, linnet_context_error(context));
     return TOOL_FAILURE;
   }
@@ -119,17 +121,17 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
   size_t total = linnet_transcripts_count(list), tokens = 0;
   bool good = true;
   corpus->noise = calloc(total + 1, sizeof *corpus->noise);
-  for (size_t i = 0; good && corpus->noise && i < total; i++) {
+  for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++) {
     const char *const *path = linnet_transcripts_tokens(list, i, &tokens);
     struct clip clip = {0};
     good = tokens == 1 && clip_read(context, path[0], sample_rate(corpus), &clip) == LINNET_OK;
     corpus->noise[corpus->num_noise++] = (struct linnet_noise_clip){clip.samples, clip.count};
-    if (!good)
+    if (!good && !tool_interrupted())
       tool_fail("%s: %s: %s", corpus->config->noise, linnet_transcripts_id(list, i),
                 tokens == 1 ? linnet_context_error(context) : "expected one path");
   }
   linnet_transcripts_destroy(list);
-  return good && corpus->noise;
+  return good && corpus->noise && !tool_interrupted();
 }
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
@@ -443,6 +445,8 @@ bool train_corpus_normalise(struct linnet_context *context, struct train_corpus 
     linnet_cmvn_reset(&corpus->statistics[i], config->fbank.num_mel);
   bool given = !by_speaker && global->count > 0;
   if (!corpus->statistics || (!given && !accumulate(context, corpus, by_speaker))) {
+    if (tool_interrupted())
+      return false;
     tool_fail("cannot compute the statistics for CMVN: %s", linnet_context_error(context));
     return false;
   }

@@ -70,20 +70,25 @@ static enum linnet_status recognise(struct item *item, struct linnet_context *co
 }
 
 static int transcribe_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
+  static const struct tool_stages greedy = {0.12, 0.97, 1, 1}, searched = {0.1, 0.7, 1, 1};
   struct item item = {.job = user};
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
+  if (results_skip(&item.job->results, index))
+    return 0;
+  tool_progress_begin(&item.job->results.progress, search_options_given() ? &searched : &greedy);
+  int code = 0;
   if (recognise(&item, context, index) == LINNET_OK) {
     put_result(&item, context, index);
-  } else {
-    tool_fail_context(context);
+  } else if ((code = tool_fail_context(context)) != TOOL_INTERRUPTED) {
+    code = 0;
     lattices_put(&item.job->lattices, context, index, NULL, NULL);
     results_put(&item.job->results, index, NULL);
   }
   search_destroy(&item.search);
   linnet_stream_destroy(item.stream);
-  return 0;
+  return code;
 }
 
 static int transcribe_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {

@@ -72,7 +72,7 @@ struct linnet_alignment;
 /* Aligns words to log_posteriors (frames, symbols), row-major, natural logarithm, symbol 0 the blank; NaN and infinity
  * count as impossible. Nothing of the arguments is kept. `settings` may be NULL. LINNET_ERROR_LIMIT, with the numbers,
  * if the words need more frames than there are, or if there are more than 2^30 states; LINNET_ERROR_NUMERIC if all
- * paths have probability 0. */
+ * paths have probability 0. It can be cancelled and reports its progress (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_alignment_create(struct linnet_context *context, const float *log_posteriors,
                                                       size_t frames, int symbols, const struct linnet_align_word *words,
                                                       size_t count, const struct linnet_align_settings *settings,

@@ -88,7 +88,10 @@ LINNET_API enum linnet_status linnet_audio_open_memory(struct linnet_context *co
  * read only; LINNET_ERROR_ARGUMENT if it begins after the end of an input of known length. */
 LINNET_API enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end);
 
-/* Reads up to `capacity` samples, blocking on pipes until there is at least one; *count is 0 only at the end (then the
+/* Opening and reading can be cancelled (linnet_cancel_fn), also while a pipe is silent; such an object can only be
+ * destroyed.
+ *
+ * Reads up to `capacity` samples, blocking on pipes until there is at least one; *count is 0 only at the end (then the
  * status is LINNET_END). Samples that are not finite are an error (LINNET_ERROR_FORMAT). */
 LINNET_API enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples, size_t capacity,
                                                 size_t *count);

@@ -71,7 +71,7 @@ LINNET_API enum linnet_status linnet_beam_create(struct linnet_context *context,
 /* Takes log_posteriors (frames, symbols), row-major, natural logarithm; they need not sum to one (posteriors divided by
  * priors). NaN and infinity count as -infinity: impossible. A row in which nothing is possible counts as a certain
  * blank. LINNET_ERROR_STATE after linnet_beam_finish; on LINNET_ERROR_MEMORY reset the object: some rows may have been
- * taken. At most 2^32 - 2 frames. */
+ * taken. At most 2^32 - 2 frames. It can be cancelled (linnet_cancel_fn), after which the object must be reset, too. */
 LINNET_API enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log_posteriors, size_t frames);
 
 /* Says that the utterance is complete: adds the model's score of its end. May be called twice; without frames the only

@@ -4,6 +4,12 @@
  * leaves a sentence in the context it was given (linnet_context_error). Files are written and read alike whatever
  * locale the program has set.
  *
+ * Long calls can be cancelled and report their progress: see linnet_cancel_fn. These calls do: linnet_encoder_run,
+ * linnet_encoder_compute, linnet_stream_accept, linnet_stream_accept_features, linnet_stream_finish,
+ * linnet_fbank_compute, linnet_fbank_accept, linnet_audio_open, linnet_audio_read, linnet_audio_read_all,
+ * linnet_beam_accept, linnet_word_search_accept, linnet_alignment_create and linnet_trainer_run, which says how it goes
+ * on; and what calls these.
+ *
  * Threads: a context is used from one thread at a time. linnet_context_share makes a second handle on the same
  * allocator, log and thread pool, with an error text of its own, for use from another thread. */
 #ifndef LINNET_CONTEXT_H
@@ -36,6 +42,23 @@ typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
  * preparation. CUDA devices refuse it. Elsewhere a precision is the next better one that there is. */
 enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2, LINNET_INT8 = 3 };
 
+/* Whether the running call shall stop: non-zero cancels it. The calls that say so in their headers ask many times a
+ * second and then fail with LINNET_ERROR_CANCELLED. Asked from the thread that made the call and from the threads that
+ * work for it, several at once. It must be quick, such as reading an atomic flag, and must not call the library. Once
+ * it has said yes, the call that asked stops, whatever it says later; the next call asks afresh. */
+typedef int (*linnet_cancel_fn)(void *user);
+
+/* What a call is at. */
+enum linnet_stage {
+  LINNET_STAGE_NETWORK = 0,    /* an encoder runs its layers */
+  LINNET_STAGE_POSTERIORS = 1, /* it hands the posteriors over: the time of their receiver, such as a search, too */
+  LINNET_STAGE_ALIGNMENT = 2   /* the text is aligned; begins again where a wider search is needed */
+};
+
+/* `share`, 0 to 1, of the stage is done; it need not reach 1. Called from the thread that made the call, often: it must
+ * be quick, and must not call the library. */
+typedef void (*linnet_progress_fn)(void *user, enum linnet_stage stage, double share);
+
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
   unsigned threads;    /* worker threads, the caller's included; 0: one per online processor (default) */
@@ -48,6 +71,10 @@ struct linnet_context_settings {
   void *reallocate_user;
   linnet_log_fn log; /* NULL: silent */
   void *log_user;
+  linnet_cancel_fn cancel; /* NULL: calls run to their end */
+  void *cancel_user;
+  linnet_progress_fn progress; /* NULL: none */
+  void *progress_user;
 };
 
 LINNET_API void linnet_context_settings_default(struct linnet_context_settings *settings);

@@ -23,7 +23,10 @@ LINNET_API enum linnet_status linnet_encoder_create(struct linnet_context *conte
 typedef int (*linnet_posterior_fn)(void *user, const float *log_posteriors, size_t first, size_t frames);
 
 /* Runs one utterance: features (frames, num_mel), row-major, normalised as the model expects. Memory grows by about
- * width * 4 bytes per output frame; the posteriors are handed over in blocks and never held at once. */
+ * width * 4 bytes per output frame; the posteriors are handed over in blocks and never held at once.
+ * It can be cancelled and reports its progress (linnet_cancel_fn): between blocks of rows and between layers, within
+ * attention of quadratic time and within a Bi-LSTM; on a GPU between layers, without progress. The encoder can then be
+ * run again. */
 LINNET_API enum linnet_status linnet_encoder_run(struct linnet_encoder *encoder, const float *features, size_t frames,
                                                  linnet_posterior_fn sink, void *user);
 

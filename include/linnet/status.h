@@ -22,7 +22,7 @@ enum linnet_status {
   LINNET_ERROR_UNSUPPORTED = 5, /* well-formed, but this build or version cannot do it */
   LINNET_ERROR_LIMIT = 6,       /* larger than a documented hard limit */
   LINNET_ERROR_NUMERIC = 7,     /* a loss or gradient that is not finite */
-  LINNET_ERROR_CANCELLED = 8,   /* a callback asked to stop */
+  LINNET_ERROR_CANCELLED = 8,   /* a callback or the context's hook asked to stop */
   LINNET_ERROR_STATE = 9,       /* called in the wrong order */
   LINNET_AGAIN = 10,            /* not an error: feed more input, then ask again */
   LINNET_END = 11,              /* not an error: nothing more will come */

@@ -18,6 +18,9 @@
  * until another follows or linnet_stream_finish is called. With other models segments come after linnet_stream_finish
  * alone.
  *
+ * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, linnet_stream_finish
+ * reports its progress (linnet_cancel_fn). A stream that was cancelled is reset before its next utterance.
+ *
  * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
  * its own context handle (linnet_context_share). */
 #ifndef LINNET_STREAM_H

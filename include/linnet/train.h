@@ -130,7 +130,7 @@ struct linnet_train_events {
   void *user;
   int (*step)(void *user, const struct linnet_train_step *step);
   int (*epoch)(void *user, const struct linnet_train_epoch *epoch);
-  /* The utterances of a step about to be made, for a log of batches. */
+  /* The utterances of a step, before `step`, for a log of batches. */
   void (*batch)(void *user, unsigned epoch, const size_t *utterances, size_t count);
 };
 
@@ -159,7 +159,8 @@ LINNET_API uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer);
 /* Runs to the end. In the folder it leaves checkpoint.safetensors and the one before it,
  * checkpoint-previous.safetensors, model.safetensors (the best epoch's) and epoch-NNN.safetensors. A loss or gradient
  * that is not finite gives LINNET_ERROR_NUMERIC, naming the utterances; weights and checkpoint stay as they were before
- * that step. */
+ * that step. Cancelled by an event or by the context's hook, it saves a checkpoint of the last whole step, from which
+ * the trainer, or another one, goes on to the same bytes. */
 LINNET_API enum linnet_status linnet_trainer_run(struct linnet_trainer *trainer,
                                                  const struct linnet_train_events *events);
 

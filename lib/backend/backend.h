@@ -20,6 +20,7 @@
 
 #include <linnet/context.h>
 
+#include "base/poll.h"
 #include "base/real.h"
 
 /* A packed batch, or a part of one. */
@@ -130,6 +131,7 @@ struct linnet_attention {
   enum linnet_causal_form form; /* causal linear */
   size_t chunk;                 /* rows per chunk of the chunked form */
   struct linnet_lsh lsh;
+  const struct linnet_poll *poll; /* forward of kinds that take more than linear time asks it; may be NULL */
 };
 
 /* One kind of attention. `saved` is what forward keeps for backward besides its arguments. Kinds with shared keys take

@@ -9,6 +9,8 @@
 
 #include <linnet/context.h>
 
+#include "base/poll.h"
+
 /* Leaves a sentence in the context and returns `status`: return linnet_fail(context, LINNET_ERROR_IO, "...").
  * `context` may be NULL. */
 enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...)
@@ -45,6 +47,20 @@ char *linnet_strdup(struct linnet_context *context, const char *text);
  * inside a body, or while another handle uses the pool, everything runs in the caller with worker 0. */
 typedef void (*linnet_task_fn)(void *user, size_t task, unsigned worker);
 void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_fn body, void *user);
+
+/* A public call that can be cancelled begins with linnet_poll_begin. Its threads ask between pieces of work whether the
+ * caller's hook wants it to stop; once that was so it stays so until the next begin. */
+void linnet_poll_begin(struct linnet_context *context);
+bool linnet_poll_stopped(struct linnet_context *context);
+
+/* The same for code without a context; NULL where there is no hook. Lives as long as the handle. */
+const struct linnet_poll *linnet_poll_of(const struct linnet_context *context);
+
+/* LINNET_ERROR_CANCELLED, and a sentence, or LINNET_OK. */
+enum linnet_status linnet_poll_check(struct linnet_context *context);
+
+/* From the thread that made the call. */
+void linnet_progress(const struct linnet_context *context, enum linnet_stage stage, double share);
 
 /* The table of CPU ops that the context chose; see backend/backend.h. */
 struct linnet_ops;

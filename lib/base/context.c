@@ -16,6 +16,8 @@ struct core;
 
 struct linnet_context {
   struct core *core;
+  struct linnet_poll poll;
+  bool stopped; /* atomic: the caller's hook asked to stop the running call */
   char error[512];
 };
 
@@ -25,6 +27,10 @@ struct core {
   void *reallocate_user;
   linnet_log_fn log;
   void *log_user;
+  linnet_cancel_fn cancel;
+  void *cancel_user;
+  linnet_progress_fn progress;
+  void *progress_user;
   const struct linnet_ops *ops;
   struct linnet_pool *pool;
   struct linnet_context own; /* a handle for devices, which outlive all others; not counted */
@@ -32,6 +38,10 @@ struct core {
   struct linnet_device *device; /* cpu.base, or another one */
   unsigned handles;             /* atomic */
 };
+
+static bool poll_stopped(void *context) {
+  return linnet_poll_stopped(context);
+}
 
 static void *default_reallocate(void *user, void *pointer, size_t bytes) {
   (void)user;
@@ -65,6 +75,10 @@ static enum linnet_status core_create(const struct linnet_context_settings *sett
                         .reallocate_user = settings->reallocate_user,
                         .log = settings->log,
                         .log_user = settings->log_user,
+                        .cancel = settings->cancel,
+                        .cancel_user = settings->cancel_user,
+                        .progress = settings->progress,
+                        .progress_user = settings->progress_user,
                         .ops = ops,
                         .own = {.core = core}};
   core->cpu = linnet_cpu_device(&core->own, ops);
@@ -88,6 +102,7 @@ static enum linnet_status handle_create(struct core *core, struct linnet_context
     return LINNET_ERROR_MEMORY;
   memset(context, 0, sizeof *context);
   context->core = core;
+  context->poll = (struct linnet_poll){poll_stopped, context};
   __atomic_add_fetch(&core->handles, 1, __ATOMIC_ACQ_REL);
   return LINNET_OK;
 }
@@ -220,6 +235,35 @@ void linnet_log(struct linnet_context *context, enum linnet_log_level level, con
 
 void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_fn body, void *user) {
   linnet_pool_run(context->core->pool, tasks, body, user);
+}
+
+/* --- cancelling and progress ---------------------------------------------------------------------------------- */
+
+void linnet_poll_begin(struct linnet_context *context) {
+  __atomic_store_n(&context->stopped, false, __ATOMIC_RELAXED);
+}
+
+bool linnet_poll_stopped(struct linnet_context *context) {
+  const struct core *core = context->core;
+  if (!core->cancel)
+    return false;
+  if (!__atomic_load_n(&context->stopped, __ATOMIC_RELAXED) && core->cancel(core->cancel_user) != 0)
+    __atomic_store_n(&context->stopped, true, __ATOMIC_RELAXED);
+  return __atomic_load_n(&context->stopped, __ATOMIC_RELAXED);
+}
+
+const struct linnet_poll *linnet_poll_of(const struct linnet_context *context) {
+  return context->core->cancel ? &context->poll : NULL;
+}
+
+enum linnet_status linnet_poll_check(struct linnet_context *context) {
+  return linnet_poll_stopped(context) ? linnet_fail(context, LINNET_ERROR_CANCELLED, "cancelled") : LINNET_OK;
+}
+
+void linnet_progress(const struct linnet_context *context, enum linnet_stage stage, double share) {
+  const struct core *core = context->core;
+  if (core->progress)
+    core->progress(core->progress_user, stage, share);
 }
 
 /* --- memory --------------------------------------------------------------------------------------------------- */

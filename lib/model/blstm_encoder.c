@@ -41,15 +41,15 @@ static void run_block(const struct linnet_encoder *e, const struct scratch *s, s
 }
 
 static void task_direction(void *user, size_t direction, unsigned worker) {
-  const struct linnet_encoder *e = user;
+  struct linnet_encoder *e = user;
   memset(state(e, direction), 0, 2 * e->model->config.width * sizeof(real));
-  for (size_t b = 0; b < e->blocks; b++)
+  for (size_t b = 0; b < e->blocks && linnet_encoder_unit(e, worker); b++)
     run_block(e, &e->scratch[worker], direction, block_rows(e, direction == 1 ? e->blocks - 1 - b : b));
 }
 
 static void run(struct linnet_encoder *e) {
-  for (e->layer = 0; e->layer < e->model->config.layers; e->layer++) {
-    linnet_parallel(e->context, 2, task_direction, e);
+  for (e->layer = 0; e->layer < e->model->config.layers && !linnet_encoder_stopped(e); e->layer++) {
+    linnet_encoder_loop(e, 0, 1, 2 * e->blocks, 2, task_direction);
     struct linnet_buffer out = e->y;
     e->y = e->x;
     e->x = out;

@@ -193,7 +193,7 @@ static const void *layer_input(const struct linnet_pass *pass, size_t l) {
 static void forward(struct linnet_pass *pass, real *logits) {
   struct blstm *b = pass->layers;
   size_t layers = pass->network->config->layers;
-  for (size_t l = 0; l < layers; l++) {
+  for (size_t l = 0; l < layers && !linnet_stopped(pass->shard->poll); l++) {
     if (l > 0)
       linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, b->layers[l - 1].out, NULL, b->layers[l].input);
     forward_layer(pass, l, layer_input(pass, l));

@@ -10,6 +10,7 @@ struct linnet_device_encoder {
   real *weights;                              /* a copy on the device */
   struct linnet_device_buffer memory, logits; /* on the device */
   struct linnet_buffer stacked, log_p;        /* (T, stack * input_dim), (T, outputs) on the host */
+  enum linnet_status status;                  /* of the layers that were waited for */
 };
 
 static struct linnet_device *device_of(const struct linnet_device_encoder *d) {
@@ -57,6 +58,13 @@ void linnet_device_encoder_destroy(struct linnet_device_encoder *d) {
   linnet_free(d->context, d);
 }
 
+/* Layers are queued at once where nobody can cancel the call; else each is waited for. */
+static bool stop_before_layer(void *user) {
+  struct linnet_device_encoder *d = user;
+  d->status = device_of(d)->ops->wait(device_of(d), d->context);
+  return d->status != LINNET_OK || linnet_poll_stopped(d->context);
+}
+
 /* Runs what lies in d->stacked and leaves its log-posteriors in d->log_p. */
 static enum linnet_status run(struct linnet_device_encoder *d, size_t rows) {
   struct linnet_device *device = device_of(d);
@@ -64,13 +72,18 @@ static enum linnet_status run(struct linnet_device_encoder *d, size_t rows) {
   const size_t offsets[2] = {0, rows}, bytes = rows * config->outputs * sizeof(real);
   const struct linnet_host_batch batch = {
       .pack = {1, offsets}, .features = d->stacked.data, .columns = config->stack * config->input_dim};
-  struct linnet_shard shard = {.pack = batch.pack, .forward_only = true};
+  const struct linnet_poll poll = {stop_before_layer, d};
+  struct linnet_shard shard = {
+      .pack = batch.pack, .forward_only = true, .poll = linnet_poll_of(d->context) ? &poll : NULL};
+  d->status = LINNET_OK;
   LINNET_TRY(device->ops->upload_batch(device, d->context, &batch, &shard.features));
   if (!linnet_device_reserve(device, &d->memory, linnet_pass_bytes(d->pass, &shard.pack, true)) ||
       !linnet_device_reserve(device, &d->logits, bytes))
     return linnet_fail(d->context, LINNET_ERROR_MEMORY, "%s: out of memory for an utterance of %zu frames",
                        device->name, rows);
   linnet_pass_forward(d->pass, d->weights, &shard, d->memory.data, d->memory.bytes, d->logits.data);
+  LINNET_TRY(d->status);
+  LINNET_TRY(linnet_poll_check(d->context));
   device->ops->log_softmax(device, rows, config->outputs, d->logits.data, d->logits.data);
   device->ops->download(device, d->log_p.data, d->logits.data, bytes);
   return device->ops->wait(device, d->context);

@@ -153,10 +153,35 @@ void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scra
 
 static void task_output(void *user, size_t task, unsigned worker) {
   const struct linnet_encoder *e = user;
+  if (linnet_encoder_stopped(e))
+    return;
   const struct scratch *s = &e->scratch[worker];
   struct rows r = block_rows(e, e->first_output + task), chunk = block_rows(e, e->first_output);
   linnet_encoder_posteriors(e, s, r.count, e->kind->output(e, s, r),
                             e->log_p + (r.first - chunk.first) * e->model->config.outputs);
+}
+
+/* --- loops that can be cancelled -----------------------------------------------------------------------------------
+ */
+
+void linnet_encoder_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
+                         linnet_task_fn body) {
+  e->loop.from = from;
+  e->loop.to = to;
+  e->loop.units = units;
+  e->loop.done = 0;
+  linnet_parallel(e->context, tasks, body, e);
+}
+
+/* Worker 0 is the thread that made the call. */
+bool linnet_encoder_unit(struct linnet_encoder *e, unsigned worker) {
+  size_t done = __atomic_fetch_add(&e->loop.done, 1, __ATOMIC_RELAXED);
+  double part = (double)done / (double)e->loop.units;
+  if (worker == 0)
+    linnet_progress(e->context, LINNET_STAGE_NETWORK,
+                    ((double)e->layer + e->loop.from + part * (e->loop.to - e->loop.from)) /
+                        (double)e->model->config.layers);
+  return !linnet_encoder_stopped(e);
 }
 
 /* --- a run -------------------------------------------------------------------------------------------------------- */
@@ -165,7 +190,9 @@ static enum linnet_status run_output(struct linnet_encoder *e, linnet_posterior_
   for (e->first_output = 0; e->first_output < e->blocks; e->first_output += OUTPUT_BLOCKS) {
     size_t left = e->blocks - e->first_output, count = left < OUTPUT_BLOCKS ? left : OUTPUT_BLOCKS;
     struct rows first = block_rows(e, e->first_output), last = block_rows(e, e->first_output + count - 1);
+    linnet_progress(e->context, LINNET_STAGE_POSTERIORS, (double)e->first_output / (double)e->blocks);
     linnet_parallel(e->context, count, task_output, e);
+    LINNET_TRY(linnet_poll_check(e->context));
     if (sink(user, e->log_p, first.first, last.first + last.count - first.first) != 0)
       return linnet_fail(e->context, LINNET_ERROR_CANCELLED, "the receiver of the posteriors asked to stop");
   }
@@ -178,10 +205,12 @@ enum linnet_status linnet_encoder_run(struct linnet_encoder *e, const float *fea
     return linnet_fail(e ? e->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_encoder_run: NULL argument");
   if (frames == 0)
     return LINNET_OK;
+  linnet_poll_begin(e->context);
   if (e->on_device)
     return linnet_device_encoder_run(e->on_device, features, frames, sink, user);
   LINNET_TRY(plan(e, features, frames));
   e->kind->run(e);
+  LINNET_TRY(linnet_poll_check(e->context));
   return run_output(e, sink, user);
 }
 

@@ -40,7 +40,7 @@ struct linnet_encoder_ops {
   struct linnet_encoder_sizes (*sizes)(const struct linnet_encoder *e);
   /* Memory for the utterance, beyond x. */
   enum linnet_status (*plan)(struct linnet_encoder *e);
-  /* All layers, from the features to x. */
+  /* All layers, from the features to x; what it leaves is dropped if the call was cancelled. */
   void (*run)(struct linnet_encoder *e);
   /* Rows (r.count, D) for the output map: in x, or in the scratch. */
   const real *(*output)(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
@@ -86,7 +86,23 @@ struct linnet_encoder {
   const float *features;
   size_t in_frames, frames, block_rows, blocks, groups;
   size_t layer, first_output; /* output: the first block of the chunk */
+  struct {
+    double from, to;
+    size_t units, done; /* done: atomic */
+  } loop;               /* see linnet_encoder_loop */
 };
+
+/* Whether the running call was cancelled. */
+static inline bool linnet_encoder_stopped(const struct linnet_encoder *e) {
+  return linnet_poll_stopped(e->context);
+}
+
+/* Runs `tasks` tasks that consist of `units` units in all, such as blocks of rows; they take the layer under way from
+ * one share of its work to another. A task calls linnet_encoder_unit before each unit: if that says no, the call was
+ * cancelled and the rest of the task is left out. */
+void linnet_encoder_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
+                         linnet_task_fn body);
+bool linnet_encoder_unit(struct linnet_encoder *e, unsigned worker);
 
 /* Rows of a block of the running utterance. */
 struct rows {

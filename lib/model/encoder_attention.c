@@ -42,7 +42,7 @@ static const real *linear_rows(const struct linnet_encoder *e, const struct scra
 }
 
 static void task_accumulate(void *user, size_t group, unsigned worker) {
-  const struct linnet_encoder *e = user;
+  struct linnet_encoder *e = user;
   const struct scratch *s = &e->scratch[worker];
   const struct linnet_layer_offsets *o = layer_offsets(e);
   struct linnet_attention a = linear_attention(e);
@@ -50,6 +50,8 @@ static void task_accumulate(void *user, size_t group, unsigned worker) {
   real *state = (real *)e->states.data + group * size;
   memset(state, 0, size * sizeof *state);
   for (size_t b = group * e->blocks / e->groups; b < (group + 1) * e->blocks / e->groups; b++) {
+    if (!linnet_encoder_unit(e, worker))
+      return;
     struct rows r = block_rows(e, b);
     const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
     apply(e, s, &layer_maps(e)->key_value, r.count, h, LINNET_IDENTITY, s->wide);
@@ -84,6 +86,7 @@ static const real *linear_heads(const struct linnet_encoder *e, const struct scr
 static struct linnet_attention head_attention(const struct linnet_encoder *e, size_t layer) {
   struct linnet_attention a = linnet_layer_attention(&e->model->config, layer);
   a.heads = 1;
+  a.poll = linnet_poll_of(e->context);
   return a;
 }
 
@@ -123,17 +126,19 @@ void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch
 }
 
 static void task_project(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
+  struct linnet_encoder *e = user;
   const size_t columns = linnet_attention_columns(&e->model->config, e->layer);
   const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);
   struct rows r = block_rows(e, block);
+  if (!linnet_encoder_unit(e, worker))
+    return;
   real *qkv = (real *)e->whole.qkv.data + r.first * columns;
   real *phi = mapped > 0 ? (real *)e->whole.phi.data + r.first * mapped : NULL;
   linnet_encoder_project(e, &e->scratch[worker], r.count, row(e, r.first), qkv, phi);
 }
 
 static void task_head(void *user, size_t head, unsigned worker) {
-  const struct linnet_encoder *e = user;
+  struct linnet_encoder *e = user;
   const struct whole *w = &e->whole;
   const struct linnet_attention a = head_attention(e, e->layer);
   const size_t offsets[2] = {0, e->frames}, width = e->model->config.width;
@@ -145,7 +150,8 @@ static void task_head(void *user, size_t head, unsigned worker) {
   real *out = (real *)w->heads.data + head * a.width;
   char *kept = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
   char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
-  ops_of(e, e->layer)->forward(&a, &pack, q, k, v, kept, out, work);
+  if (linnet_encoder_unit(e, worker))
+    ops_of(e, e->layer)->forward(&a, &pack, q, k, v, kept, out, work);
 }
 
 static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
@@ -157,11 +163,11 @@ static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
 
 void linnet_encoder_keys(struct linnet_encoder *e) {
   if (by_state(e, e->layer)) {
-    linnet_parallel(e->context, e->groups, task_accumulate, e);
+    linnet_encoder_loop(e, 0, 0.3, e->blocks, e->groups, task_accumulate);
     sum_states(e);
   } else {
-    linnet_parallel(e->context, e->blocks, task_project, e);
-    linnet_parallel(e->context, e->model->config.heads, task_head, e);
+    linnet_encoder_loop(e, 0, 0.1, e->blocks, e->blocks, task_project);
+    linnet_encoder_loop(e, 0.1, 0.3, e->model->config.heads, e->model->config.heads, task_head);
   }
 }
 

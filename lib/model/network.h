@@ -18,11 +18,12 @@ struct linnet_network {
 
 /* A batch on the device, or the part of it that one thread works on. */
 struct linnet_shard {
-  struct linnet_pack pack; /* in output frames; T rows in all */
-  void *features;          /* (T, stack * input_dim) activations, see linnet_stack_frames */
-  bool forward_only;       /* no backward will follow */
-  double dropout;          /* rate; 0 in validation */
-  uint64_t seed;           /* of the dropout masks ... */
+  struct linnet_pack pack;        /* in output frames; T rows in all */
+  void *features;                 /* (T, stack * input_dim) activations, see linnet_stack_frames */
+  bool forward_only;              /* no backward will follow */
+  const struct linnet_poll *poll; /* of forward, asked before each layer; NULL: it cannot be stopped */
+  double dropout;                 /* rate; 0 in validation */
+  uint64_t seed;                  /* of the dropout masks ... */
   uint32_t step;
   uint64_t first_row; /* ... and where the shard begins in the whole batch */
 };

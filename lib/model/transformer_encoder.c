@@ -66,6 +66,8 @@ static void residual(const struct linnet_encoder *e, size_t rows, const real *y,
 static void task_input(void *user, size_t block, unsigned worker) {
   const struct linnet_encoder *e = user;
   struct rows r = block_rows(e, block);
+  if (linnet_encoder_stopped(e))
+    return;
   linnet_encoder_input(e, &e->scratch[worker], &e->model->maps->input, r, row(e, r.first));
   if (e->model->config.position == LINNET_POSITION_SINUSOIDAL)
     linnet_add_positions(r.first, r.count, e->width, row(e, r.first));
@@ -99,10 +101,12 @@ void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scrat
 }
 
 static void task_attend(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
+  struct linnet_encoder *e = user;
   const struct scratch *s = &e->scratch[worker];
   struct rows r = block_rows(e, block);
   real *x = row(e, r.first);
+  if (!linnet_encoder_unit(e, worker))
+    return;
   linnet_encoder_add_heads(e, s, r.count, linnet_encoder_heads(e, s, r), x);
   if (half_kernel(e) > 0)
     save_edges(e, block, r);
@@ -125,8 +129,7 @@ static size_t gather(const struct linnet_encoder *e, size_t block, struct rows r
   return left;
 }
 
-static void task_finish(void *user, size_t block, unsigned worker) {
-  const struct linnet_encoder *e = user;
+static void finish_block(const struct linnet_encoder *e, size_t block, unsigned worker) {
   const struct scratch *s = &e->scratch[worker];
   const struct linnet_layer_offsets *o = layer_offsets(e);
   const struct linnet_layer_maps *maps = layer_maps(e);
@@ -148,16 +151,22 @@ static void task_finish(void *user, size_t block, unsigned worker) {
   linnet_encoder_feed_forward(e, s, r.count, row(e, r.first));
 }
 
+static void task_finish(void *user, size_t block, unsigned worker) {
+  if (linnet_encoder_unit(user, worker))
+    finish_block(user, block, worker);
+}
+
 static void run_layer(struct linnet_encoder *e) {
+  bool convolution = half_kernel(e) > 0;
   linnet_encoder_keys(e);
-  linnet_parallel(e->context, e->blocks, task_attend, e);
-  if (half_kernel(e) > 0)
-    linnet_parallel(e->context, e->blocks, task_finish, e);
+  linnet_encoder_loop(e, 0.3, convolution ? 0.5 : 1, e->blocks, e->blocks, task_attend);
+  if (convolution)
+    linnet_encoder_loop(e, 0.5, 1, e->blocks, e->blocks, task_finish);
 }
 
 static void run(struct linnet_encoder *e) {
   linnet_parallel(e->context, e->blocks, task_input, e);
-  for (e->layer = 0; e->layer < e->model->config.layers; e->layer++)
+  for (e->layer = 0; e->layer < e->model->config.layers && !linnet_encoder_stopped(e); e->layer++)
     run_layer(e);
 }
 

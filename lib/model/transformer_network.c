@@ -213,7 +213,7 @@ static void forward_input(struct linnet_pass *pass, void *x) {
 static void forward(struct linnet_pass *pass, real *logits) {
   struct transformer *t = pass->layers;
   forward_input(pass, t->input);
-  for (size_t i = 0; i < t->count; i++)
+  for (size_t i = 0; i < t->count && !linnet_stopped(pass->shard->poll); i++)
     forward_sublayer(pass, i);
   struct norm n;
   struct linnet_linear out = output_map(pass->network);

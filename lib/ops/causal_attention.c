@@ -485,7 +485,7 @@ static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t 
 
 static void run_long_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t rows) {
   size_t end = first + rows;
-  for (size_t t = first; t < end; t += LINNET_CAUSAL_ROWS)
+  for (size_t t = first; t < end && !linnet_stopped(s->a->poll); t += LINNET_CAUSAL_ROWS)
     run_part(s, pass, first, t, smaller(LINNET_CAUSAL_ROWS, end - t));
   if (end < s->rows)
     sum_chunk(s, pass, first, end);
@@ -499,7 +499,7 @@ static void run_pass(struct sequence *s, const struct pass *pass) {
   clear(s->s.z, heads * s->key_ld);
   for (size_t i = 0; i < pass->products; i++)
     clear(s->s.states[i], heads * s->key_ld * s->value_ld);
-  for (size_t t = 0; t < s->rows; t += stretch)
+  for (size_t t = 0; t < s->rows && !linnet_stopped(s->a->poll); t += stretch)
     for (s->head = 0; s->head < heads; s->head++)
       if (chunk > most)
         run_long_chunk(s, pass, t, smaller(stretch, s->rows - t));

@@ -286,7 +286,7 @@ static void forward_sequence(const struct batch *b, const struct work *w, size_t
     b->kernels->hash(a, h.rows, h.q + begin * a->key_ld, w->rotation, w->bucket, w->scratch);
     sort(h.rows, begin, a->lsh.buckets, w->bucket, w->starts,
          b->saved.sorted + (round * a->heads + i) * b->frames + begin);
-    while (next_run(&h, &run))
+    while (!linnet_stopped(a->poll) && next_run(&h, &run))
       b->kernels->forward(&h, &run, w->scratch);
   }
 }

@@ -106,7 +106,7 @@ static void forward_either(const struct linnet_attention *a, bool causal, const 
                            const real *k, const real *v, real *log_sums, real *out) {
   for (size_t s = 0; s < p->sequences; s++) {
     size_t first = p->offsets[s], rows = p->offsets[s + 1] - first;
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows && !linnet_stopped(a->poll); i++)
       for (size_t h = 0; h < a->heads; h++)
         log_sums[(first + i) * a->heads + h] =
             attend(a, seen_by(causal, i, rows), q + (first + i) * a->key_ld + h * a->key_width,

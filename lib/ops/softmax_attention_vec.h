@@ -241,8 +241,11 @@ static void softmax_forward_head(const struct softmax_head *h, const struct soft
   for (size_t query = 0; query < h->frames; query += SOFTMAX_QUERIES) {
     size_t end = gemm_min(query + SOFTMAX_QUERIES, h->frames);
     softmax_copy(end - query, h->a->key_width, h->scale, h->q + query * h->a->key_ld, h->a->key_ld, w->queries);
-    for (size_t key = 0; key < (h->causal ? end : h->frames); key += SOFTMAX_KEYS)
+    for (size_t key = 0; key < (h->causal ? end : h->frames); key += SOFTMAX_KEYS) {
+      if (linnet_stopped(h->a->poll))
+        return;
       softmax_forward_keys(h, query, end, key, w, out);
+    }
     for (size_t i = query; i < end; i++) {
       softmax_row_scale(h->a->width, 1 / w->sum[i - query], out + i * h->a->out_ld);
       log_sums[i * h->a->heads] = w->most[i - query] * SOFTMAX_LN_2 + logf(w->sum[i - query]);

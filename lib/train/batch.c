@@ -129,6 +129,8 @@ static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l
   for (size_t i = 0; i < b->count; i++) {
     if (b->status[i] == LINNET_OK)
       continue;
+    if (b->status[i] == LINNET_ERROR_CANCELLED)
+      return linnet_fail(b->context, b->status[i], "cancelled");
     struct loading again = *l;
     again.contexts = NULL;
     load_utterance(&again, i, 0);

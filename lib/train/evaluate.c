@@ -95,7 +95,9 @@ static void task_batch(void *user, size_t b, unsigned worker) {
   struct evaluation *e = user;
   if (__atomic_load_n(&e->failed, __ATOMIC_ACQUIRE))
     return;
-  enum linnet_status status = evaluate_batch(e, b, &e->workers[worker], &e->loaded[worker]);
+  enum linnet_status status = linnet_poll_check(e->workers[worker].context);
+  if (status == LINNET_OK)
+    status = evaluate_batch(e, b, &e->workers[worker], &e->loaded[worker]);
   if (status == LINNET_OK || __atomic_exchange_n(&e->failed, true, __ATOMIC_ACQ_REL))
     return;
   e->status = status;

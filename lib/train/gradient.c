@@ -133,10 +133,13 @@ static enum linnet_status run_shard(const struct step *step, size_t s, struct li
 static void task_shard(void *user, size_t task, unsigned worker) {
   struct step *step = user;
   size_t s = step->order[task];
+  step->worker[s] = worker;
+  step->status[s] = linnet_poll_check(step->gradient->workers[worker].context);
+  if (step->status[s] != LINNET_OK)
+    return;
   const struct linnet_network *network = step->gradient->network;
   real *gradient = step->gradient->shards[s];
   network->device->ops->zero(network->device, gradient, network->parameters->size * sizeof *gradient);
-  step->worker[s] = worker;
   step->status[s] = run_shard(step, s, &step->gradient->workers[worker], gradient);
 }
 

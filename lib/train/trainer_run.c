@@ -73,23 +73,34 @@ static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_
   return frames;
 }
 
+/* The gradient of this step. LINNET_ERROR_CANCELLED leaves everything as it was before the step. */
+static enum linnet_status compute_gradient(struct linnet_trainer *t, const struct linnet_train_events *events) {
+  const struct linnet_train_state *s = &t->state;
+  size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
+  LINNET_TRY(take_batch(t));
+  LINNET_TRY(
+      linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
+  if (events->batch)
+    events->batch(events->user, s->epoch + 1, t->batches.order + begin, end - begin);
+  return LINNET_OK;
+}
+
 static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
   double started = clock_seconds(), rate = current_rate(t);
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
-  const size_t *utterances = t->batches.order + begin;
-  if (events->batch)
-    events->batch(events->user, s->epoch + 1, utterances, end - begin);
   struct linnet_gradient_result result;
-  LINNET_TRY(take_batch(t));
-  LINNET_TRY(
-      linnet_gradient_compute(&t->gradient, t->device.weights, &t->batch, t->settings.seed, (uint32_t)(s->step + 1)));
+  enum linnet_status computed = compute_gradient(t, events);
+  *stop = computed == LINNET_ERROR_CANCELLED;
+  if (computed != LINNET_OK)
+    return *stop ? LINNET_OK : computed;
   apply_gradient(t, rate);
   enum linnet_status ahead = load_ahead(t);
   enum linnet_status status = linnet_gradient_finish(&t->gradient, &t->batch, &result);
   if (status != LINNET_OK)
     return status == LINNET_ERROR_NUMERIC ? name_utterances(t, status) : status;
-  LINNET_TRY(ahead);
+  if (ahead != LINNET_ERROR_CANCELLED)
+    LINNET_TRY(ahead);
   size_t frames = nominal_frames(t, begin, end);
   double seconds = clock_seconds() - started;
   s->step++;
@@ -109,7 +120,8 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
                                      .loss = result.loss / (double)(result.labels > 0 ? result.labels : 1),
                                      .gradient_norm = result.norm,
                                      .learning_rate = rate};
-  *stop = events->step && events->step(events->user, &report) != 0;
+  *stop = ahead == LINNET_ERROR_CANCELLED;
+  *stop = (events->step && events->step(events->user, &report) != 0) || *stop;
   return LINNET_OK;
 }
 
@@ -117,12 +129,23 @@ static double ratio(double sum, double count) {
   return count > 0 ? sum / count : 0;
 }
 
+static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
+  LINNET_TRY(linnet_trainer_download(t));
+  LINNET_TRY(linnet_trainer_save_checkpoint(t));
+  t->saved_at = clock_seconds();
+  return LINNET_OK;
+}
+
+/* Cancelled in validation, training goes on with it: the checkpoint is that of the epoch's last step. */
 static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
   double started = clock_seconds();
   struct linnet_evaluation dev;
-  LINNET_TRY(linnet_evaluate(t->context, &t->network, t->workers, t->device.weights, &t->dev, t->dev_frames,
-                             t->settings.batch_frames, &dev));
+  enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, t->device.weights, &t->dev,
+                                              t->dev_frames, t->settings.batch_frames, &dev);
+  *stop = status == LINNET_ERROR_CANCELLED;
+  if (status != LINNET_OK)
+    return *stop ? save_checkpoint(t) : status;
   struct linnet_train_epoch report = {
       .epoch = s->epoch + 1,
       .step = s->step,
@@ -158,15 +181,18 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
   while (s->epoch_step < t->batches.batches) {
     LINNET_TRY(run_step(t, events, stop));
-    if (*stop || clock_seconds() - t->saved_at > t->settings.checkpoint_seconds) {
-      LINNET_TRY(linnet_trainer_download(t));
-      LINNET_TRY(linnet_trainer_save_checkpoint(t));
-      t->saved_at = clock_seconds();
-    }
+    if (*stop || clock_seconds() - t->saved_at > t->settings.checkpoint_seconds)
+      LINNET_TRY(save_checkpoint(t));
     if (*stop)
       return LINNET_OK;
   }
   return finish_epoch(t, events, stop);
+}
+
+static void begin_polling(struct linnet_trainer *t) {
+  linnet_poll_begin(t->context);
+  for (unsigned i = 0; i < linnet_context_threads(t->context); i++)
+    linnet_poll_begin(t->workers[i].context);
 }
 
 enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct linnet_train_events *events) {
@@ -175,6 +201,7 @@ enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct lin
   if (!t)
     return LINNET_ERROR_ARGUMENT;
   t->saved_at = clock_seconds();
+  begin_polling(t);
   enum linnet_status status = LINNET_OK;
   struct linnet_device *device = t->network.device;
   if (device->ops->lock)

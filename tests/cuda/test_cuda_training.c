@@ -1,6 +1,7 @@
 /* Training and recognition on a CUDA device, emulated or real, against the CPU: small networks of every kind, from
  * features to saved models. */
 #include "backend/cuda/memory.h"
+#include "cancelling.h"
 #include "fake_cudnn.h"
 #include "mirror.h"
 #include "model/model.h"
@@ -67,6 +68,29 @@ static void recognise(struct linnet_context *context, const struct linnet_model 
   linnet_encoder_destroy(encoder);
 }
 
+static enum linnet_status encode(void *encoder, void *log_p) {
+  struct test_random random = {5};
+  float input[FRAMES * DIM];
+  test_fill(&random, input, FRAMES * DIM);
+  return linnet_encoder_compute(encoder, input, FRAMES, log_p);
+}
+
+/* Recognition that is cancelled before each layer. */
+static void test_cancel(const char *folder, const char *config) {
+  struct cancelling c;
+  struct linnet_context *context = cancelling_context(&c, 1);
+  struct linnet_encoder *encoder = NULL;
+  REQUIRE(linnet_context_use_device(context, linnet_cuda_open) == LINNET_OK, "%s", linnet_context_error(context));
+  struct linnet_model *model = load(context, folder);
+  REQUIRE(linnet_encoder_create(context, model, &encoder) == LINNET_OK, "%s", linnet_context_error(context));
+  check_cancelling(config, &c, context, encode, encoder,
+                   linnet_model_output_frames(model, FRAMES) * SYMBOLS * sizeof(float));
+  linnet_encoder_destroy(encoder);
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+  CHECK(c.allocator.live == 0, "%zu blocks are left", c.allocator.live);
+}
+
 static double compare_recognition(const char *folder, const struct precision *precision) {
   struct linnet_context *cpu = test_context(), *device = test_context();
   REQUIRE(linnet_context_use_device(device, precision->open) == LINNET_OK, "%s", linnet_context_error(device));
@@ -99,6 +123,8 @@ static void test_against_cpu(const char *config, const struct precision *precisi
          (unsigned long long)device.steps, weights, loss, posteriors, config);
   CHECK(weights <= precision->training && loss <= precision->training && posteriors <= precision->posteriors, "%s, %s",
         precision->name, config);
+  if (precision == &float32)
+    test_cancel(folders[1], config);
   linnet_model_destroy(a);
   linnet_model_destroy(b);
   linnet_context_destroy(context);

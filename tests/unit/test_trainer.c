@@ -37,6 +37,26 @@ static void test_resume(const char *config) {
   remove_folder(parts);
 }
 
+/* The hook cancels at poll 1, 2, 3 ... of process after process: within steps and within validation. */
+static void test_cancel(const char *config) {
+  char whole[64], parts[64];
+  struct run a = make_run(config, 2, 2);
+  train(&a, make_folder(whole));
+  make_folder(parts);
+  unsigned runs = 0;
+  struct run b;
+  do {
+    b = make_run(config, 2, 2);
+    b.cancel_at = ++runs;
+    train(&b, parts);
+  } while (b.status == LINNET_ERROR_CANCELLED && runs < 200);
+  CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
+  CHECK(runs > 6, "only %u interruptions", runs);
+  CHECK(same_model(whole, parts), "the model after %u interruptions differs", runs);
+  remove_folder(whole);
+  remove_folder(parts);
+}
+
 /* Masks that the trainer applies, on any number of threads and in a run that was interrupted, give the bytes of masks
  * in the features. */
 static void test_masks(const char *config) {
@@ -230,6 +250,8 @@ int main(void) {
     test_learning_and_threads(&networks[i]);
     test_resume(networks[i].config);
   }
+  test_cancel(transformer);
+  test_cancel(blstm);
   test_masks(transformer);
   test_masks(blstm);
   test_other_settings();

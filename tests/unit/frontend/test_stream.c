@@ -7,6 +7,7 @@
 
 #include <linnet/stream.h>
 
+#include "cancelling.h"
 #include "random_model.h"
 
 enum { SAMPLES = 48000, THREADS = 4 };
@@ -267,12 +268,50 @@ static void test_calibration(struct linnet_context *context, const struct scenar
   linnet_model_destroy(plain);
 }
 
+/* --- cancelling --------------------------------------------------------------------------------------------------- */
+
+enum { SHORT = 6000 };
+
+struct streaming {
+  struct linnet_stream *stream;
+  float samples[SAMPLES];
+};
+
+static enum linnet_status recognise_short(void *object, void *out) {
+  struct streaming *s = object;
+  size_t count;
+  linnet_stream_reset(s->stream);
+  enum linnet_status status = linnet_stream_accept(s->stream, s->samples, SHORT);
+  if (status == LINNET_OK)
+    status = linnet_stream_finish(s->stream);
+  const struct linnet_segment *segments = linnet_stream_segments(s->stream, &count);
+  if (status == LINNET_OK)
+    memcpy(out, segments, (count < 2 ? count : 2) * sizeof *segments);
+  return status;
+}
+
+static void test_cancel(const struct scenario *scenario) {
+  struct cancelling c;
+  struct linnet_context *context = cancelling_context(&c, 1);
+  struct linnet_model *model = make_model(context, scenario, NULL);
+  struct streaming s;
+  make_samples(s.samples);
+  REQUIRE(linnet_stream_create(context, model, &s.stream) == LINNET_OK, "%s", linnet_context_error(context));
+  check_cancelling("stream", &c, context, recognise_short, &s, 2 * sizeof(struct linnet_segment));
+  linnet_stream_destroy(s.stream);
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+  CHECK(c.allocator.live == 0, "%zu blocks are left", c.allocator.live);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
     test_scenario(context, &scenarios[i]);
   test_calibration(context, &scenarios[0]);
   test_calibration(context, &scenarios[3]);
+  for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+    test_cancel(&scenarios[i]);
   linnet_context_destroy(context);
   return test_result();
 }

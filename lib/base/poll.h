@@ -1,0 +1,19 @@
+/* How code without a context learns that its caller wants to stop. */
+#ifndef LINNET_POLL_H
+#define LINNET_POLL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Asked between pieces of work, from any thread. Whoever stops leaves unfinished results, which the caller drops. */
+struct linnet_poll {
+  bool (*stopped)(void *user);
+  void *user;
+};
+
+/* `poll` NULL: nobody can stop the work. */
+static inline bool linnet_stopped(const struct linnet_poll *poll) {
+  return poll && poll->stopped(poll->user);
+}
+
+#endif

@@ -1,0 +1,214 @@
+#!/usr/bin/env bash
+# Ctrl-C and SIGTERM act inside one long input, what was finished stays, and --resume ends with the bytes of a run that
+# was never interrupted; a file per input; folders as input.
+#
+#   interrupt_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+source "$(dirname "$0")/command.sh"
+model=$here/../../models/english-phonemes.safetensors
+export LINNET_MODEL=$model
+raw=(--raw u8 --raw-rate 16000)
+
+# Sounds that the model takes for some phones or other; they differ.
+make_sound() {
+  awk -v seed="$1" 'BEGIN {
+    srand(seed)
+    for (b = 0; b < 8; b++) {
+      period = 20 + int(100 * rand())
+      for (t = 0; t < 3000; t++) printf "%c", 65 + 25 * (t % period) / period
+    }
+  }' > "$2"
+}
+for i in 1 2 3; do make_sound $i "s$i.raw"; done
+long() { truncate -s 3G long.raw; } # 54 hours; nothing waits for them
+short() { rm -f long.raw && make_sound 9 long.raw; }
+
+# interrupt SIGNAL WANTED_STATUS CONDITION COMMAND...: the signal comes once the condition holds.
+interrupt() {
+  local signal=$1 wanted=$2 condition=$3 status=0
+  shift 3
+  "$@" > out 2> err < /dev/null &
+  local process=$!
+  until eval "$condition" || ! kill -0 $process 2> /dev/null; do sleep 0.05; done
+  sleep 0.3
+  kill "-$signal" $process 2> /dev/null || fail "$*: ended before the signal: $(cat err)"
+  wait $process || status=$?
+  [[ $status -eq $wanted ]] || fail "$*: status $status after SIG$signal, expected $wanted: $(cat err)"
+}
+same() { cmp "$1" "$2" || fail "$1 and $2 differ: ${*:3}"; }
+# shellcheck disable=SC2317 # interrupt evaluates it
+lines() { [[ -f $1 && $(wc -l < "$1") -ge $2 ]]; }
+
+# --- one long file: transcribing, aligning, posteriors, features; the signal comes while it is read or recognised
+
+long
+interrupt INT 130 '[[ -e one.partial ]]' "$linnet" transcribe "${raw[@]}" --output one long.raw
+grep -qF 'interrupted: 0 of 1' err || fail "transcribe: $(cat err)"
+interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" transcribe "${raw[@]}" --beam 8 --output one long.raw
+interrupt TERM 143 '[[ -e one.partial ]]' "$linnet" align "${raw[@]}" --phones 'S AH N' --output one long.raw
+interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" posteriors "${raw[@]}" --out one long.raw
+interrupt INT 130 'compgen -G "one*" > /dev/null' "$linnet" features "${raw[@]}" --out one long.raw
+interrupt INT 130 'sleep 0.5' "$linnet" plot "${raw[@]}" --output one.svg long.raw
+[[ -z $(compgen -G 'one*') ]] || fail "something is left: $(compgen -G 'one*')"
+mkfifo silent
+sleep 60 > silent & # a pipe that says nothing
+sleeper=$!
+interrupt INT 130 '[[ -e one.partial ]]' bash -c "exec '$linnet' transcribe --raw u8 --output one - < silent"
+kill $sleeper
+
+# A second signal ends what does not look at the first: reading an archive from a pipe.
+printf '<blk>\nA\n' > symbols
+sleep 60 > silent &
+sleeper=$!
+"$linnet" decode --symbols symbols --output one ark:silent > out 2>&1 < /dev/null &
+process=$!
+until [[ -e one.partial ]]; do sleep 0.05; done
+sleep 0.3 && kill -INT $process && sleep 0.3
+kill -INT $process && status=0 && { wait $process || status=$?; }
+[[ $status -eq 130 ]] || fail "status $status after two signals"
+kill $sleeper
+rm -f one*
+
+# --- several files: what was finished is kept in the order in which it came; the end is in the order of the inputs
+
+short
+for format in text json ctm stm; do
+  files=(long.raw s1.raw s2.raw s3.raw)
+  "$linnet" transcribe "${raw[@]}" --format $format --output whole "${files[@]}" 2> /dev/null
+  rm -f parts
+  long
+  interrupt INT 130 'lines parts.partial 3 && sleep 0.2' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format \
+    --output parts "${files[@]}"
+  grep -qF 'are in parts.partial; the same command with --resume goes on' err || fail "$format: $(cat err)"
+  [[ ! -e parts ]] || fail "$format: an unfinished result has the name of a finished one"
+  short
+  check 0 'results were there' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format --output parts --resume \
+    "${files[@]}"
+  same parts whole "$format, resumed"
+  [[ ! -e parts.partial ]] || fail "$format: parts.partial is left"
+  check 0 '4 of 4 results were there' "$linnet" transcribe "${raw[@]}" --format $format --output parts --resume \
+    "${files[@]}"
+  same parts whole "$format, resumed at the end"
+done
+
+# Killed in the middle of a line; more inputs; one input twice; names with spaces.
+cp s2.raw 's 2.raw'
+files=(s1.raw 's 2.raw' s1.raw s3.raw)
+for options in '--format text' '--format json' '--format text --nbest 3 --beam 8'; do
+  # shellcheck disable=SC2086
+  "$linnet" transcribe "${raw[@]}" $options --output whole "${files[@]}" 2> /dev/null
+  for bytes in 7 60 "$(($(wc -c < whole) - 1))"; do
+    head -c "$bytes" whole > parts.partial
+    rm -f parts
+    # shellcheck disable=SC2086
+    "$linnet" transcribe "${raw[@]}" $options --output parts --resume "${files[@]}" 2> /dev/null || fail "$options"
+    same parts whole "$options, resumed after $bytes bytes"
+  done
+  rm parts
+  # shellcheck disable=SC2086
+  "$linnet" transcribe "${raw[@]}" $options --output parts s3.raw s1.raw 2> /dev/null
+  # shellcheck disable=SC2086
+  check 0 '2 of 4 results were there' "$linnet" transcribe "${raw[@]}" $options --output parts --resume "${files[@]}"
+  same parts whole "$options, more inputs"
+done
+
+"$linnet" transcribe "${raw[@]}" --output parts s1.raw s2.raw 2> /dev/null && cp parts before
+check 1 "a result of 's1.raw', which is not among the inputs" "$linnet" transcribe "${raw[@]}" --output parts --resume \
+  s2.raw s3.raw
+check 1 'is no result of --format json' "$linnet" transcribe "${raw[@]}" --format json --output parts --resume s1.raw s2.raw
+same parts before 'a refused --resume'
+[[ ! -e parts.partial ]] || fail 'a refused --resume leaves parts.partial'
+check 2 '--resume needs --output FILE or --output-dir DIR' "$linnet" transcribe "${raw[@]}" --resume s1.raw s2.raw
+check 2 'cannot go on with a --lattice' "$linnet" transcribe "${raw[@]}" --resume --output parts --beam 4 --lattice l s1.raw
+"$linnet" transcribe "${raw[@]}" --output bare s1.raw
+check 0 '1 of 1 results were there' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
+[[ $(cat bare) == "$("$linnet" transcribe "${raw[@]}" s1.raw)" ]] || fail 'a finished single result was replaced'
+
+# --- a file per input, and folders
+
+mkdir -p in/b/c in/.hidden
+for name in in/a.wav in/b/a.wav in/b/c/d.WAV in/.hidden/x.wav; do
+  # 44 bytes of header: mono, 16 kHz, 8 bits
+  { printf 'RIFF\xe4\x5d\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x80\x3e\0\0\x80\x3e\0\0\1\0\x08\0data\xc0\x5d\0\0' && cat s1.raw; } > $name
+done
+echo text > in/notes.txt
+check 1 'is a folder: --recursive takes the audio files in it' "$linnet" transcribe in
+mkdir empty
+check 1 'there is no audio file in this folder' "$linnet" transcribe --recursive empty
+printf 'in/a.wav\nin/b/a.wav\nin/b/c/d.WAV\n' > expected
+"$linnet" transcribe -r in 2> /dev/null | cut -f 1 > got
+same got expected 'the files of a folder'
+check 2 "two inputs are called 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
+[[ ! -e each ]] || fail 'a refused --output-dir is made'
+check 2 '--output and --output-dir: one of them' "$linnet" transcribe --output-dir each --output x in/a.wav
+for format in text:txt ctm:ctm textgrid:TextGrid; do
+  rm -rf each
+  check 0 '3 files' "$linnet" transcribe --format "${format%:*}" --output-dir each --recursive in
+  (cd each && find . -type f | sort) > got
+  printf './%s.'"${format#*:}"'\n' a b/a b/c/d > expected
+  same got expected "$format in --output-dir"
+done
+"$linnet" transcribe in/a.wav > expected
+rm -rf each
+"$linnet" transcribe --output-dir each -r in 2> /dev/null
+same each/a.txt expected 'text of one input'
+
+# Beside the audio; what is there is left alone.
+cp -r each again && rm again/b/a.txt && echo mine > again/a.txt
+check 0 '2 of 3 results were there' "$linnet" transcribe --output-dir again --resume -r in
+[[ $(cat again/a.txt) == mine ]] || fail '--resume replaced a result'
+same again/b/a.txt each/b/a.txt 'a missing result'
+"$linnet" transcribe --output-dir in -r in --format textgrid 2> /dev/null
+[[ -s in/b/c/d.TextGrid ]] || fail 'no result beside the audio'
+long
+interrupt INT 130 '[[ -s each/s1.txt ]]' "$linnet" transcribe "${raw[@]}" -j 2 --output-dir each long.raw s1.raw
+grep -qF 'interrupted: 1 of 2 results are in each' err || fail "--output-dir: $(cat err)"
+short
+check 0 '1 of 2 results were there' "$linnet" transcribe "${raw[@]}" --output-dir each --resume long.raw s1.raw
+[[ -s each/long.txt ]] || fail 'no result of the input that was interrupted'
+
+# --- alignment of a data folder, and decoding of an archive
+
+mkdir data
+for i in 1 2 3; do
+  { head -c 44 in/a.wav && cat s$i.raw; } > "$work/data/u$i.wav"
+  echo "u$i $work/data/u$i.wav" >> data/wav.scp
+  echo "u$i s" >> data/utt2spk
+  echo "u$i AA R" >> data/phones
+done
+for format in ctm json; do
+  "$linnet" align --data data --format $format --output whole 2> /dev/null
+  head -n 3 whole > parts.partial
+  rm -f parts
+  check 0 'results were there' "$linnet" align --data data --format $format --output parts --resume
+  same parts whole "align, $format"
+done
+"$linnet" posteriors --data data --out post 2> /dev/null
+"$linnet" info --symbols "$model" > names
+for format in text json stm; do
+  "$linnet" decode --symbols names --format $format --output whole post 2> /dev/null
+  head -n 2 whole > parts.partial
+  rm -f parts
+  check 0 '2 of 3 results were there' "$linnet" decode --symbols names --format $format --output parts --resume post
+  same parts whole "decode, $format"
+done
+check 2 '--resume needs --output FILE' "$linnet" decode --symbols names --resume post
+
+# --- training: while the corpus is read; --- progress within a file, where standard error is a terminal
+
+mkdir long_data
+long
+truncate -s 1G big.wav && head -c 40 in/a.wav | dd of=big.wav conv=notrunc status=none
+printf '\xd4\xff\xff\x3f' | dd of=big.wav bs=1 seek=40 conv=notrunc status=none
+echo "u1 $work/big.wav" > long_data/wav.scp
+cp data/utt2spk data/phones long_data
+sed -i 1q long_data/utt2spk long_data/phones
+interrupt TERM 143 '[[ -e exp/.lock ]]' "$linnet" train --train long_data --dev long_data --exp exp
+if command -v script > /dev/null; then
+  rm long.raw
+  truncate -s 30M long.raw
+  script -qec "'$linnet' transcribe --raw u8 --output silence long.raw" /dev/null > out < /dev/null
+  grep -qE '0/1  [1-9][0-9]?%' out || fail "no progress within a file: $(tr '\r' '\n' < out)"
+fi
+
+exit $((failures > 0))

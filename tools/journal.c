@@ -1,0 +1,308 @@
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+static bool out_of_memory(const struct journal *journal) {
+  return tool_fail("%s: out of memory for its results", journal->target) == TOOL_OK;
+}
+
+static struct journal_piece *append(struct journal *journal) {
+  if (journal->count == journal->capacity) {
+    size_t capacity = 2 * journal->capacity + 64;
+    struct journal_piece *grown = realloc(journal->pieces, capacity * sizeof *grown);
+    if (!grown)
+      return NULL;
+    journal->pieces = grown;
+    journal->capacity = capacity;
+  }
+  struct journal_piece *piece = &journal->pieces[journal->count++];
+  *piece = (struct journal_piece){.item = SIZE_MAX};
+  return piece;
+}
+
+/* --- forms and keys ----------------------------------------------------------------------------------------------- */
+
+struct journal_form journal_form(const char *format, bool files, bool ranks) {
+  bool json = strcmp(format, "json") == 0, text = strcmp(format, "text") == 0;
+  struct journal_form form = {.name = format, .begin = "", .end = ' '};
+  form.ranks = text && ranks;
+  form.lines = form.ranks || strcmp(format, "ctm") == 0;
+  if (json)
+    form.begin = files ? "{\"file\":\"" : "{\"utterance\":\"";
+  if (json || (text && files))
+    form.end = json ? '"' : '\t';
+  return form;
+}
+
+/* As linnet_output_write has it: a field holds no space, a string of JSON is escaped, a path stands as it is. */
+char *journal_key(const struct journal *journal, const char *name) {
+  char *key = NULL;
+  size_t bytes = 0;
+  FILE *stream = open_memstream(&key, &bytes);
+  if (stream && journal->form.end == '"')
+    tool_write_json_string(stream, name);
+  else if (stream)
+    fputs(*name || journal->form.end != ' ' ? name : "_", stream);
+  if (!stream || fclose(stream) != 0) {
+    free(key);
+    out_of_memory(journal);
+    return NULL;
+  }
+  if (journal->form.end == '"') { /* without the quotes */
+    memmove(key, key + 1, bytes - 2);
+    key[bytes - 2] = '\0';
+  }
+  for (char *c = key; journal->form.end == ' ' && *(c += strcspn(c, " \t\r\n\v\f"));)
+    *c = '_';
+  return key;
+}
+
+/* --- an earlier run ----------------------------------------------------------------------------------------------- */
+
+/* Cuts "-RANK" from the end of a key; 0: there is none. */
+static unsigned long cut_rank(char *key) {
+  char *dash = strrchr(key, '-'), *end;
+  unsigned long rank = dash ? strtoul(dash + 1, &end, 10) : 0;
+  if (rank == 0 || *end)
+    return 0;
+  *dash = '\0';
+  return rank;
+}
+
+/* Where a key ends; within quotes a backslash takes the next character with it. NULL: it does not. */
+static char *key_end(char *key, char end) {
+  while (*key && *key != end)
+    key += end == '"' && *key == '\\' && key[1] ? 2 : 1;
+  return *key ? key : NULL;
+}
+
+/* The key of a line in place, NULL if it has none; *first: the line begins a result, as one with another key than the
+ * last line's does where results are several lines. */
+static char *find_key(const struct journal_form *form, char *line, const char *last, bool *first) {
+  size_t skip = strlen(form->begin);
+  char *key = line + skip, *end = strncmp(line, form->begin, skip) == 0 ? key_end(key, form->end) : NULL;
+  if (!end)
+    return NULL;
+  *end = '\0';
+  unsigned long rank = form->ranks ? cut_rank(key) : 1;
+  *first = rank == 1 && (form->ranks || !form->lines || !last || strcmp(last, key) != 0);
+  return rank > 0 ? key : NULL;
+}
+
+/* Notes a line of `bytes` bytes. */
+static bool note_line(struct journal *journal, char *line, size_t bytes) {
+  bool first;
+  struct journal_piece *last = journal->count > 0 ? &journal->pieces[journal->count - 1] : NULL;
+  char *key = find_key(&journal->form, line, last ? last->key : NULL, &first);
+  if (!key || (!first && !last))
+    return tool_fail("%s: this line is no result of --format %s, so --resume cannot go on with it: %.60s",
+                     journal->path, journal->form.name, line) == TOOL_OK;
+  struct journal_piece *piece = first ? append(journal) : last;
+  if (!piece || (first && !(piece->key = strdup(key))))
+    return out_of_memory(journal);
+  if (first)
+    piece->offset = journal->end;
+  piece->bytes += bytes;
+  journal->end += (long)bytes;
+  return true;
+}
+
+/* A run that was killed may have left the end of a line, or of a result, out. */
+static bool drop_incomplete(struct journal *journal, bool complete) {
+  if (!complete && journal->form.lines && journal->count > 0) {
+    struct journal_piece *last = &journal->pieces[--journal->count];
+    journal->end = last->offset;
+    free(last->key);
+  }
+  return (fflush(journal->stream) == 0 && ftruncate(fileno(journal->stream), journal->end) == 0 &&
+          fseek(journal->stream, journal->end, SEEK_SET) == 0) ||
+         tool_fail("%s: %s", journal->path, strerror(errno)) == TOOL_OK;
+}
+
+static int by_key(const void *a, const void *b) {
+  const struct journal_piece *x = a, *y = b;
+  int order = strcmp(x->key, y->key);
+  return order != 0 ? order : (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static bool read_pieces(struct journal *journal, bool complete) {
+  char *line = NULL;
+  size_t capacity = 0;
+  ssize_t bytes;
+  bool good = true;
+  while (good && (bytes = getline(&line, &capacity, journal->stream)) > 0 && line[bytes - 1] == '\n')
+    good = note_line(journal, line, (size_t)bytes);
+  free(line);
+  good = good && drop_incomplete(journal, complete);
+  journal->old = journal->count;
+  if (journal->old > 0)
+    qsort(journal->pieces, journal->old, sizeof *journal->pieces, by_key);
+  return good;
+}
+
+/* Copies the target of a run that came to its end, if there is one. */
+static bool copy_target(struct journal *journal) {
+  char block[1 << 16];
+  FILE *from = fopen(journal->target, "rb");
+  if (!from)
+    return errno == ENOENT || tool_fail("%s: %s", journal->target, strerror(errno)) == TOOL_OK;
+  for (size_t got; (got = fread(block, 1, sizeof block, from)) > 0;)
+    fwrite(block, 1, got, journal->stream);
+  bool good = !ferror(from) && !ferror(journal->stream);
+  fclose(from);
+  rewind(journal->stream);
+  return good || tool_fail("%s: cannot be copied: %s", journal->target, strerror(errno)) == TOOL_OK;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+static bool open_partial(struct journal *journal, bool resume) {
+  size_t size = strlen(journal->target) + sizeof ".partial";
+  journal->path = malloc(size);
+  if (!journal->path)
+    return out_of_memory(journal);
+  snprintf(journal->path, size, "%s.partial", journal->target);
+  journal->there = access(journal->path, F_OK) == 0;
+  int descriptor = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return tool_fail("%s: cannot write: %s", journal->path, strerror(errno)) == TOOL_OK;
+  bool locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  if (locked && (resume || ftruncate(descriptor, 0) == 0) && (journal->stream = fdopen(descriptor, "r+b")))
+    return true;
+  tool_fail("%s: %s", journal->path, locked ? strerror(errno) : "another linnet is writing to it");
+  close(descriptor);
+  return false;
+}
+
+static void release(struct journal *journal) {
+  if (journal->stream)
+    fclose(journal->stream);
+  for (size_t i = 0; i < journal->count; i++)
+    free(journal->pieces[i].key);
+  free(journal->pieces);
+  free(journal->path);
+  pthread_mutex_destroy(&journal->mutex);
+  *journal = (struct journal){.path = NULL};
+}
+
+bool journal_possible(const char *target) {
+  struct stat status;
+  return *target && strcmp(target, "-") != 0 && (lstat(target, &status) != 0 || S_ISREG(status.st_mode));
+}
+
+bool journal_open(struct journal *journal, const char *target, const struct journal_form *form, bool resume) {
+  *journal = (struct journal){.target = target, .form = *form};
+  pthread_mutex_init(&journal->mutex, NULL);
+  bool opened = open_partial(journal, resume), good = opened;
+  if (good && resume)
+    good = (journal->there || copy_target(journal)) && read_pieces(journal, !journal->there);
+  if (good)
+    return true;
+  if (opened && !journal->there)
+    remove(journal->path);
+  release(journal);
+  return false;
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+/* The first result of the earlier run with at least this key. */
+static size_t first_with(const struct journal *journal, const char *key) {
+  size_t low = 0, high = journal->old;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (strcmp(journal->pieces[middle].key, key) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+bool journal_claim(struct journal *journal, const char *key, size_t item) {
+  bool found = false;
+  pthread_mutex_lock(&journal->mutex);
+  for (size_t i = first_with(journal, key); !found && i < journal->old && strcmp(journal->pieces[i].key, key) == 0; i++)
+    if ((found = journal->pieces[i].item == SIZE_MAX))
+      journal->pieces[i].item = item;
+  pthread_mutex_unlock(&journal->mutex);
+  return found;
+}
+
+bool journal_is_claimed(const struct journal *journal) {
+  for (size_t i = 0; i < journal->old; i++)
+    if (journal->pieces[i].item == SIZE_MAX)
+      return tool_fail("%s: --resume: there is a result of '%s', which is not among the inputs: name all inputs of the "
+                       "earlier run, or another --output",
+                       journal->path, journal->pieces[i].key) == TOOL_OK;
+  return true;
+}
+
+bool journal_put(struct journal *journal, size_t item, const char *text, size_t bytes) {
+  pthread_mutex_lock(&journal->mutex);
+  struct journal_piece *piece = append(journal);
+  bool good = piece && fwrite(text, 1, bytes, journal->stream) == bytes && fflush(journal->stream) == 0;
+  int error = errno;
+  if (good) {
+    *piece = (struct journal_piece){.item = item, .offset = journal->end, .bytes = bytes};
+    journal->end += (long)bytes;
+  } else if (piece) {
+    journal->count--;
+  }
+  pthread_mutex_unlock(&journal->mutex);
+  return good || tool_fail("%s: cannot write: %s", journal->path, piece ? strerror(error) : "out of memory") == TOOL_OK;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+static int by_item(const void *a, const void *b) {
+  const struct journal_piece *x = a, *y = b;
+  return (x->item > y->item) - (x->item < y->item);
+}
+
+static bool copy_piece(struct journal *journal, const struct journal_piece *piece, FILE *to) {
+  char block[1 << 14];
+  bool good = fseek(journal->stream, piece->offset, SEEK_SET) == 0;
+  for (size_t left = piece->bytes, n; good && left > 0; left -= n) {
+    n = left < sizeof block ? left : sizeof block;
+    good = fread(block, 1, n, journal->stream) == n && fwrite(block, 1, n, to) == n;
+  }
+  return good;
+}
+
+bool journal_commit(struct journal *journal) {
+  struct tool_output output;
+  bool good = tool_output_open(&output, journal->target);
+  if (good) {
+    qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
+    for (size_t i = 0; good && i < journal->count; i++)
+      good = copy_piece(journal, &journal->pieces[i], output.stream);
+    if (!good)
+      tool_fail("%s: cannot be moved to %s: %s", journal->path, journal->target, strerror(errno));
+    if (good)
+      good = tool_output_commit(&output);
+    else
+      tool_output_abandon(&output);
+  }
+  if (good)
+    remove(journal->path);
+  release(journal);
+  return good;
+}
+
+size_t journal_keep(struct journal *journal) {
+  size_t count = journal->count;
+  if (count == 0 || (!journal->there && count == journal->old))
+    remove(journal->path);
+  release(journal);
+  return count;
+}

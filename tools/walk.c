@@ -1,0 +1,113 @@
+#include "walk.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "tool.h"
+
+/* What libsndfile reads, and SPHERE as LDC's discs have it. */
+static const char *const extensions[] = {"wav",  "flac", "mp3", "ogg",  "oga",  "opus", "sph",
+                                         "nist", "wv1",  "wv2", "aif",  "aiff", "aifc", "au",
+                                         "snd",  "caf",  "w64", "rf64", "voc",  "sf",   "paf"};
+
+static bool is_audio(const char *name) {
+  const char *dot = strrchr(name, '.');
+  for (size_t i = 0; dot && i < sizeof extensions / sizeof *extensions; i++)
+    if (strcasecmp(dot + 1, extensions[i]) == 0)
+      return true;
+  return false;
+}
+
+static bool add(struct walk *walk, const char *path, size_t root) {
+  if (walk->count == walk->capacity) {
+    size_t capacity = 2 * walk->capacity + 64;
+    char **paths = realloc(walk->paths, capacity * sizeof *paths);
+    walk->paths = paths ? paths : walk->paths;
+    size_t *roots = paths ? realloc(walk->roots, capacity * sizeof *roots) : NULL;
+    walk->roots = roots ? roots : walk->roots;
+    walk->capacity = roots ? capacity : walk->capacity;
+  }
+  char *copy = walk->count < walk->capacity ? strdup(path) : NULL;
+  if (!copy) {
+    tool_fail("%s: out of memory for the names of files", path);
+    return false;
+  }
+  walk->roots[walk->count] = root;
+  walk->paths[walk->count++] = copy;
+  return true;
+}
+
+/* --- folders ------------------------------------------------------------------------------------------------------ */
+
+static int by_name(const FTSENT **a, const FTSENT **b) {
+  return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* An entry of a folder, which is named with `length` bytes; false after printing what is wrong. */
+static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bool all) {
+  if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
+    fts_set(tree, entry, FTS_SKIP);
+    return true;
+  }
+  if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS) {
+    tool_fail("%s: cannot be walked: %s", entry->fts_path, strerror(entry->fts_errno));
+    return false;
+  }
+  if (entry->fts_info != FTS_F || !(all || is_audio(entry->fts_name)))
+    return true;
+  return add(walk, entry->fts_path, length + (entry->fts_path[length - 1] != '/'));
+}
+
+static bool walk_folder(struct walk *walk, const char *path, bool all) {
+  char *roots[] = {(char *)(uintptr_t)path, NULL};
+  size_t before = walk->count;
+  bool good = true;
+  FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, by_name);
+  for (FTSENT *entry; good && tree && (entry = fts_read(tree));)
+    good = visit(walk, tree, entry, strlen(path), all);
+  if (!tree || (good && errno != 0)) {
+    tool_fail("%s: cannot be walked: %s", path, strerror(errno));
+    good = false;
+  }
+  if (tree)
+    fts_close(tree);
+  if (good && walk->count == before) {
+    tool_fail("%s: there is no audio file in this folder: names must end in .wav, .flac, .mp3, .ogg, .sph, ...", path);
+    good = false;
+  }
+  return good;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_folder(const char *path) {
+  struct stat status;
+  return strcmp(path, "-") != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recursive, bool all) {
+  *walk = (struct walk){.paths = NULL};
+  for (size_t i = 0; i < count; i++) {
+    bool folder = is_folder(paths[i]);
+    if (folder && !recursive) {
+      tool_fail("%s: is a folder: --recursive takes the audio files in it, --data the utterances of a Kaldi folder",
+                paths[i]);
+      return false;
+    }
+    if (!(folder ? walk_folder(walk, paths[i], all) : add(walk, paths[i], 0)))
+      return false;
+  }
+  return true;
+}
+
+void walk_release(struct walk *walk) {
+  for (size_t i = 0; i < walk->count; i++)
+    free(walk->paths[i]);
+  free(walk->paths);
+  free(walk->roots);
+  *walk = (struct walk){.paths = NULL};
+}
