@@ -24,7 +24,10 @@ enum linnet_log_level { LINNET_LOG_DEBUG = 0, LINNET_LOG_INFO = 1, LINNET_LOG_WA
 typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const char *message);
 
 /* One hook shaped like realloc: `pointer` NULL allocates, `bytes` 0 frees and returns NULL. Must be callable from
- * every thread. Failing returns NULL and leaves `pointer` valid. */
+ * every thread. Failing returns NULL and leaves `pointer` valid. The call that needed the memory then fails with
+ * LINNET_ERROR_MEMORY, unless less is enough: a buffer that grows in training asks for an eighth more than it needs,
+ * and then, if that fails, for no more than it needs; results are the same. jansson, FFTW, libsndfile, soxr and a BLAS
+ * library take their memory from malloc. */
 typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 
 /* What the operands of matrix products may be rounded to where the processor then multiplies them faster. Weights and

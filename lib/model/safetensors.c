@@ -547,6 +547,12 @@ enum linnet_status linnet_writer_begin(struct linnet_context *context, struct li
                                        struct linnet_writer *writer) {
   *writer = (struct linnet_writer){
       .context = context, .output = output, .entries = entries, .count = count, .finite = finite};
+  size_t metadata_bytes = 0;
+  for (size_t i = 0; i < metadata_count; i++)
+    metadata_bytes += strlen(metadata[i].value);
+  writer->status = linnet_json_reserve(context, output->path, 16 * count + metadata_count, metadata_bytes);
+  if (writer->status != LINNET_OK)
+    return writer->status;
   json_t *header = json_object();
   char *text = NULL;
   size_t bytes = 0;

@@ -14,10 +14,11 @@ typedef __typeof__(&cblas_sgemm) sgemm_fn;
 /* Of the loaded library, which stays loaded; every load stores the same value. Atomic. */
 static sgemm_fn sgemm;
 
-/* In bytes. OpenBLAS maps 128 MiB of work memory for each thread and 40 MB of code, with one thread 310 MB in all. */
+/* In bytes. OpenBLAS maps 128 MiB of work memory for each thread, when it first multiplies, and 40 MB of code; with one
+ * thread that is 310 MB. The rest is for the program itself, which goes on to allocate. */
 static size_t needed_memory(void) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return (size_t)(processors < 1 ? 2 : processors + 1) << 27;
+  return (size_t)(processors < 1 ? 6 : 2 * processors + 4) << 27;
 }
 
 bool linnet_gemm_cblas_load(void) {
