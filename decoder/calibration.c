@@ -52,6 +52,8 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
                                           const unsigned char *correct, size_t count,
                                           struct linnet_calibration *calibration) {
   size_t right = 0;
+  if (!calibration || (count > 0 && (!confidence || !correct)))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_fit: NULL argument");
   for (size_t i = 0; i < count; i++)
     right += correct[i] != 0;
   if (right == 0 || right == count)
@@ -70,6 +72,8 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
 enum linnet_status linnet_calibration_parse(struct linnet_context *context, const char *text, const char *name,
                                             struct linnet_calibration *calibration) {
   struct linnet_calibration c = {1, 0};
+  if (!name || !calibration)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_calibration_parse: NULL argument");
   json_t *object = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
   bool good = !text || (object && json_unpack(object, "{s:F, s:F !}", "slope", &c.slope, "offset", &c.offset) == 0);
   json_decref(object);

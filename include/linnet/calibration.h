@@ -33,7 +33,7 @@ LINNET_API enum linnet_status linnet_calibration_fit(struct linnet_context *cont
                                                      struct linnet_calibration *calibration);
 
 /* Reads the JSON above; NULL, for a model without the entry, gives the map that changes nothing. `name` is for
- * messages. */
+ * messages; `context` may be NULL. */
 LINNET_API enum linnet_status linnet_calibration_parse(struct linnet_context *context, const char *text,
                                                        const char *name, struct linnet_calibration *calibration);
 

@@ -3,6 +3,10 @@
  * The library never exits, prints, spawns a shell or keeps global state. A failing function returns a status and
  * leaves a sentence in the context it was given (linnet_context_error).
  *
+ * NULL: a function that returns a status refuses it with LINNET_ERROR_ARGUMENT for every pointer, except for those that
+ * its header says may be NULL, for arrays of no elements and for a callback's `user`. ..._destroy and ..._release do
+ * nothing with NULL. Functions that return a value, ..._reset and ..._default need their objects.
+ *
  * Threads: a context is used from one thread at a time. linnet_context_share makes a second handle on the same
  * allocator, log and thread pool, with an error text of its own, for use from another thread. */
 #ifndef LINNET_CONTEXT_H

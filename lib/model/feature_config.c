@@ -80,6 +80,8 @@ static enum linnet_status parse(struct linnet_context *context, const char *text
 
 enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text, const char *name,
                                                struct linnet_feature_config *features) {
+  if (!text || !name || !features)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_feature_config_parse: NULL argument");
   return parse(context, text, name, false, features);
 }
 
