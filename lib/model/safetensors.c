@@ -493,6 +493,10 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
   if (writer->count > LINNET_MAX_TENSORS || metadata_count > LINNET_MAX_METADATA)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%zu tensors and %zu entries of metadata; at most %d and %d",
                        writer->count, metadata_count, LINNET_MAX_TENSORS, LINNET_MAX_METADATA);
+  size_t bytes = 0;
+  for (size_t i = 0; i < metadata_count; i++)
+    bytes += strlen(metadata[i].value);
+  LINNET_TRY(linnet_json_reserve(context, writer->output->path, 16 * writer->count + metadata_count, bytes));
   if (metadata_count > 0)
     LINNET_TRY(add_metadata(context, metadata, metadata_count, header));
   size_t place = 0;
@@ -547,12 +551,6 @@ enum linnet_status linnet_writer_begin(struct linnet_context *context, struct li
                                        struct linnet_writer *writer) {
   *writer = (struct linnet_writer){
       .context = context, .output = output, .entries = entries, .count = count, .finite = finite};
-  size_t metadata_bytes = 0;
-  for (size_t i = 0; i < metadata_count; i++)
-    metadata_bytes += strlen(metadata[i].value);
-  writer->status = linnet_json_reserve(context, output->path, 16 * count + metadata_count, metadata_bytes);
-  if (writer->status != LINNET_OK)
-    return writer->status;
   json_t *header = json_object();
   char *text = NULL;
   size_t bytes = 0;
