@@ -301,10 +301,19 @@ enum linnet_status linnet_cmvn_write(struct linnet_context *context, const char 
 
 /* --- Ending --------------------------------------------------------------------------------------------------- */
 
+/* Where the disk is full, the script file must not fail when the archive has its name already. */
+static enum linnet_status flush_scp(struct linnet_ark_writer *writer) {
+  if (!ferror(writer->scp.stream) && fflush(writer->scp.stream) == 0)
+    return LINNET_OK;
+  return linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->scp.path, strerror(errno));
+}
+
 enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   if (!writer)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(writer));
+  if (writer->has_scp)
+    LINNET_TRY(flush_scp(writer));
   writer->committed = true;
   LINNET_TRY(linnet_output_commit(&writer->ark));
   return writer->has_scp ? linnet_output_commit(&writer->scp) : LINNET_OK;

@@ -314,14 +314,14 @@ part_disk() {
 	raw=(--raw s16le "$work/noise.raw")
 	[ -e "$work/whole/model.safetensors" ] || quietly train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
 	fills transcribe out.json "$linnet" transcribe --model "$model" --format json -o out.json "${raw[@]}" "${raw[@]:2}" "${raw[@]:2}"
-	fills features feats.ark "$linnet" features --out feats.ark --scp feats.scp "${raw[@]}"
-	fills posteriors post.ark "$linnet" posteriors --model "$model" --out post.ark --scp post.scp "${raw[@]}"
+	fills features "feats.ark feats.scp" "$linnet" features --out feats.ark --scp feats.scp "${raw[@]}"
+	fills posteriors "post.ark post.scp" "$linnet" posteriors --model "$model" --out post.ark --scp post.scp "${raw[@]}"
 	fills arpa lm.arpa "$linnet" ngram --order 3 --discount-fallback --text "$work/text" --arpa lm.arpa
 	fills binary lm.bin "$linnet" ngram --order 3 --discount-fallback --text "$work/text" --binary lm.bin
 	fills average mean.safetensors "$linnet" average --output mean.safetensors "$work/whole/model.safetensors"
 	! command -v gnuplot >/dev/null || fills plot plot.svg "$linnet" plot --model "$model" --output plot.svg "${raw[@]}"
 	fills train '' train "$work/disk/exp"
-	result disk "$runs runs of 8 commands, a disk of 4, 8, 12 ... KiB (${tmpfs:+tmpfs}${tmpfs:-limit on file sizes}): $complaints faults" "$complaints"
+	result disk "$runs runs of 8 commands, a disk of 4, 8, 12 ... KiB ($([ -n "$tmpfs" ] && echo tmpfs || echo limit on file sizes)): $complaints faults" "$complaints"
 }
 
 # --- fuzz ------------------------------------------------------------------------------------------------------------
