@@ -99,10 +99,13 @@ complain() {
 
 # --- what the parts use ----------------------------------------------------------------------------------------------
 
+launcher=()
+! command -v ccache >/dev/null || launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+
 build_tree() { # PRESET TARGET...
 	local preset=$1
 	shift
-	quietly cmake -S "$here" --preset "$preset" -B "$here/build/$preset" -DLINNET_CUDA=OFF &&
+	quietly cmake -S "$here" --preset "$preset" -B "$here/build/$preset" -DLINNET_CUDA=OFF "${launcher[@]}" &&
 		quietly cmake --build "$here/build/$preset" --parallel "$(nproc)" --target "$@"
 }
 
@@ -143,10 +146,9 @@ data_folder() {
 		}'
 }
 
-# train EXP
 training=("$linnet" train --train "$work/train" --dev "$work/dev" --config "$work/config.json" --batches --exp)
-train() {
-	mkdir -p "$1" && "${training[@]}" "$1"
+train() { # EXP
+	quietly "${training[@]}" "$1"
 }
 
 prepare() {
@@ -178,7 +180,6 @@ summary() { # EXP
 # training came to its end before. The names of files that are being written have more behind them, such as ".tmp.PID".
 kill_training() { # EXP MILLISECONDS|NAME
 	local process status=0 moment=$2
-	mkdir -p "$1"
 	"${training[@]}" "$1" >>"$log" 2>&1 &
 	process=$!
 	if [[ $moment =~ ^[0-9]+$ ]]; then
@@ -201,10 +202,10 @@ kill_training() { # EXP MILLISECONDS|NAME
 part_kills() {
 	local done=0 round=0 length started moments=(checkpoint model epoch- log checkpoint) stale=0
 	RANDOM=$seed
-	quietly train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
 	summary "$work/whole" >"$work/wanted"
 	started=$(date +%s%N)
-	quietly train "$work/timed"
+	train "$work/timed"
 	length=$((($(date +%s%N) - started) / 1000000))
 	while [ "$done" -lt "$kills" ]; do
 		round=$((round + 1))
@@ -214,7 +215,7 @@ part_kills() {
 			[ $((done % 3)) != 0 ] || moment=${moments[RANDOM % ${#moments[@]}]}
 			[ "$done" -lt "$kills" ] || moment=600000
 			if [ "$moment" = 600000 ]; then
-				quietly train "$exp" || complain "the last run of round $round failed"
+				train "$exp" || complain "the last run of round $round failed"
 				ended=yes
 			elif kill_training "$exp" "$moment"; then
 				ended=yes
@@ -312,7 +313,7 @@ part_disk() {
 		tmpfs=yes
 	fi
 	raw=(--raw s16le "$work/noise.raw")
-	[ -e "$work/whole/model.safetensors" ] || quietly train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
 	fills transcribe out.json "$linnet" transcribe --model "$model" --format json -o out.json "${raw[@]}" "${raw[@]:2}" "${raw[@]:2}"
 	fills features "feats.ark feats.scp" "$linnet" features --out feats.ark --scp feats.scp "${raw[@]}"
 	fills posteriors "post.ark post.scp" "$linnet" posteriors --model "$model" --out post.ark --scp post.scp "${raw[@]}"
@@ -320,7 +321,7 @@ part_disk() {
 	fills binary lm.bin "$linnet" ngram --order 3 --discount-fallback --text "$work/text" --binary lm.bin
 	fills average mean.safetensors "$linnet" average --output mean.safetensors "$work/whole/model.safetensors"
 	! command -v gnuplot >/dev/null || fills plot plot.svg "$linnet" plot --model "$model" --output plot.svg "${raw[@]}"
-	fills train '' train "$work/disk/exp"
+	fills train '' "${training[@]}" "$work/disk/exp"
 	result disk "$runs runs of 8 commands, a disk of 4, 8, 12 ... KiB ($([ -n "$tmpfs" ] && echo tmpfs || echo limit on file sizes)): $complaints faults" "$complaints"
 }
 
@@ -332,7 +333,7 @@ part_fuzz() {
 		return 0
 	}
 	local tree=$here/build/fuzz target name count=0 executions
-	CC=clang quietly cmake -S "$here" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_CUDA=OFF -DLINNET_FUZZER=ON \
+	CC=clang quietly cmake -S "$here" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_CUDA=OFF -DLINNET_FUZZER=ON "${launcher[@]}" \
 		-DLINNET_SANITIZE=fuzzer-no-link,address,undefined
 	local targets=()
 	for target in "$here"/tests/fuzz/fuzz_*.c "$here"/tests/fuzz/frontend/fuzz_*.c; do targets+=("$(basename "$target" .c)"); done
@@ -351,7 +352,7 @@ part_fuzz() {
 # --- a day of audio --------------------------------------------------------------------------------------------------
 
 part_day() {
-	[ -e "$work/whole/model.safetensors" ] || quietly train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
 	local status=0
 	"$build/tests/torture/torture_day" "$work/whole/model.safetensors" "$hours" >"$work/day" 2>&1 || status=$?
 	cat "$work/day" >>"$log"
