@@ -93,6 +93,7 @@ int main(int argc, char **argv) {
   double hours = argc == 3 ? atof(argv[2]) : 0;
   if (!(hours > 0 && hours < 10000))
     return fail("usage", "torture_day MODEL HOURS");
+  setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   int status = linnet_context_create(NULL, &context) == LINNET_OK ? 0 : fail("context", "cannot be made");
   if (status == 0 && linnet_model_load(context, argv[1], &model) != LINNET_OK)
     status = fail("model", linnet_context_error(context));
