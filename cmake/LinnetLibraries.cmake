@@ -36,7 +36,7 @@ function(linnet_add_library target kind export_name file_name)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file_name} EXPORT_NAME ${export_name})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${target} PRIVATE Threads::Threads m)
+  target_link_libraries(${target} PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   if(LINNET_HAVE_CUDA AND NOT target STREQUAL linnet_frontend_static)
     target_link_libraries(${target} PRIVATE CUDA::cudart_static)
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)

@@ -2,6 +2,7 @@
 #include <linnet/decoder.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "decoder/calibration.h"
 
@@ -98,6 +99,18 @@ enum linnet_status linnet_greedy_accept(struct linnet_greedy *greedy, const floa
     if (!accept_row(greedy, log_posteriors + t * (size_t)greedy->symbols))
       return linnet_fail(greedy->context, LINNET_ERROR_MEMORY, "out of memory after %zu decoded symbols",
                          greedy->count);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_greedy_drop(struct linnet_greedy *greedy, size_t count) {
+  if (!greedy)
+    return LINNET_ERROR_ARGUMENT;
+  if (count > 0 && count >= greedy->count)
+    return linnet_fail(greedy->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_greedy_drop: %zu of %zu segments, but the last may still grow", count, greedy->count);
+  if (count > 0)
+    memmove(greedy->segments, greedy->segments + count, (greedy->count - count) * sizeof *greedy->segments);
+  greedy->count -= count;
   return LINNET_OK;
 }
 

@@ -44,6 +44,8 @@ static enum linnet_status keep(enum linnet_status status, struct linnet_lattice_
 
 enum linnet_status linnet_lattice_reader_open(struct linnet_context *context, const char *path,
                                               struct linnet_symbols *symbols, struct linnet_lattice_reader **reader) {
+  if (!path)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lattice_reader_open: an argument is NULL");
   LINNET_TRY(create(context, symbols, reader));
   return keep(linnet_lines_open(context, path, &(*reader)->lines), reader);
 }
@@ -51,6 +53,8 @@ enum linnet_status linnet_lattice_reader_open(struct linnet_context *context, co
 enum linnet_status linnet_lattice_reader_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                      const char *name, struct linnet_symbols *symbols,
                                                      struct linnet_lattice_reader **reader) {
+  if ((!data && bytes > 0) || !name)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lattice_reader_open_memory: an argument is NULL");
   LINNET_TRY(create(context, symbols, reader));
   return keep(linnet_lines_open_memory(context, data, bytes, name, &(*reader)->lines), reader);
 }

@@ -5,9 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory_limit.h"
 #include "base/reader.h"
 
 enum { MAX_CHANNELS = 1024 }; /* libsndfile's own limit */
+
+/* libsndfile and the codecs behind it crash, or call a file damaged, when an allocation fails. They take less than
+ * 2 MB; this leaves a margin for other threads. */
+enum { NEEDED_MEMORY = 16 << 20 };
+
+static enum linnet_status check_memory(const struct linnet_bytes *bytes) {
+  return linnet_memory_available(NEEDED_MEMORY)
+             ? LINNET_OK
+             : linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory for decoding", bytes->name);
+}
 
 /* Programs that write WAV to a pipe cannot go back to fill in the length. libsndfile takes a length that is too large
  * for what it should be, but believes a zero, so the four bytes at `offset` are replaced on the way to it. */
@@ -221,6 +232,7 @@ static void warn(struct linnet_decoder *decoder) {
 }
 
 static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
+  LINNET_TRY(check_memory(decoder->bytes));
   sf_count_t n = sf_readf_float(decoder->file, interleaved, (sf_count_t)frames);
   *got = n > 0 ? (size_t)n : 0;
   if (*got < frames) {
@@ -246,6 +258,7 @@ static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_
 }
 
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
+  LINNET_TRY(check_memory(bytes));
   SF_VIRTUAL_IO input = {virtual_length, virtual_seek, virtual_read, virtual_write, virtual_tell};
   struct linnet_decoder *decoder = linnet_calloc(bytes->context, 1, sizeof *decoder);
   if (!decoder)

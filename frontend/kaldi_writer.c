@@ -323,6 +323,13 @@ enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *w
   return LINNET_OK;
 }
 
+/* Where the disk is full, the script file must not fail when the archive has its name already. */
+static enum linnet_status flush_scp(struct linnet_ark_writer *writer) {
+  if (!ferror(writer->scp.stream) && fflush(writer->scp.stream) == 0)
+    return LINNET_OK;
+  return linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->scp.path, strerror(errno));
+}
+
 static enum linnet_status commit_files(struct linnet_ark_writer *writer) {
   LINNET_TRY(linnet_output_commit(&writer->ark));
   return writer->has_scp ? linnet_output_commit(&writer->scp) : LINNET_OK;
@@ -334,6 +341,8 @@ enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   if (!writer)
     return LINNET_ERROR_ARGUMENT;
   LINNET_TRY(check_open(writer));
+  if (writer->has_scp)
+    LINNET_TRY(flush_scp(writer));
   writer->committed = true;
   if (!*writer->ark.temporary) /* written to directly: nothing lies beside it */
     return commit_files(writer);

@@ -3,6 +3,7 @@
  * as an encoder on the whole utterance. */
 #include <linnet/stream.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -24,6 +25,8 @@ struct linnet_stream {
   uint64_t samples, stored;   /* accepted, and frames that came as features */
   struct linnet_cmvn speaker; /* count 0: none was given */
   bool finished;
+  enum linnet_status decoding; /* why decode() stopped the network, and in which words */
+  char reason[512];
 };
 
 /* Whether frames can be recognised as they come. */
@@ -85,18 +88,36 @@ static void normalise(struct linnet_stream *s) {
   linnet_cmvn_apply(statistics, config->cmvn_variance, s->features, s->frames);
 }
 
+/* The context is cleared before, so that a sentence in it afterwards is the sink's. */
+static enum linnet_status call_sink(struct linnet_stream *s, const float *log_posteriors, size_t first, size_t frames) {
+  linnet_fail(s->context, LINNET_OK, "%s", "");
+  if (!s->sink || s->sink(s->sink_user, log_posteriors, first, frames) == 0)
+    return LINNET_OK;
+  if (!*linnet_context_error(s->context))
+    linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the posteriors asked to stop");
+  return LINNET_ERROR_CANCELLED;
+}
+
+/* A posterior function for the encoder, which knows of its failures only that there was one. */
 static int decode(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
-  if (linnet_greedy_accept(s->greedy, log_posteriors, frames) != LINNET_OK)
-    return 1;
-  return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
+  s->decoding = linnet_greedy_accept(s->greedy, log_posteriors, frames);
+  if (s->decoding == LINNET_OK)
+    s->decoding = call_sink(s, log_posteriors, first, frames);
+  if (s->decoding != LINNET_OK)
+    snprintf(s->reason, sizeof s->reason, "%s", linnet_context_error(s->context));
+  return s->decoding != LINNET_OK;
+}
+
+/* The status of the decoding with its sentence, which the encoder has replaced by its own. */
+static enum linnet_status decoding_status(struct linnet_stream *s) {
+  return s->decoding == LINNET_OK ? LINNET_OK : linnet_fail(s->context, s->decoding, "%s", s->reason);
 }
 
 /* A row of the recurrence. */
 static enum linnet_status decode_row(struct linnet_stream *s) {
-  if (decode(s, s->log_p, linnet_recurrence_frames(s->recurrence) - 1, 1) == 0)
-    return LINNET_OK;
-  return linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the posteriors asked to stop");
+  decode(s, s->log_p, linnet_recurrence_frames(s->recurrence) - 1, 1);
+  return decoding_status(s);
 }
 
 /* The frames that came, one by one; none is kept. */
@@ -207,11 +228,17 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   if (s->frames == 0)
     return LINNET_OK;
   normalise(s);
-  return linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+  s->decoding = LINNET_OK;
+  enum linnet_status status = linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+  return s->decoding == LINNET_OK ? status : decoding_status(s);
 }
 
 const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *s, size_t *count) {
   return linnet_greedy_segments(s->greedy, count);
+}
+
+enum linnet_status linnet_stream_drop_segments(struct linnet_stream *s, size_t count) {
+  return s ? linnet_greedy_drop(s->greedy, count) : LINNET_ERROR_ARGUMENT;
 }
 
 double linnet_stream_frame_seconds(const struct linnet_stream *s) {

@@ -7,7 +7,6 @@
 #include <linnet/train.h>
 
 #include "base/base.h"
-#include "base/file.h"
 #include "test.h"
 
 enum { UTTERANCES = 24, SYMBOLS = 5, DIM = 4, MAX_LABELS = 6, FRAMES_PER_LABEL = 7 };
@@ -181,21 +180,9 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
 }
 
 /* Trains in `folder`, continuing what is there. */
-static inline void train(struct run *run, const char *folder) {
-  struct linnet_context_settings context_settings;
-  struct linnet_context *context = NULL;
+static inline void train_with(struct linnet_context *context, struct run *run, const char *folder) {
   struct linnet_train_settings settings;
   struct linnet_trainer *trainer = NULL;
-  linnet_context_settings_default(&context_settings);
-  context_settings.threads = run->threads;
-  context_settings.kernels = run->kernels;
-  context_settings.log = on_log;
-  context_settings.log_user = run;
-  context_settings.cancel = run->cancel_at > 0 ? on_poll : NULL;
-  context_settings.cancel_user = run;
-  REQUIRE(linnet_context_create(&context_settings, &context) == LINNET_OK, "context");
-  if (run->on_device)
-    REQUIRE(linnet_context_use_device(context, run->on_device) == LINNET_OK, "%s", linnet_context_error(context));
   linnet_train_settings_default(&settings);
   settings.learning_rate = 1e-2;
   settings.batch_frames = 150;
@@ -210,8 +197,25 @@ static inline void train(struct run *run, const char *folder) {
   struct linnet_train_events events = {.user = run, .step = on_step, .epoch = on_epoch};
   if (run->status == LINNET_OK)
     run->status = linnet_trainer_run(trainer, &events);
-  snprintf(run->error, sizeof run->error, "%s", linnet_context_error(context));
   linnet_trainer_destroy(trainer);
+}
+
+/* The same with a context of its own. */
+static inline void train(struct run *run, const char *folder) {
+  struct linnet_context_settings context_settings;
+  struct linnet_context *context = NULL;
+  linnet_context_settings_default(&context_settings);
+  context_settings.threads = run->threads;
+  context_settings.kernels = run->kernels;
+  context_settings.log = on_log;
+  context_settings.log_user = run;
+  context_settings.cancel = run->cancel_at > 0 ? on_poll : NULL;
+  context_settings.cancel_user = run;
+  REQUIRE(linnet_context_create(&context_settings, &context) == LINNET_OK, "context");
+  if (run->on_device)
+    REQUIRE(linnet_context_use_device(context, run->on_device) == LINNET_OK, "%s", linnet_context_error(context));
+  train_with(context, run, folder);
+  snprintf(run->error, sizeof run->error, "%s", linnet_context_error(context));
   linnet_context_destroy(context);
 }
 
@@ -242,20 +246,21 @@ static inline void remove_folder(const char *folder) {
   CHECK(rmdir(folder) == 0, "%s: unexpected files are left", folder);
 }
 
+/* The number of bytes of the model in a folder; 0 if it cannot be read, or is larger than `capacity`. */
+static inline size_t read_bytes(const char *folder, char *bytes, size_t capacity) {
+  char path[128];
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  FILE *file = fopen(path, "rb");
+  size_t n = file ? fread(bytes, 1, capacity, file) : 0;
+  if (file)
+    fclose(file);
+  return n < capacity ? n : 0;
+}
+
 static inline bool same_model(const char *a, const char *b) {
-  struct linnet_context *context = test_context();
-  char paths[2][128];
-  void *data[2] = {NULL, NULL};
-  size_t bytes[2] = {0, 0};
-  snprintf(paths[0], sizeof paths[0], "%s/model.safetensors", a);
-  snprintf(paths[1], sizeof paths[1], "%s/model.safetensors", b);
-  bool good = linnet_file_read(context, paths[0], 1 << 24, &data[0], &bytes[0]) == LINNET_OK &&
-              linnet_file_read(context, paths[1], 1 << 24, &data[1], &bytes[1]) == LINNET_OK;
-  good = good && bytes[0] == bytes[1] && bytes[0] > 1000 && memcmp(data[0], data[1], bytes[0]) == 0;
-  linnet_free(context, data[0]);
-  linnet_free(context, data[1]);
-  linnet_context_destroy(context);
-  return good;
+  static char bytes[2][1 << 20];
+  const size_t n = read_bytes(a, bytes[0], sizeof bytes[0]);
+  return n > 1000 && read_bytes(b, bytes[1], sizeof bytes[1]) == n && memcmp(bytes[0], bytes[1], n) == 0;
 }
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool.h"
+
 int rows_keep(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct rows *rows = user;
   size_t needed = first + frames;
@@ -10,7 +12,7 @@ int rows_keep(void *user, const float *log_posteriors, size_t first, size_t fram
     size_t capacity = needed > 2 * rows->capacity ? needed : 2 * rows->capacity;
     float *grown = realloc(rows->values, capacity * rows->cols * sizeof *grown);
     if (!grown)
-      return 1;
+      return tool_fail("out of memory for %zu frames", needed);
     rows->values = grown;
     rows->capacity = capacity;
   }

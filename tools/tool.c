@@ -248,7 +248,8 @@ struct linnet_context *tool_context(void) {
   struct linnet_context *context = NULL;
   enum linnet_status status = linnet_context_create(&settings, &context);
   if (status == LINNET_ERROR_UNSUPPORTED)
-    tool_fail("--kernels %s: not in this build, or not on this processor", option_kernels ? option_kernels : "auto");
+    tool_fail("--kernels %s: not in this build, not on this processor, or not with so little memory",
+              option_kernels ? option_kernels : "auto");
   else if (status == LINNET_ERROR_DEVICE)
     tool_fail("--device %s cannot be had: leave it out to run on the CPU", option_device);
   else if (status != LINNET_OK)

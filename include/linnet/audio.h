@@ -73,8 +73,8 @@ LINNET_API enum linnet_status linnet_audio_open(struct linnet_context *context, 
                                                 const struct linnet_audio_settings *settings,
                                                 struct linnet_audio **audio);
 
-/* Reads from a descriptor, which stays the caller's and must stay open; `name` is for messages. A file is read from
- * where the descriptor stands, without moving it. */
+/* Reads from a descriptor, which stays the caller's and must stay open; `name` is for messages and may be NULL. A file
+ * is read from where the descriptor stands, without moving it. */
 LINNET_API enum linnet_status linnet_audio_open_fd(struct linnet_context *context, int fd, const char *name,
                                                    const struct linnet_audio_settings *settings,
                                                    struct linnet_audio **audio);

@@ -10,6 +10,10 @@
  * linnet_beam_accept, linnet_word_search_accept, linnet_alignment_create and linnet_trainer_run, which says how it goes
  * on; and what calls these.
  *
+ * NULL: a function that returns a status refuses it with LINNET_ERROR_ARGUMENT for every pointer, except for those that
+ * its header says may be NULL, for arrays of no elements and for a callback's `user`. ..._destroy and ..._release do
+ * nothing with NULL. Functions that return a value, ..._reset and ..._default need their objects.
+ *
  * Threads: a context is used from one thread at a time. linnet_context_share makes a second handle on the same
  * allocator, log and thread pool, with an error text of its own, for use from another thread. */
 #ifndef LINNET_CONTEXT_H
@@ -31,7 +35,10 @@ enum linnet_log_level { LINNET_LOG_DEBUG = 0, LINNET_LOG_INFO = 1, LINNET_LOG_WA
 typedef void (*linnet_log_fn)(void *user, enum linnet_log_level level, const char *message);
 
 /* One hook shaped like realloc: `pointer` NULL allocates, `bytes` 0 frees and returns NULL. Must be callable from
- * every thread. Failing returns NULL and leaves `pointer` valid. */
+ * every thread. Failing returns NULL and leaves `pointer` valid. The call that needed the memory then fails with
+ * LINNET_ERROR_MEMORY, unless less is enough: a buffer that grows in training asks for an eighth more than it needs,
+ * and then, if that fails, for no more than it needs; results are the same. jansson, FFTW, libsndfile, soxr and a BLAS
+ * library take their memory from malloc. */
 typedef void *(*linnet_reallocate_fn)(void *user, void *pointer, size_t bytes);
 
 /* What the operands of matrix products may be rounded to where the processor then multiplies them faster. Weights and

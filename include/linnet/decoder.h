@@ -41,6 +41,10 @@ LINNET_API enum linnet_status linnet_greedy_accept(struct linnet_greedy *greedy,
 /* What was decoded so far; the last segment may still grow. The array is valid until the next call on the object. */
 LINNET_API const struct linnet_segment *linnet_greedy_segments(const struct linnet_greedy *greedy, size_t *count);
 
+/* Drops the first `count` segments, which the caller has used, so that an utterance without an end takes no more and
+ * more memory. The last one may still grow and stays: `count` must be less than the number of segments, or 0. */
+LINNET_API enum linnet_status linnet_greedy_drop(struct linnet_greedy *greedy, size_t count);
+
 /* Starts over at frame 0, keeping the memory. */
 LINNET_API void linnet_greedy_reset(struct linnet_greedy *greedy);
 

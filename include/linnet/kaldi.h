@@ -58,7 +58,7 @@ struct linnet_ark;
 LINNET_API enum linnet_status linnet_ark_open(struct linnet_context *context, const char *path,
                                               struct linnet_ark **ark);
 
-/* From memory, which must stay; `name` is for messages. */
+/* From memory, which must stay; `name` is for messages and may be NULL. */
 LINNET_API enum linnet_status linnet_ark_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                      const char *name, struct linnet_ark **ark);
 

@@ -20,7 +20,7 @@ struct linnet_model;
 LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, const char *path,
                                                 struct linnet_model **model);
 
-/* The same from memory, which may be released afterwards; `name` is for messages. */
+/* The same from memory, which may be released afterwards; `name` is for messages and may be NULL. */
 LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                        const char *name, struct linnet_model **model);
 
@@ -46,7 +46,8 @@ struct linnet_feature_config {
 LINNET_API void linnet_feature_config_default(struct linnet_feature_config *features);
 
 /* Reads the JSON of a model file's "features" entry over *features: keys that are absent keep their value, unknown
- * keys are errors, the result is validated. `name` is for messages. On failure *features is unchanged. */
+ * keys are errors, the result is validated. `name` is for messages; `context` may be NULL. On failure *features is
+ * unchanged. */
 LINNET_API enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text,
                                                           const char *name, struct linnet_feature_config *features);
 

@@ -66,12 +66,18 @@ LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream)
 
 /* Also hands the log-posteriors (frames, num_symbols) of each utterance to `sink` in order, as they are computed, for a
  * decoder of the caller's or to keep them; see encoder.h. Its returning non-zero makes the call that computes them fail
- * with LINNET_ERROR_CANCELLED. NULL ends that. */
+ * with LINNET_ERROR_CANCELLED; the sentence that it left in the stream's context, such as a decoder's, stays. NULL ends
+ * that. */
 LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
 
 /* The segments decoded so far (greedy), in output frames, their confidences calibrated as the model says; valid until
  * the next call on the stream. */
 LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
+
+/* Drops the first `count` segments, which the caller has used: fewer than there are, as the last may still grow. A
+ * causal model with linear attention then runs for days in constant memory; segments that are not dropped take 32 bytes
+ * each. Frames go on counting. */
+LINNET_API enum linnet_status linnet_stream_drop_segments(struct linnet_stream *stream, size_t count);
 
 /* Seconds per output frame: segment times are start * this to end * this. */
 LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream);

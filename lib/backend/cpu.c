@@ -108,7 +108,7 @@ static const struct {
     {&linnet_ops_avx2, has_avx2},
 #endif
 #ifdef LINNET_HAVE_CBLAS
-    {&linnet_ops_cblas, always},
+    {&linnet_ops_cblas, linnet_gemm_cblas_load},
 #endif
 #ifdef LINNET_HAVE_KERNELS_GENERIC
     {&linnet_ops_generic, always},
@@ -120,18 +120,10 @@ static bool runs(size_t set) {
   return !sets[set].runnable || sets[set].runnable();
 }
 
-static const struct linnet_ops *prepared(const struct linnet_ops *ops) {
-#ifdef LINNET_HAVE_CBLAS
-  if (ops == &linnet_ops_cblas)
-    linnet_gemm_cblas_prepare();
-#endif
-  return ops;
-}
-
 const struct linnet_ops *linnet_cpu_ops(const char *name) {
   for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
     if (strcmp(name, sets[i].ops->name) == 0)
-      return runs(i) ? prepared(sets[i].ops) : NULL;
+      return runs(i) ? sets[i].ops : NULL;
   return NULL;
 }
 
@@ -140,5 +132,5 @@ const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision) {
   size_t i = 0;
   while (sets[i].ops->precision > least || !runs(i))
     i++;
-  return prepared(sets[i].ops);
+  return sets[i].ops;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/memory_limit.h"
 
 /* --- messages ------------------------------------------------------------------------------------------------- */
 
@@ -50,6 +51,19 @@ static size_t count_keys(const char *const *keys) {
   return count;
 }
 
+/* --- memory --------------------------------------------------------------------------------------------------- */
+
+/* In a thread that malloc has no arena for, as the limit is near, each of the first blocks takes a page or two. */
+enum { JSON_VALUE_BYTES = 256, JSON_PAGED_VALUES = 4096, JSON_PAGES = 8192, JSON_SPARE_BYTES = 1 << 20 };
+
+enum linnet_status linnet_json_reserve(struct linnet_context *context, const char *name, size_t values, size_t bytes) {
+  size_t needed, paged = values < JSON_PAGED_VALUES ? values : JSON_PAGED_VALUES;
+  if (linnet_mul_size(values, JSON_VALUE_BYTES, &needed) && linnet_add_size(needed, 4 * bytes, &needed) &&
+      linnet_add_size(needed, paged * JSON_PAGES + JSON_SPARE_BYTES, &needed) && linnet_memory_available(needed))
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for JSON of %zu values", name, values);
+}
+
 /* --- parsing -------------------------------------------------------------------------------------------------- */
 
 /* Where a string that starts after `position` ends: the index of its closing quote, or `bytes`. */
@@ -93,7 +107,7 @@ static enum linnet_status check_limits(struct linnet_context *context, const cha
   if (values > limits.values)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu values; at most %zu are read", name, values,
                        limits.values);
-  return LINNET_OK;
+  return linnet_json_reserve(context, name, values, bytes);
 }
 
 enum linnet_status linnet_json_parse(struct linnet_context *context, const char *text, size_t bytes, const char *name,

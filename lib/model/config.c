@@ -397,6 +397,7 @@ enum linnet_status linnet_config_format(struct linnet_context *context, const st
                                         char **text) {
   *text = NULL;
   LINNET_TRY(linnet_config_validate(context, "configuration to write", config));
+  LINNET_TRY(linnet_json_reserve(context, "configuration to write", LINNET_MAX_LAYERS + 64, 0));
   json_t *root = json_pack("{ss sI sI sI sI sI sI ss ss so ss so sI sI ss sI sI sI sI sI}", "encoder",
                            encoder_names[config->encoder], "input_dim", (json_int_t)config->input_dim, "stack",
                            (json_int_t)config->stack, "width", (json_int_t)config->width, "heads",

@@ -158,6 +158,7 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
   const struct linnet_fbank_settings *fbank = &features->fbank;
   *text = NULL;
   LINNET_TRY(linnet_feature_config_validate(context, "feature configuration to write", features));
+  LINNET_TRY(linnet_json_reserve(context, "feature configuration to write", 64, 0));
   json_t *root = json_pack(
       "{ss so so so si so so so ss sb}", "kind", kind_names[0], "sample_rate", linnet_json_number(fbank->sample_rate),
       "frame_length", linnet_json_number(fbank->frame_length), "frame_shift", linnet_json_number(fbank->frame_shift),

@@ -485,6 +485,7 @@ static enum linnet_status check_contents(struct linnet_context *context, const c
 
 static enum linnet_status format_symbols(struct linnet_context *context, const struct linnet_model_contents *c,
                                          char **text) {
+  LINNET_TRY(linnet_json_reserve(context, "symbols to write", c->config->outputs, 0));
   json_t *list = json_array();
   for (size_t i = 0; i < c->config->outputs; i++)
     if (json_array_append_new(list, json_string(c->symbols[i])) != 0) {

@@ -499,6 +499,10 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
   if (writer->count > LINNET_MAX_TENSORS || metadata_count > LINNET_MAX_METADATA)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%zu tensors and %zu entries of metadata; at most %d and %d",
                        writer->count, metadata_count, LINNET_MAX_TENSORS, LINNET_MAX_METADATA);
+  size_t bytes = 0;
+  for (size_t i = 0; i < metadata_count; i++)
+    bytes += strlen(metadata[i].value);
+  LINNET_TRY(linnet_json_reserve(context, writer->output->path, 16 * writer->count + metadata_count, bytes));
   if (metadata_count > 0)
     LINNET_TRY(add_metadata(context, metadata, metadata_count, header));
   size_t place = 0;

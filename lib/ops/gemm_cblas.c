@@ -2,15 +2,43 @@
 #include "ops/gemm_cblas.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/memory_limit.h"
 #include "ops/activation.h"
 
-/* OpenBLAS has this; other libraries do not. */
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
+typedef __typeof__(&cblas_sgemm) sgemm_fn;
 
-void linnet_gemm_cblas_prepare(void) {
-  if (openblas_set_num_threads)
-    openblas_set_num_threads(1);
+/* Of the loaded library, which stays loaded; every load stores the same value. Atomic. */
+static sgemm_fn sgemm;
+
+/* In bytes. OpenBLAS maps 128 MiB of work memory for each thread, when it first multiplies, and 40 MB of code; with one
+ * thread that is 310 MB. The rest is for the program itself, which goes on to allocate. */
+static size_t needed_memory(void) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return (size_t)(processors < 1 ? 6 : 2 * processors + 4) << 27;
+}
+
+bool linnet_gemm_cblas_load(void) {
+  if (__atomic_load_n(&sgemm, __ATOMIC_ACQUIRE))
+    return true;
+  if (!linnet_memory_available(needed_memory()))
+    return false;
+  void *library = dlopen(LINNET_CBLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void *symbol = library ? dlsym(library, "cblas_sgemm") : NULL;
+  if (!symbol)
+    return false;
+  void (*set_threads)(int) = NULL; /* OpenBLAS alone has this */
+  void *found = dlsym(library, "openblas_set_num_threads");
+  memcpy(&set_threads, &found, sizeof found);
+  if (set_threads)
+    set_threads(1);
+  sgemm_fn loaded;
+  memcpy(&loaded, &symbol, sizeof loaded);
+  __atomic_store_n(&sgemm, loaded, __ATOMIC_RELEASE);
+  return true;
 }
 
 static void add_bias(const struct linnet_gemm *g) {
@@ -27,8 +55,8 @@ void linnet_gemm_cblas(const struct linnet_gemm *g, real *work) {
     for (size_t j = 0; j < g->n; j++)
       g->c[i * g->ldc + j] = 0;
   if (g->m > 0 && g->n > 0 && g->k > 0)
-    cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
-                (int)g->m, (int)g->n, (int)g->k, 1, g->a, (int)g->lda, g->b, (int)g->ldb, 1, g->c, (int)g->ldc);
+    sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
+          (int)g->m, (int)g->n, (int)g->k, 1, g->a, (int)g->lda, g->b, (int)g->ldb, 1, g->c, (int)g->ldc);
   if (!g->accumulate)
     add_bias(g);
 }

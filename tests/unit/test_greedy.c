@@ -103,6 +103,37 @@ static void test_growing(void) {
   linnet_context_destroy(context);
 }
 
+/* After every row, all segments that are final are taken: together they are those that would have been kept. */
+static void test_drop(void) {
+  static float rows[MAX_FRAMES * 4];
+  struct linnet_context *context = test_context();
+  struct linnet_greedy *greedy;
+  struct linnet_segment expected[MAX_FRAMES], taken[MAX_FRAMES];
+  struct test_random r = {3};
+  size_t count, total = 0;
+  fill_rows(&r, rows, MAX_FRAMES * 4);
+  REQUIRE(linnet_greedy_create(context, 4, &greedy) == LINNET_OK, "create");
+  for (size_t t = 0; t < MAX_FRAMES; t++) {
+    CHECK(linnet_greedy_accept(greedy, rows + 4 * t, 1) == LINNET_OK, "accept");
+    const struct linnet_segment *segments = linnet_greedy_segments(greedy, &count);
+    for (size_t i = 0; i + 1 < count; i++)
+      taken[total++] = segments[i];
+    CHECK(linnet_greedy_drop(greedy, count > 0 ? count - 1 : 0) == LINNET_OK, "drop");
+    CHECK(count == 0 || linnet_greedy_drop(greedy, 1) == LINNET_ERROR_ARGUMENT, "the last was dropped");
+  }
+  const struct linnet_segment *last = linnet_greedy_segments(greedy, &count);
+  REQUIRE(count == 1, "%zu segments are left", count);
+  taken[total++] = *last;
+  CHECK(decode_plainly(rows, MAX_FRAMES, 4, expected) == total, "%zu segments were taken", total);
+  for (size_t i = 0; i < total; i++)
+    CHECK(taken[i].symbol == expected[i].symbol && taken[i].start == expected[i].start &&
+              taken[i].end == expected[i].end,
+          "segment %zu of those that were taken", i);
+  CHECK(linnet_greedy_drop(NULL, 0) == LINNET_ERROR_ARGUMENT, "no decoder");
+  linnet_greedy_destroy(greedy);
+  linnet_context_destroy(context);
+}
+
 static void test_not_finite(void) {
   struct linnet_context *context = test_context();
   struct linnet_greedy *greedy;
@@ -172,6 +203,7 @@ static enum linnet_status scenario(struct linnet_context *context) {
 int main(void) {
   test_random_chunks();
   test_growing();
+  test_drop();
   test_not_finite();
   test_warm();
   test_arguments();

@@ -3,6 +3,7 @@
 #include <linnet/ngram.h>
 
 #include "base/c_locale.h"
+#include "base/file.h"
 #include "decoder/number.h"
 #include "locales.h"
 #include "model/config.h"

@@ -538,6 +538,21 @@ static void test_texts(void) {
 /* --- Failing allocations
  * ------------------------------------------------------------------------------------------------ */
 
+/* Where the script file cannot be written, the archive does not appear. */
+static void test_full_disk(void) {
+  static const float values[6] = {1, 2, 3};
+  const char *path = scratch("full.ark");
+  struct linnet_ark_writer *writer = NULL;
+  remove(path);
+  REQUIRE(linnet_ark_writer_create(context, path, "/dev/full", LINNET_KALDI_FLOAT, &writer) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_ark_write(writer, "key", values, 2, 3) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_writer_commit(writer) == LINNET_ERROR_IO, "a full disk was not seen");
+  CHECK(strstr(linnet_context_error(context), "/dev/full"), "%s", linnet_context_error(context));
+  linnet_ark_writer_destroy(writer);
+  CHECK(access(path, F_OK) != 0, "%s is there without its script file", path);
+}
+
 static enum linnet_status torture_read(struct linnet_context *tortured) {
   struct linnet_ark *ark = NULL;
   struct linnet_matrix matrix = {0};
@@ -591,6 +606,7 @@ int main(void) {
   check_cuts_and_changes(golden_text, 2);
   test_claims();
   test_texts();
+  test_full_disk();
   torture("reading an archive", torture_read);
   torture("writing an archive", torture_write);
   linnet_context_destroy(context);

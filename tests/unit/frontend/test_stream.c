@@ -195,6 +195,30 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
   linnet_fbank_destroy(fbank);
 }
 
+/* A sink that gives up, and one that a decoder over the same context failed in. */
+static int give_up(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_context *context = user;
+  (void)log_posteriors, (void)first, (void)frames;
+  if (context)
+    linnet_fail(context, LINNET_ERROR_MEMORY, "the sink's sentence");
+  return 1;
+}
+
+static void test_sink(struct linnet_context *context, struct linnet_stream *stream, const float *samples) {
+  for (int speaks = 0; speaks < 2; speaks++) {
+    linnet_stream_reset(stream);
+    linnet_stream_set_sink(stream, give_up, speaks ? context : NULL);
+    enum linnet_status status = linnet_stream_accept(stream, samples, SAMPLES);
+    if (status == LINNET_OK)
+      status = linnet_stream_finish(stream);
+    CHECK(status == LINNET_ERROR_CANCELLED, "status %d", status);
+    CHECK((strcmp(linnet_context_error(context), "the sink's sentence") == 0) == speaks, "%s",
+          linnet_context_error(context));
+  }
+  linnet_stream_set_sink(stream, NULL, NULL);
+  linnet_stream_reset(stream);
+}
+
 static void test_scenario(struct linnet_context *context, const struct scenario *scenario) {
   struct linnet_model *model = make_model(context, scenario, NULL);
   struct linnet_stream *stream = NULL, *other = NULL;
@@ -216,6 +240,7 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
   test_parallel(context, model, samples, segments, count);
   test_along(other, samples, segments, count, scenario->along);
   test_order(other, samples);
+  test_sink(context, other, samples);
   test_features(context, model, other, samples, segments, count);
   linnet_stream_destroy(stream);
   linnet_stream_destroy(other);

@@ -1,0 +1,397 @@
+#!/bin/bash
+# Tortures Linnet; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: tests/torture.sh [OPTIONS] [PART...]
+
+Parts, all of them by default:
+  kills        trainings that are killed at random moments, and in the middle of writing, and resumed: model, log of
+               losses and batches.txt must be those of a training that was never stopped
+  allocations  every allocation fails once, of the context and of the whole process; then under AddressSanitizer
+  null         NULL for every pointer of every public function
+  disk         the disk fills at every 4 KiB: each command must fail with the file and the reason, leave nothing half
+               written under the final name, and succeed when there is space (tmpfs as root, else a limit on file sizes)
+  fuzz         every fuzz target with libFuzzer (needs clang)
+  day          a causal model on 24 hours of audio: faster than real time, in constant memory
+  tsan         recognition and training under ThreadSanitizer
+
+  --quick         kills, null, disk and day, each in a few seconds, without a build of their own (for CTest)
+  --full          200 kills, no allocation left out, ten minutes for each fuzz target
+  --kills N       (default 200, with --quick 6)
+  --minutes M     for each fuzz target, fractions allowed (default 0.5, with --full 10)
+  --hours H       of audio (default 24, with --quick 1)
+  --build DIR     an optimised build with its tests (default: build/release, which is then built first)
+  --seed N        of the moments of kills (default 1)
+  --log DIR       (default build/torture)
+
+By default everything takes at most 40 minutes on two cores, after the builds. It prints a table for RESULTS.md; the
+exit code is 0 if nothing failed.
+END
+}
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+quick='' full='' kills='' minutes='' hours='' build='' seed=1 logs=$here/build/torture
+parts=()
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--quick) quick=yes ;;
+	--full) full=yes ;;
+	--kills | --minutes | --hours | --build | --seed | --log)
+		[ $# -gt 1 ] || { echo "torture.sh: $1 needs a value; see --help" >&2 && exit 2; }
+		name=${1#--}
+		[ "$name" != log ] || name=logs
+		printf -v "$name" %s "$2"
+		shift
+		;;
+	kills | allocations | null | disk | fuzz | day | tsan) parts+=("$1") ;;
+	*)
+		echo "torture.sh: no option or part $1; see --help" >&2
+		exit 2
+		;;
+	esac
+	shift
+done
+if [ -n "$quick" ]; then
+	kills=${kills:-6} hours=${hours:-1}
+	[ ${#parts[@]} -gt 0 ] || parts=(kills null disk day)
+fi
+kills=${kills:-200} hours=${hours:-24} minutes=${minutes:-$([ -n "$full" ] && echo 10 || echo 0.5)}
+[ ${#parts[@]} -gt 0 ] || parts=(kills allocations null disk fuzz day tsan)
+
+mkdir -p "$logs"
+logs=$(cd "$logs" && pwd)
+work=$(mktemp -d)
+mounted=''
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+	[ -z "$mounted" ] || umount "$mounted" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap clean_up EXIT
+
+# --- reports ---------------------------------------------------------------------------------------------------------
+
+table=() failed=0
+log=/dev/null
+
+# result PART WHAT OK: a row of the table; OK is 0 if all is well.
+result() {
+	local verdict=ok
+	[ "$3" = 0 ] || { verdict='**failed**' && failed=1; }
+	table+=("| $1 | $2 | $verdict | $((SECONDS - since)) s |")
+	echo "$1: $2: $verdict ($((SECONDS - since)) s)"
+}
+
+# quietly COMMAND...: into the log of the part.
+quietly() {
+	echo "+ $*" >>"$log"
+	"$@" >>"$log" 2>&1 </dev/null
+}
+
+complain() {
+	echo "FAILED: $*" | tee -a "$log" >&2
+	complaints=$((complaints + 1))
+}
+
+# --- what the parts use ----------------------------------------------------------------------------------------------
+
+launcher=()
+! command -v ccache >/dev/null || launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+
+build_tree() { # PRESET TARGET...
+	local preset=$1
+	shift
+	quietly cmake -S "$here" --preset "$preset" -B "$here/build/$preset" -DLINNET_CUDA=OFF "${launcher[@]}" &&
+		quietly cmake --build "$here/build/$preset" --parallel "$(nproc)" --target "$@"
+}
+
+if [ -z "$build" ]; then
+	build=$here/build/release
+	log=$logs/build.log
+	: >"$log"
+	build_tree release linnet_tool test_allocations test_null_arguments torture_day
+fi
+build=$(cd "$build" && pwd)
+linnet=$build/tools/linnet
+
+# A data folder of stored features: data_folder DIR UTTERANCES SEED. Each of three phones is a band of its own.
+data_folder() {
+	mkdir -p "$1"
+	awk -v n="$2" -v seed="$3" -v ark="$1/feats.ark" -v scp="$1/feats.scp" -v phones="$1/phones" '
+		BEGIN {
+			srand(seed)
+			for (u = 1; u <= n; u++) {
+				id = sprintf("utt-%03d", u)
+				text = id " "
+				printf "%s %s:%d\n", id, ark, bytes + length(text) > scp
+				labels = id
+				text = text " [\n"
+				count = 2 + int(4 * rand())
+				for (i = 0; i < count; i++) {
+					label = int(3 * rand())
+					labels = labels " " substr("ABC", label + 1, 1)
+					for (t = 0; t < 8; t++) {
+						for (d = 0; d < 6; d++) text = text sprintf(" %.4f", (int(d / 2) == label && t < 6) * 2 + rand())
+						text = text (i == count - 1 && t == 7 ? " ]\n" : "\n")
+					}
+				}
+				printf "%s", text > ark
+				bytes += length(text)
+				print labels > phones
+			}
+		}'
+}
+
+training=("$linnet" train --train "$work/train" --dev "$work/dev" --config "$work/config.json" --batches --exp)
+train() { # EXP
+	quietly "${training[@]}" "$1"
+}
+
+prepare() {
+	data_folder "$work/train" 60 1
+	data_folder "$work/dev" 10 2
+	cat >"$work/config.json" <<-'END'
+		{"model": {"input_dim": 6, "width": 16, "heads": 2, "layers": 2, "feed_forward": 32, "stack": 2, "attention": "causal-linear"},
+		 "features": {"num_mel": 6, "cmvn": "none"},
+		 "training": {"epochs": 4, "batch_frames": 200, "learning_rate": 1e-2, "keep_models": 2, "seed": 3,
+		  "checkpoint_seconds": 0}}
+	END
+	awk 'BEGIN { srand(5); for (i = 0; i < 3000; i++) {
+		for (w = 0; w < 8; w++) printf "%s ", substr("ABCDEFGH", 1 + int(8 * rand() * rand()), 1); print "" } }' >"$work/text"
+	head -c 96000 "$linnet" >"$work/noise.raw"
+}
+
+# --- kills -----------------------------------------------------------------------------------------------------------
+
+# What must be the same: losses (not seconds), batches, models, and which files there are but for checkpoints, of which
+# one more may be kept, and temporary files of the process that was killed.
+summary() { # EXP
+	sed 's/"train_seconds.*"frames"/"frames"/; s/"peak_megabytes.*//' "$1/log.jsonl"
+	cat "$1/batches.txt"
+	(cd "$1" && sha256sum -- *model*.safetensors epoch-*.safetensors)
+	(cd "$1" && ls) | grep -v -e '\.tmp\.' -e '^checkpoint' -e '\.torture$'
+}
+
+# Kills the training in EXP after so many milliseconds, or once it writes a file whose name begins so. Succeeds if the
+# training came to its end before. The names of files that are being written have more behind them, such as ".tmp.PID".
+kill_training() { # EXP MILLISECONDS|NAME
+	local process status=0 moment=$2
+	"${training[@]}" "$1" >>"$log" 2>&1 &
+	process=$!
+	if [[ $moment =~ ^[0-9]+$ ]]; then
+		sleep "$((moment / 1000)).$(printf %03d $((moment % 1000)))"
+	else
+		while kill -0 "$process" 2>/dev/null && ! compgen -G "$1/$moment*tmp*" >/dev/null; do :; done
+	fi
+	kill -KILL "$process" 2>/dev/null || true
+	wait "$process" 2>/dev/null || status=$?
+	case $status in
+	0) return 0 ;;
+	137) return 1 ;;
+	*)
+		complain "a resumed training ended with status $status: $(tail -n 1 "$log")"
+		return 0
+		;;
+	esac
+}
+
+part_kills() {
+	local done=0 round=0 length started moments=(checkpoint model epoch- log checkpoint) stale=0
+	RANDOM=$seed
+	train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	summary "$work/whole" >"$work/wanted"
+	started=$(date +%s%N)
+	train "$work/timed"
+	length=$((($(date +%s%N) - started) / 1000000))
+	while [ "$done" -lt "$kills" ]; do
+		round=$((round + 1))
+		local exp=$work/killed$round ended=''
+		while [ -z "$ended" ]; do
+			local moment=$((RANDOM * RANDOM % (length / 3 + 1)))
+			[ $((done % 3)) != 0 ] || moment=${moments[RANDOM % ${#moments[@]}]}
+			[ "$done" -lt "$kills" ] || moment=600000
+			if [ "$moment" = 600000 ]; then
+				train "$exp" || complain "the last run of round $round failed"
+				ended=yes
+			elif kill_training "$exp" "$moment"; then
+				ended=yes
+			else
+				done=$((done + 1))
+			fi
+		done
+		summary "$exp" >"$work/got"
+		cmp -s "$work/wanted" "$work/got" ||
+			complain "round $round: $(diff "$work/wanted" "$work/got" | head -n 3 | cut -c 1-100 | tr '\n' ';')"
+		stale=$((stale + $(find "$exp" -name '*.tmp.*' | wc -l)))
+		rm -rf "$exp"
+	done
+	result kills "$done kills in $round trainings, $complaints of which ended otherwise; $stale temporary files left" "$complaints"
+}
+
+# --- allocations, NULL -----------------------------------------------------------------------------------------------
+
+failures_of() { # COMMAND...
+	local status=0
+	quietly "$@" || status=$?
+	[ $status = 0 ] || complaints=$((complaints + 1))
+}
+
+part_allocations() {
+	export LINNET_TORTURE_FULL=${full:+1}
+	[ -n "$full" ] || unset LINNET_TORTURE_FULL
+	failures_of "$build/tests/test_allocations"
+	build_tree asan-ubsan test_allocations &&
+		LSAN_OPTIONS=suppressions=$here/tests/lsan.supp failures_of "$here/build/asan-ubsan/tests/test_allocations"
+	local count
+	count=$(sed -n 's/^.* \([0-9]*\) allocations of.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	result allocations "$count allocations failed in turn, one and two threads, plain and under ASan and UBSan" $complaints
+}
+
+part_null() {
+	failures_of "$build/tests/test_null_arguments"
+	failures_of "$here/tests/check_null_arguments.sh" "$build/tests/test_null_arguments" "$build/liblinnet.so"
+	result null "$(sed -n 's/ functions exported.*//p' "$log" | tail -n 1) public functions" $complaints
+}
+
+# --- a disk that fills -----------------------------------------------------------------------------------------------
+
+# on_disk KIB COMMAND...: the command in $work/disk, where so many KiB can be written.
+on_disk() {
+	local size=$1 status=0
+	shift
+	if [ -n "$tmpfs" ]; then
+		mount -t tmpfs -o "size=${size}k,nr_inodes=64" none "$work/disk"
+		mounted=$work/disk
+		(cd "$work/disk" && "$@") >"$work/disk.out" 2>"$work/disk.err" </dev/null || status=$?
+	else
+		rm -rf "$work/disk" && mkdir "$work/disk"
+		(trap '' XFSZ && ulimit -f "$size" && cd "$work/disk" && "$@") >"$work/disk.out" 2>"$work/disk.err" </dev/null || status=$?
+	fi
+	return $status
+}
+
+leave_disk() {
+	[ -z "$mounted" ] || umount "$mounted"
+	mounted=''
+}
+
+# fills NAME OUTPUTS COMMAND...: with 4, 8, 12 ... KiB until it succeeds. OUTPUTS may not be there after a failure (names
+# with a "+" may be: they are whole or grow).
+fills() {
+	local name=$1 outputs=$2 size=0 step=4 status=1 output
+	shift 2
+	while [ $status != 0 ] && [ $size -lt 4096 ]; do
+		size=$((size + step))
+		[ -z "$quick" ] || step=$((step * 2))
+		status=0
+		on_disk $size "$@" || status=$?
+		cat "$work/disk.err" >>"$log"
+		if [ $status != 0 ]; then
+			[ $status -lt 126 ] || complain "$name with $size KiB: status $status"
+			grep -qE 'No space left|File too large' "$work/disk.err" || complain "$name with $size KiB gives no reason: $(tail -n 1 "$work/disk.err")"
+			for output in $outputs; do
+				[ ! -e "$work/disk/$output" ] || complain "$name with $size KiB leaves $output"
+			done
+			grep -qE "$(tr ' ' '|' <<<"${outputs:-.}")|tmp" "$work/disk.err" || complain "$name with $size KiB names no file: $(tail -n 1 "$work/disk.err")"
+		fi
+		runs=$((runs + 1))
+		leave_disk
+	done
+	[ $status = 0 ] || complain "$name: fails with $size KiB, too: $(tail -n 1 "$work/disk.err")"
+	echo "$name: succeeds with $size KiB" >>"$log"
+}
+
+part_disk() {
+	local tmpfs='' runs=0 model=$here/models/english-phonemes.safetensors raw
+	mkdir -p "$work/disk"
+	if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=4k none "$work/disk" 2>/dev/null; then
+		umount "$work/disk"
+		tmpfs=yes
+	fi
+	raw=(--raw s16le "$work/noise.raw")
+	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	fills transcribe out.json "$linnet" transcribe --model "$model" --format json -o out.json "${raw[@]}" "${raw[@]:2}" "${raw[@]:2}"
+	fills features "feats.ark feats.scp" "$linnet" features --out feats.ark --scp feats.scp "${raw[@]}"
+	fills posteriors "post.ark post.scp" "$linnet" posteriors --model "$model" --out post.ark --scp post.scp "${raw[@]}"
+	fills arpa lm.arpa "$linnet" ngram --order 3 --discount-fallback --text "$work/text" --arpa lm.arpa
+	fills binary lm.bin "$linnet" ngram --order 3 --discount-fallback --text "$work/text" --binary lm.bin
+	fills average mean.safetensors "$linnet" average --output mean.safetensors "$work/whole/model.safetensors"
+	! command -v gnuplot >/dev/null || fills plot plot.svg "$linnet" plot --model "$model" --output plot.svg "${raw[@]}"
+	fills train '' "${training[@]}" "$work/disk/exp"
+	result disk "$runs runs of 8 commands, a disk of 4, 8, 12 ... KiB ($([ -n "$tmpfs" ] && echo tmpfs || echo limit on file sizes)): $complaints faults" "$complaints"
+}
+
+# --- fuzz ------------------------------------------------------------------------------------------------------------
+
+part_fuzz() {
+	command -v clang >/dev/null || {
+		table+=('| fuzz | no clang | skipped | |')
+		return 0
+	}
+	local tree=$here/build/fuzz target name count=0 executions
+	CC=clang quietly cmake -S "$here" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_CUDA=OFF -DLINNET_FUZZER=ON "${launcher[@]}" \
+		-DLINNET_SANITIZE=fuzzer-no-link,address,undefined
+	local targets=()
+	for target in "$here"/tests/fuzz/fuzz_*.c "$here"/tests/fuzz/frontend/fuzz_*.c; do targets+=("$(basename "$target" .c)"); done
+	quietly cmake --build "$tree" --parallel "$(nproc)" --target "${targets[@]}"
+	for name in "${targets[@]}"; do
+		mkdir -p "$logs/found/$name"
+		(cd "$logs/found/$name" && quietly "$tree/tests/fuzz/$name" -max_total_time="$(awk "BEGIN { print int(60 * $minutes) }")" \
+			-print_final_stats=1 "$logs/found/$name" "$here/tests/fuzz/corpus/${name#fuzz_}") ||
+			complain "$name: $(grep -E 'ERROR|SUMMARY' "$log" | tail -n 1)"
+		count=$((count + 1))
+	done
+	executions=$(awk '/number_of_executed_units/ { n += $2 } END { printf "%.1f million", n / 1e6 }' "$log")
+	result fuzz "$count targets, $minutes minutes each, $executions inputs" "$complaints"
+}
+
+# --- a day of audio --------------------------------------------------------------------------------------------------
+
+part_day() {
+	[ -e "$work/whole/model.safetensors" ] || train "$work/whole" || complain "the training fails: $(tail -n 1 "$log")"
+	local status=0
+	"$build/tests/torture/torture_day" "$work/whole/model.safetensors" "$hours" >"$work/day" 2>&1 || status=$?
+	cat "$work/day" >>"$log"
+	result day "$(tail -n 1 "$work/day")" $status
+}
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+
+part_tsan() {
+	local tests=(test_context test_pool test_encoder test_stream test_trainer test_recurrence test_allocations) name
+	build_tree tsan "${tests[@]}" || complain 'the build failed'
+	for name in "${tests[@]}"; do
+		TSAN_OPTIONS=second_deadlock_stack=1 quietly "$here/build/tsan/tests/$name" || complain "$name under ThreadSanitizer"
+	done
+	result tsan "${tests[*]#test_}" "$complaints"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+prepare
+for part in "${parts[@]}"; do
+	since=$SECONDS complaints=0
+	log=$logs/$part.log
+	: >"$log"
+	case $part in
+	kills) part_kills ;;
+	allocations) part_allocations ;;
+	null) part_null ;;
+	disk) part_disk ;;
+	fuzz) part_fuzz ;;
+	day) part_day ;;
+	tsan) part_tsan ;;
+	esac
+done
+{
+	echo
+	echo '| part | what | result | time |'
+	echo '|---|---|---|---|'
+	printf '%s\n' "${table[@]}"
+} | tee "$logs/table.md"
+echo "Logs are in $logs"
+exit $failed

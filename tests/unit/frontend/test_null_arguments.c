@@ -1,0 +1,568 @@
+/* NULL for every pointer of every public function in turn. A function that returns a status refuses it with
+ * LINNET_ERROR_ARGUMENT; arguments that may be NULL by their header have no row; what destroys takes NULL; what returns
+ * a value needs its object, which context.h says.
+ *
+ *   test_null_arguments --list        the functions that have a row, for tests/check_null_arguments.sh
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+
+#include "unit/null_fixture.h"
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+enum { CRASHED = -1 };
+static bool listing;
+static sigjmp_buf crash;
+
+static void on_crash(int signal_number) {
+  (void)signal_number;
+  siglongjmp(crash, 1);
+}
+
+/* Whether the call that is written in `text` is to be made. */
+static bool begin(const char *text) {
+  if (listing)
+    printf("%.*s\n", (int)strcspn(text, "("), text);
+  return !listing;
+}
+
+#define REFUSES(call)                                                                                                  \
+  do {                                                                                                                 \
+    if (begin(#call)) {                                                                                                \
+      const int status = sigsetjmp(crash, 1) == 0 ? (int)(call) : CRASHED;                                             \
+      CHECK(status == LINNET_ERROR_ARGUMENT, "%s gives %d", #call, status);                                            \
+    }                                                                                                                  \
+  } while (0)
+
+#define ALLOWS(call)                                                                                                   \
+  do {                                                                                                                 \
+    if (begin(#call)) {                                                                                                \
+      const bool good = sigsetjmp(crash, 1) == 0 ? ((call), true) : false;                                             \
+      CHECK(good, "%s crashes", #call);                                                                                \
+    }                                                                                                                  \
+  } while (0)
+
+/* Functions that return no status and destroy nothing. */
+static const char needing[] =
+    "linnet_align_settings_default\nlinnet_alignment_jumps\nlinnet_alignment_phones\nlinnet_alignment_score\n"
+    "linnet_alignment_words\nlinnet_audio_input_channels\nlinnet_audio_input_rate\nlinnet_audio_seconds\n"
+    "linnet_audio_settings_default\nlinnet_augment_choose\nlinnet_band_settings_default\nlinnet_beam_count\n"
+    "linnet_beam_memory\nlinnet_beam_reset\nlinnet_beam_settings_default\nlinnet_beam_stable\nlinnet_calibrate\n"
+    "linnet_context_device\nlinnet_context_device_peak\nlinnet_context_error\nlinnet_context_kernels\n"
+    "linnet_context_precision\nlinnet_context_settings_default\nlinnet_context_threads\nlinnet_data_folder_command\n"
+    "linnet_data_folder_count\nlinnet_data_folder_find\nlinnet_data_folder_has_cmvn\n"
+    "linnet_data_folder_has_features\nlinnet_data_folder_id\nlinnet_data_folder_path\nlinnet_data_folder_phones\n"
+    "linnet_data_folder_segment\nlinnet_data_folder_speaker\nlinnet_data_folder_speaker_name\n"
+    "linnet_data_folder_speakers\nlinnet_data_folder_text\nlinnet_fbank_dim\nlinnet_fbank_frames\n"
+    "linnet_fbank_pending\nlinnet_fbank_reset\nlinnet_fbank_settings_default\nlinnet_fbank_settings_of\n"
+    "linnet_fbank_shift\nlinnet_fbank_window\nlinnet_feature_config_default\nlinnet_g2p_ngrams\nlinnet_g2p_order\n"
+    "linnet_g2p_phone\nlinnet_g2p_phone_count\nlinnet_g2p_result_count\nlinnet_g2p_result_ignored\n"
+    "linnet_g2p_result_log_probability\nlinnet_g2p_result_phones\nlinnet_g2p_result_probability\n"
+    "linnet_g2p_settings_default\nlinnet_g2p_trainer_count\nlinnet_g2p_trainer_left_out\nlinnet_g2p_units\n"
+    "linnet_grammar_language_model\nlinnet_grammar_lookahead\nlinnet_grammar_states\nlinnet_greedy_reset\n"
+    "linnet_greedy_segments\nlinnet_hotwords_count\nlinnet_lattice_arcs\nlinnet_lattice_format_at\n"
+    "linnet_lattice_format_find\nlinnet_lattice_format_name\nlinnet_lattice_posterior\nlinnet_lattice_reset\n"
+    "linnet_lattice_settings_default\nlinnet_lattice_states\nlinnet_level_settings_default\nlinnet_lexicon_count\n"
+    "linnet_lexicon_find\nlinnet_lexicon_phones\nlinnet_lexicon_pronunciation\nlinnet_lexicon_settings_default\n"
+    "linnet_lexicon_tokens\nlinnet_lexicon_variants\nlinnet_lexicon_word\nlinnet_model_calibrations\n"
+    "linnet_model_cmvn\nlinnet_model_features\nlinnet_model_frame_seconds\nlinnet_model_memory\n"
+    "linnet_model_metadata\nlinnet_model_metadata_key\nlinnet_model_num_parameters\nlinnet_model_num_symbols\n"
+    "linnet_model_output_frames\nlinnet_model_stride\nlinnet_model_symbol\nlinnet_ngram_begin\nlinnet_ngram_bytes\n"
+    "linnet_ngram_count\nlinnet_ngram_estimator_settings_default\nlinnet_ngram_find\nlinnet_ngram_finish\n"
+    "linnet_ngram_is_quantized\nlinnet_ngram_language_model\nlinnet_ngram_order\nlinnet_ngram_score\n"
+    "linnet_ngram_unigrams\nlinnet_ngram_word\nlinnet_noise_settings_default\nlinnet_output_format_at\n"
+    "linnet_output_format_extension\nlinnet_output_format_find\nlinnet_output_format_has_alternatives\n"
+    "linnet_output_format_has_times\nlinnet_output_format_is_single\nlinnet_output_format_name\nlinnet_padding_max\n"
+    "linnet_padding_settings_default\nlinnet_pronounced_text_align_words\nlinnet_pronounced_text_index\n"
+    "linnet_pronounced_text_settings_default\nlinnet_pronounced_text_spoken\nlinnet_pronounced_text_words\n"
+    "linnet_recurrence_frames\nlinnet_recurrence_possible\nlinnet_recurrence_reset\nlinnet_recurrence_state_bytes\n"
+    "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
+    "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_speakers\nlinnet_scorer_sum\n"
+    "linnet_scorer_utterance\nlinnet_scorer_utterances\nlinnet_scp_count\nlinnet_scp_find\nlinnet_scp_key\n"
+    "linnet_specaugment_count\nlinnet_specaugment_settings_default\nlinnet_spoken_count\nlinnet_spoken_is_known\n"
+    "linnet_spoken_words\nlinnet_status_string\nlinnet_stream_frame_seconds\nlinnet_stream_reset\n"
+    "linnet_stream_seconds\nlinnet_stream_segments\nlinnet_stream_set_sink\nlinnet_symbols_count\n"
+    "linnet_symbols_find\nlinnet_symbols_name\nlinnet_train_settings_default\nlinnet_trainer_epoch\n"
+    "linnet_trainer_steps\nlinnet_transcripts_count\nlinnet_transcripts_find\nlinnet_transcripts_id\n"
+    "linnet_transcripts_tokens\nlinnet_version\nlinnet_word_search_count\nlinnet_word_search_memory\n"
+    "linnet_word_search_reset\nlinnet_word_search_settings_default\nlinnet_word_search_stable\n"
+    "linnet_word_search_text\nlinnet_word_search_tree_memory\n";
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+static void refuse_networks(void) {
+  REFUSES(linnet_stream_set_calibrations(NULL, NULL));
+  REFUSES(linnet_context_create(NULL, NULL));
+  REFUSES(linnet_context_share(NULL, (void *)&out));
+  REFUSES(linnet_context_share(f.context, NULL));
+  REFUSES(linnet_encoder_compute(NULL, floats, 1, floats));
+  REFUSES(linnet_encoder_compute(f.encoder, NULL, 1, floats));
+  REFUSES(linnet_encoder_compute(f.encoder, floats, 1, NULL));
+  REFUSES(linnet_encoder_create(NULL, f.model, (void *)&out));
+  REFUSES(linnet_encoder_create(f.context, NULL, (void *)&out));
+  REFUSES(linnet_encoder_create(f.context, f.model, NULL));
+  REFUSES(linnet_encoder_run(NULL, floats, 1, sink, NULL));
+  REFUSES(linnet_encoder_run(f.encoder, NULL, 1, sink, NULL));
+  REFUSES(linnet_encoder_run(f.encoder, floats, 1, NULL, NULL));
+  REFUSES(linnet_model_annotate(NULL, "x", "x", "x", 1, "x"));
+  REFUSES(linnet_model_annotate(f.context, NULL, "x", "x", 1, "x"));
+  REFUSES(linnet_model_annotate(f.context, "x", NULL, "x", 1, "x"));
+  REFUSES(linnet_model_annotate(f.context, "x", "x", NULL, 1, "x"));
+  REFUSES(linnet_model_annotate(f.context, "x", "x", "x", 1, NULL));
+  REFUSES(linnet_model_average(NULL, names, 1, 1, "x"));
+  REFUSES(linnet_model_average(f.context, NULL, 1, 1, "x"));
+  REFUSES(linnet_model_average(f.context, names, 1, 1, NULL));
+  REFUSES(linnet_model_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_model_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_model_load(f.context, "x", NULL));
+  REFUSES(linnet_model_load_memory(NULL, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_model_load_memory(f.context, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_model_load_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_recurrence_copy(NULL, f.recurrence));
+  REFUSES(linnet_recurrence_copy(f.recurrence, NULL));
+  REFUSES(linnet_recurrence_create(NULL, f.model, (void *)&out));
+  REFUSES(linnet_recurrence_create(f.context, NULL, (void *)&out));
+  REFUSES(linnet_recurrence_create(f.context, f.model, NULL));
+  REFUSES(linnet_recurrence_finish(NULL, floats));
+  REFUSES(linnet_recurrence_finish(f.recurrence, NULL));
+  REFUSES(linnet_recurrence_step(NULL, floats, floats));
+  REFUSES(linnet_recurrence_step(f.recurrence, NULL, floats));
+  REFUSES(linnet_recurrence_step(f.recurrence, floats, NULL));
+  REFUSES(linnet_stream_accept(NULL, floats, 1));
+  REFUSES(linnet_stream_accept(f.stream, NULL, 1));
+  REFUSES(linnet_stream_accept_features(NULL, floats, 1, 1));
+  REFUSES(linnet_stream_accept_features(f.stream, NULL, 1, 1));
+  REFUSES(linnet_stream_create(NULL, f.model, (void *)&out));
+  REFUSES(linnet_stream_create(f.context, NULL, (void *)&out));
+  REFUSES(linnet_stream_create(f.context, f.model, NULL));
+  REFUSES(linnet_stream_drop_segments(NULL, 1));
+  REFUSES(linnet_stream_finish(NULL));
+  REFUSES(linnet_stream_set_speaker(NULL, NULL));
+  REFUSES(linnet_train_measure_chunk(NULL, causal, &number));
+  REFUSES(linnet_train_measure_chunk(f.context, NULL, &number));
+  REFUSES(linnet_train_measure_chunk(f.context, causal, NULL));
+  REFUSES(linnet_trainer_create(NULL, "x", NULL, &train_model, &corpus, &corpus, (void *)&out));
+  REFUSES(linnet_trainer_create(f.context, NULL, NULL, &train_model, &corpus, &corpus, (void *)&out));
+  REFUSES(linnet_trainer_create(f.context, "x", NULL, NULL, &corpus, &corpus, (void *)&out));
+  REFUSES(linnet_trainer_create(f.context, "x", NULL, &train_model, NULL, &corpus, (void *)&out));
+  REFUSES(linnet_trainer_create(f.context, "x", NULL, &train_model, &corpus, NULL, (void *)&out));
+  REFUSES(linnet_trainer_create(f.context, "x", NULL, &train_model, &corpus, &corpus, NULL));
+  REFUSES(linnet_trainer_run(NULL, NULL));
+}
+
+static void refuse_audio(void) {
+  static const struct linnet_augment_key key;
+  REFUSES(linnet_augment_level(NULL, key, floats, 1));
+  REFUSES(linnet_augment_band(NULL, key, 16000, floats, 1));
+  REFUSES(linnet_augment_padding(NULL, key, 16000, NULL, 0, floats, &number));
+  REFUSES(linnet_padding_check(NULL));
+  REFUSES(linnet_cmvn_accumulate_frames(NULL, LINNET_CMVN_ALL_FRAMES, floats, 1));
+  REFUSES(linnet_audio_open(NULL, "x", NULL, (void *)&out));
+  REFUSES(linnet_audio_open(f.context, NULL, NULL, (void *)&out));
+  REFUSES(linnet_audio_open(f.context, "x", NULL, NULL));
+  REFUSES(linnet_audio_open_fd(NULL, 1, NULL, NULL, (void *)&out));
+  REFUSES(linnet_audio_open_fd(f.context, 1, NULL, NULL, NULL));
+  REFUSES(linnet_audio_open_memory(NULL, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_audio_open_memory(f.context, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_audio_open_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_audio_read(NULL, floats, 1, &number));
+  REFUSES(linnet_audio_read(f.audio, NULL, 1, &number));
+  REFUSES(linnet_audio_read(f.audio, floats, 1, NULL));
+  REFUSES(linnet_audio_read_all(NULL, (void *)&out, &number));
+  REFUSES(linnet_audio_read_all(f.audio, NULL, &number));
+  REFUSES(linnet_audio_read_all(f.audio, (void *)&out, NULL));
+  REFUSES(linnet_audio_select(NULL, 1, 1));
+  REFUSES(linnet_augment_noise(NULL, (struct linnet_augment_key){1, 1, 1}, NULL, 1, floats, 1));
+  REFUSES(linnet_augment_noise((void *)&scratch, (struct linnet_augment_key){1, 1, 1}, NULL, 1, NULL, 1));
+  REFUSES(linnet_augment_speed(NULL, floats, 1, 1, (void *)&out, &number));
+  REFUSES(linnet_augment_speed(f.context, NULL, 1, 1, (void *)&out, &number));
+  REFUSES(linnet_augment_speed(f.context, floats, 1, 1, NULL, &number));
+  REFUSES(linnet_augment_speed(f.context, floats, 1, 1, (void *)&out, NULL));
+  REFUSES(linnet_fbank_accept(NULL, floats, 1, floats, 1, &number));
+  REFUSES(linnet_fbank_accept(f.fbank, NULL, 1, floats, 1, &number));
+  REFUSES(linnet_fbank_accept(f.fbank, floats, 1, NULL, 1, &number));
+  REFUSES(linnet_fbank_accept(f.fbank, floats, 1, floats, 1, NULL));
+  REFUSES(linnet_fbank_compute(NULL, floats, 512, floats));
+  REFUSES(linnet_fbank_compute(f.fbank, NULL, 512, floats));
+  REFUSES(linnet_fbank_compute(f.fbank, floats, 512, NULL));
+  REFUSES(linnet_fbank_create(NULL, NULL, (void *)&out));
+  REFUSES(linnet_fbank_create(f.context, NULL, NULL));
+  REFUSES(linnet_feature_config_parse(NULL, NULL, "x", (void *)&scratch));
+  REFUSES(linnet_feature_config_parse(NULL, "x", NULL, (void *)&scratch));
+  REFUSES(linnet_feature_config_parse(NULL, "x", "x", NULL));
+  REFUSES(linnet_specaugment(NULL, (struct linnet_augment_key){1, 1, 1}, floats, 1, 1));
+  REFUSES(linnet_specaugment((void *)&scratch, (struct linnet_augment_key){1, 1, 1}, NULL, 1, 1));
+  REFUSES(linnet_specaugment_masks(NULL, (struct linnet_augment_key){1, 1, 1}, 1, 1, (void *)&scratch));
+  REFUSES(linnet_specaugment_masks((void *)&scratch, (struct linnet_augment_key){1, 1, 1}, 1, 1, NULL));
+}
+
+static void refuse_kaldi(void) {
+  REFUSES(linnet_ark_frame_shift(NULL, (void *)&scratch));
+  REFUSES(linnet_ark_frame_shift(f.ark, NULL));
+  REFUSES(linnet_ark_writer_set_frame_shift(NULL, 1));
+  REFUSES(linnet_scp_frame_shift(NULL, f.context, 0, (void *)&scratch));
+  REFUSES(linnet_scp_frame_shift(f.scp, NULL, 0, (void *)&scratch));
+  REFUSES(linnet_scp_frame_shift(f.scp, f.context, 0, NULL));
+  REFUSES(linnet_ark_next(NULL, (void *)&out, (void *)&scratch));
+  REFUSES(linnet_ark_next(f.ark, NULL, (void *)&scratch));
+  REFUSES(linnet_ark_next(f.ark, (void *)&out, NULL));
+  REFUSES(linnet_ark_next_cmvn(NULL, (void *)&out, (void *)&scratch));
+  REFUSES(linnet_ark_next_cmvn(f.ark, NULL, (void *)&scratch));
+  REFUSES(linnet_ark_next_cmvn(f.ark, (void *)&out, NULL));
+  REFUSES(linnet_ark_open(NULL, "x", (void *)&out));
+  REFUSES(linnet_ark_open(f.context, NULL, (void *)&out));
+  REFUSES(linnet_ark_open(f.context, "x", NULL));
+  REFUSES(linnet_ark_open_memory(NULL, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_ark_open_memory(f.context, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_ark_open_memory(f.context, "x", 1, NULL, NULL));
+  REFUSES(linnet_ark_write(NULL, "x", floats, 1, 1));
+  REFUSES(linnet_ark_write(f.ark_writer, NULL, floats, 1, 1));
+  REFUSES(linnet_ark_write(f.ark_writer, "x", NULL, 1, 1));
+  REFUSES(linnet_ark_write_cmvn(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_ark_write_cmvn(f.ark_writer, NULL, (void *)&scratch));
+  REFUSES(linnet_ark_write_cmvn(f.ark_writer, "x", NULL));
+  REFUSES(linnet_ark_writer_commit(NULL));
+  REFUSES(linnet_ark_writer_create(NULL, "x", NULL, 0, (void *)&out));
+  REFUSES(linnet_ark_writer_create(f.context, NULL, NULL, 0, (void *)&out));
+  REFUSES(linnet_ark_writer_create(f.context, "x", NULL, 0, NULL));
+  REFUSES(linnet_cmvn_accumulate(NULL, floats, 1));
+  REFUSES(linnet_cmvn_accumulate((void *)&scratch, NULL, 1));
+  REFUSES(linnet_cmvn_add(NULL, (void *)&scratch));
+  REFUSES(linnet_cmvn_add((void *)&scratch, NULL));
+  REFUSES(linnet_cmvn_apply(NULL, 1, floats, 1));
+  REFUSES(linnet_cmvn_apply((void *)&scratch, 1, NULL, 1));
+  REFUSES(linnet_cmvn_read(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_cmvn_read(f.context, NULL, (void *)&scratch));
+  REFUSES(linnet_cmvn_read(f.context, "x", NULL));
+  REFUSES(linnet_cmvn_reset(NULL, 1));
+  REFUSES(linnet_cmvn_write(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_cmvn_write(f.context, NULL, (void *)&scratch));
+  REFUSES(linnet_cmvn_write(f.context, "x", NULL));
+  REFUSES(linnet_data_folder_audio(NULL, f.context, 1, NULL, &samples, &number));
+  REFUSES(linnet_data_folder_audio(f.data_folder, NULL, 1, NULL, &samples, &number));
+  REFUSES(linnet_data_folder_audio(f.data_folder, f.context, 1, NULL, NULL, &number));
+  REFUSES(linnet_data_folder_audio(f.data_folder, f.context, 1, NULL, &samples, NULL));
+  REFUSES(linnet_data_folder_cmvn(NULL, f.context, 1, (void *)&scratch));
+  REFUSES(linnet_data_folder_cmvn(f.data_folder, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_data_folder_cmvn(f.data_folder, f.context, 1, NULL));
+  REFUSES(linnet_data_folder_features(NULL, f.context, 1, (void *)&scratch));
+  REFUSES(linnet_data_folder_features(f.data_folder, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_data_folder_features(f.data_folder, f.context, 1, NULL));
+  REFUSES(linnet_data_folder_open(NULL, "x", (void *)&out));
+  REFUSES(linnet_data_folder_open(f.context, NULL, (void *)&out));
+  REFUSES(linnet_data_folder_open(f.context, "x", NULL));
+  REFUSES(linnet_matrix_read(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_matrix_read(f.context, NULL, (void *)&scratch));
+  REFUSES(linnet_matrix_read(f.context, "x", NULL));
+  REFUSES(linnet_scp_open(NULL, "x", (void *)&out));
+  REFUSES(linnet_scp_open(f.context, NULL, (void *)&out));
+  REFUSES(linnet_scp_open(f.context, "x", NULL));
+  REFUSES(linnet_scp_read(NULL, f.context, 1, (void *)&scratch));
+  REFUSES(linnet_scp_read(f.scp, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_scp_read(f.scp, f.context, 1, NULL));
+  REFUSES(linnet_scp_read_cmvn(NULL, f.context, 1, (void *)&scratch));
+  REFUSES(linnet_scp_read_cmvn(f.scp, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_scp_read_cmvn(f.scp, f.context, 1, NULL));
+}
+
+static void refuse_text(void) {
+  REFUSES(linnet_grammar_load(NULL, "x", f.lexicon, (void *)&out));
+  REFUSES(linnet_grammar_load(f.context, NULL, f.lexicon, (void *)&out));
+  REFUSES(linnet_grammar_load(f.context, "x", NULL, (void *)&out));
+  REFUSES(linnet_grammar_load(f.context, "x", f.lexicon, NULL));
+  REFUSES(linnet_grammar_load_memory(NULL, "x", 1, "x", f.lexicon, (void *)&out));
+  REFUSES(linnet_grammar_load_memory(f.context, NULL, 1, "x", f.lexicon, (void *)&out));
+  REFUSES(linnet_grammar_load_memory(f.context, "x", 1, NULL, f.lexicon, (void *)&out));
+  REFUSES(linnet_grammar_load_memory(f.context, "x", 1, "x", NULL, (void *)&out));
+  REFUSES(linnet_grammar_load_memory(f.context, "x", 1, "x", f.lexicon, NULL));
+  REFUSES(linnet_hotwords_load(NULL, "x", f.lexicon, (void *)&out));
+  REFUSES(linnet_hotwords_load(f.context, NULL, f.lexicon, (void *)&out));
+  REFUSES(linnet_hotwords_load(f.context, "x", NULL, (void *)&out));
+  REFUSES(linnet_hotwords_load(f.context, "x", f.lexicon, NULL));
+  REFUSES(linnet_hotwords_load_memory(NULL, "x", 1, "x", f.lexicon, (void *)&out));
+  REFUSES(linnet_hotwords_load_memory(f.context, NULL, 1, "x", f.lexicon, (void *)&out));
+  REFUSES(linnet_hotwords_load_memory(f.context, "x", 1, NULL, f.lexicon, (void *)&out));
+  REFUSES(linnet_hotwords_load_memory(f.context, "x", 1, "x", NULL, (void *)&out));
+  REFUSES(linnet_hotwords_load_memory(f.context, "x", 1, "x", f.lexicon, NULL));
+  REFUSES(linnet_lexicon_load(NULL, "x", NULL, NULL, (void *)&out));
+  REFUSES(linnet_lexicon_load(f.context, NULL, NULL, NULL, (void *)&out));
+  REFUSES(linnet_lexicon_load(f.context, "x", NULL, NULL, NULL));
+  REFUSES(linnet_lexicon_load_memory(NULL, "x", 1, "x", NULL, NULL, (void *)&out));
+  REFUSES(linnet_lexicon_load_memory(f.context, NULL, 1, "x", NULL, NULL, (void *)&out));
+  REFUSES(linnet_lexicon_load_memory(f.context, "x", 1, NULL, NULL, NULL, (void *)&out));
+  REFUSES(linnet_lexicon_load_memory(f.context, "x", 1, "x", NULL, NULL, NULL));
+  REFUSES(linnet_lexicon_pronounce(NULL, names, 1, 1, NULL, NULL, integers, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, NULL, 1, 1, NULL, NULL, integers, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, 1, NULL, NULL, NULL, 1, &number));
+  REFUSES(linnet_lexicon_pronounce(f.lexicon, names, 1, 1, NULL, NULL, integers, 1, NULL));
+  REFUSES(linnet_symbols_add(NULL, "x", NULL));
+  REFUSES(linnet_symbols_add(f.symbols, NULL, NULL));
+  REFUSES(linnet_symbols_create(NULL, names, 1, (void *)&out));
+  REFUSES(linnet_symbols_create(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_symbols_create(f.context, names, 1, NULL));
+  REFUSES(linnet_symbols_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_symbols_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_symbols_load(f.context, "x", NULL));
+  REFUSES(linnet_transcripts_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_transcripts_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_transcripts_load(f.context, "x", NULL));
+  REFUSES(linnet_transcripts_load_memory(NULL, "x", 1, "x", (void *)&out));
+  REFUSES(linnet_transcripts_load_memory(f.context, NULL, 1, "x", (void *)&out));
+  REFUSES(linnet_transcripts_load_memory(f.context, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_transcripts_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_transcripts_load_text_phone(NULL, "x", 1, (void *)&out));
+  REFUSES(linnet_transcripts_load_text_phone(f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_transcripts_load_text_phone(f.context, "x", 1, NULL));
+  REFUSES(linnet_transcripts_symbols(NULL, f.transcripts, (void *)&out));
+  REFUSES(linnet_transcripts_symbols(f.context, NULL, (void *)&out));
+  REFUSES(linnet_transcripts_symbols(f.context, f.transcripts, NULL));
+}
+
+static void refuse_ngrams(void) {
+  REFUSES(linnet_ngram_bind(NULL, f.ngram, names, 1, NULL, (void *)&out));
+  REFUSES(linnet_ngram_bind(f.context, NULL, names, 1, NULL, (void *)&out));
+  REFUSES(linnet_ngram_bind(f.context, f.ngram, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_ngram_bind(f.context, f.ngram, names, 1, NULL, NULL));
+  REFUSES(linnet_ngram_bind_symbols(NULL, f.ngram, f.symbols, NULL, (void *)&out));
+  REFUSES(linnet_ngram_bind_symbols(f.context, NULL, f.symbols, NULL, (void *)&out));
+  REFUSES(linnet_ngram_bind_symbols(f.context, f.ngram, NULL, NULL, (void *)&out));
+  REFUSES(linnet_ngram_bind_symbols(f.context, f.ngram, f.symbols, NULL, NULL));
+  REFUSES(linnet_ngram_estimator_add(NULL, names, 1));
+  REFUSES(linnet_ngram_estimator_add(f.ngram_estimator, NULL, 1));
+  REFUSES(linnet_ngram_estimator_create(NULL, NULL, (void *)&out));
+  REFUSES(linnet_ngram_estimator_create(f.context, NULL, NULL));
+  REFUSES(linnet_ngram_estimator_finish(NULL, (void *)&out));
+  REFUSES(linnet_ngram_estimator_finish(f.ngram_estimator, NULL));
+  REFUSES(linnet_ngram_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_ngram_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_ngram_load(f.context, "x", NULL));
+  REFUSES(linnet_ngram_load_memory(NULL, "x", 1, "x", (void *)&out));
+  REFUSES(linnet_ngram_load_memory(f.context, NULL, 1, "x", (void *)&out));
+  REFUSES(linnet_ngram_load_memory(f.context, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_ngram_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_ngram_quantize(NULL, f.ngram, (void *)&out));
+  REFUSES(linnet_ngram_quantize(f.context, NULL, (void *)&out));
+  REFUSES(linnet_ngram_quantize(f.context, f.ngram, NULL));
+  REFUSES(linnet_ngram_save_arpa(NULL, f.ngram, "x"));
+  REFUSES(linnet_ngram_save_arpa(f.context, NULL, "x"));
+  REFUSES(linnet_ngram_save_arpa(f.context, f.ngram, NULL));
+  REFUSES(linnet_ngram_save_binary(NULL, f.ngram, "x"));
+  REFUSES(linnet_ngram_save_binary(f.context, NULL, "x"));
+  REFUSES(linnet_ngram_save_binary(f.context, f.ngram, NULL));
+}
+
+static void refuse_pronunciations(void) {
+  REFUSES(linnet_g2p_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_g2p_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_g2p_load(f.context, "x", NULL));
+  REFUSES(linnet_g2p_load_memory(NULL, "x", 1, "x", (void *)&out));
+  REFUSES(linnet_g2p_load_memory(f.context, NULL, 1, "x", (void *)&out));
+  REFUSES(linnet_g2p_load_memory(f.context, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_g2p_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_g2p_save(NULL, f.g2p, "x"));
+  REFUSES(linnet_g2p_save(f.context, NULL, "x"));
+  REFUSES(linnet_g2p_save(f.context, f.g2p, NULL));
+  REFUSES(linnet_g2p_pronounce(NULL, f.context, "ab", 1, (void *)&out));
+  REFUSES(linnet_g2p_pronounce(f.g2p, NULL, "ab", 1, (void *)&out));
+  REFUSES(linnet_g2p_pronounce(f.g2p, f.context, NULL, 1, (void *)&out));
+  REFUSES(linnet_g2p_pronounce(f.g2p, f.context, "ab", 1, NULL));
+  REFUSES(linnet_g2p_trainer_create(NULL, NULL, (void *)&out));
+  REFUSES(linnet_g2p_trainer_create(f.context, NULL, NULL));
+  REFUSES(linnet_g2p_trainer_add(NULL, "ab", names, 2));
+  REFUSES(linnet_g2p_trainer_add(f.g2p_trainer, NULL, names, 2));
+  REFUSES(linnet_g2p_trainer_add(f.g2p_trainer, "ab", NULL, 2));
+  REFUSES(linnet_g2p_trainer_finish(NULL, (void *)&out));
+  REFUSES(linnet_g2p_trainer_finish(f.g2p_trainer, NULL));
+  REFUSES(linnet_text_normalizer_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_text_normalizer_load(f.context, "x", NULL));
+  REFUSES(linnet_text_normalizer_load_memory(NULL, "x", 1, "x", (void *)&out));
+  REFUSES(linnet_text_normalizer_load_memory(f.context, NULL, 1, "x", (void *)&out));
+  REFUSES(linnet_text_normalizer_load_memory(f.context, "x", 1, NULL, (void *)&out));
+  REFUSES(linnet_text_normalizer_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_spoken_create(NULL, f.context, "x", NULL, NULL, (void *)&out));
+  REFUSES(linnet_spoken_create(f.normalizer, NULL, "x", NULL, NULL, (void *)&out));
+  REFUSES(linnet_spoken_create(f.normalizer, f.context, NULL, NULL, NULL, (void *)&out));
+  REFUSES(linnet_spoken_create(f.normalizer, f.context, "x", NULL, NULL, NULL));
+  REFUSES(linnet_pronounced_text_create(NULL, "x", "x", NULL, (void *)&out));
+  REFUSES(linnet_pronounced_text_create(f.context, NULL, "x", NULL, (void *)&out));
+  REFUSES(linnet_pronounced_text_create(f.context, "x", NULL, NULL, (void *)&out));
+  REFUSES(linnet_pronounced_text_create(f.context, "x", "x", NULL, NULL));
+  REFUSES(linnet_pronounced_text_place(NULL, NULL, 1, NULL, 0, &number));
+  REFUSES(linnet_pronounced_text_place(f.pronounced_text, NULL, 1, NULL, 0, &number));
+}
+
+static void refuse_decoding(void) {
+  REFUSES(linnet_greedy_set_calibrations(NULL, NULL));
+
+  REFUSES(linnet_alignment_create(NULL, floats, 1, 1, (void *)&scratch, 1, NULL, (void *)&out));
+  REFUSES(linnet_alignment_create(f.context, NULL, 1, 1, (void *)&scratch, 1, NULL, (void *)&out));
+  REFUSES(linnet_alignment_create(f.context, floats, 1, 1, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_alignment_create(f.context, floats, 1, 1, (void *)&scratch, 1, NULL, NULL));
+  REFUSES(linnet_alignment_create_labels(NULL, floats, 1, 1, integers, 1, NULL, (void *)&out));
+  REFUSES(linnet_alignment_create_labels(f.context, NULL, 1, 1, integers, 1, NULL, (void *)&out));
+  REFUSES(linnet_alignment_create_labels(f.context, floats, 1, 1, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_alignment_create_labels(f.context, floats, 1, 1, integers, 1, NULL, NULL));
+  REFUSES(linnet_beam_accept(NULL, floats, 1));
+  REFUSES(linnet_beam_accept(f.beam, NULL, 1));
+  REFUSES(linnet_beam_create(NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_beam_create(f.context, 1, NULL, NULL));
+  REFUSES(linnet_beam_finish(NULL));
+  REFUSES(linnet_beam_hypothesis(NULL, 1, (void *)&scratch));
+  REFUSES(linnet_beam_hypothesis(f.beam, 1, NULL));
+  REFUSES(linnet_calibration_fit(NULL, floats, (const void *)"x", 1, (void *)&scratch));
+  REFUSES(linnet_calibration_fit(f.context, NULL, (const void *)"x", 1, (void *)&scratch));
+  REFUSES(linnet_calibration_fit(f.context, floats, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_calibration_fit(f.context, floats, (const void *)"x", 1, NULL));
+  REFUSES(linnet_calibration_parse(NULL, NULL, NULL, (void *)&scratch));
+  REFUSES(linnet_calibration_parse(NULL, NULL, "x", NULL));
+  REFUSES(linnet_greedy_accept(NULL, floats, 1));
+  REFUSES(linnet_greedy_accept(f.greedy, NULL, 1));
+  REFUSES(linnet_greedy_create(NULL, 1, (void *)&out));
+  REFUSES(linnet_greedy_create(f.context, 1, NULL));
+  REFUSES(linnet_greedy_drop(NULL, 1));
+  REFUSES(linnet_lattice_add_arc(NULL, 1, 1, 1, 1, 1));
+  REFUSES(linnet_lattice_add_beam(NULL, f.beam));
+  REFUSES(linnet_lattice_add_beam(f.lattice, NULL));
+  REFUSES(linnet_lattice_add_final(NULL, 1, 1, 1));
+  REFUSES(linnet_lattice_add_path(NULL, (void *)&scratch, 1, 1, 1));
+  REFUSES(linnet_lattice_add_path(f.lattice, NULL, 1, 1, 1));
+  REFUSES(linnet_lattice_add_state(NULL, 1, NULL));
+  REFUSES(linnet_lattice_add_words(NULL, f.word_search));
+  REFUSES(linnet_lattice_add_words(f.lattice, NULL));
+  REFUSES(linnet_lattice_create(NULL, (void *)&out));
+  REFUSES(linnet_lattice_create(f.context, NULL));
+  REFUSES(linnet_lattice_finish(NULL, NULL));
+  REFUSES(linnet_lattice_nbest(NULL, 1, (void *)&out, &number));
+  REFUSES(linnet_lattice_nbest(f.lattice, 1, NULL, &number));
+  REFUSES(linnet_lattice_nbest(f.lattice, 1, (void *)&out, NULL));
+  REFUSES(linnet_lattice_oracle(NULL, NULL, integers, 1, (void *)&scratch));
+  REFUSES(linnet_lattice_oracle(f.lattice, NULL, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_lattice_oracle(f.lattice, NULL, integers, 1, NULL));
+  REFUSES(linnet_lattice_reader_next(NULL, (void *)&out, f.lattice));
+  REFUSES(linnet_lattice_reader_next(f.lattice_reader, NULL, f.lattice));
+  REFUSES(linnet_lattice_reader_next(f.lattice_reader, (void *)&out, NULL));
+  REFUSES(linnet_lattice_reader_open(NULL, "x", NULL, (void *)&out));
+  REFUSES(linnet_lattice_reader_open(f.context, NULL, NULL, (void *)&out));
+  REFUSES(linnet_lattice_reader_open(f.context, "x", NULL, NULL));
+  REFUSES(linnet_lattice_reader_open_memory(NULL, "x", 1, "x", NULL, (void *)&out));
+  REFUSES(linnet_lattice_reader_open_memory(f.context, NULL, 1, "x", NULL, (void *)&out));
+  REFUSES(linnet_lattice_reader_open_memory(f.context, "x", 1, NULL, NULL, (void *)&out));
+  REFUSES(linnet_lattice_reader_open_memory(f.context, "x", 1, "x", NULL, NULL));
+  REFUSES(linnet_lattice_write(NULL, (void *)&scratch, "x", NULL, write_nothing, NULL));
+  REFUSES(linnet_lattice_write(f.lattice, NULL, "x", NULL, write_nothing, NULL));
+  REFUSES(linnet_lattice_write(f.lattice, (void *)&scratch, NULL, NULL, write_nothing, NULL));
+  REFUSES(linnet_lattice_write(f.lattice, (void *)&scratch, "x", NULL, NULL, NULL));
+  REFUSES(linnet_word_search_accept(NULL, floats, 1));
+  REFUSES(linnet_word_search_accept(f.word_search, NULL, 1));
+  REFUSES(linnet_word_search_create(NULL, f.lexicon, 1, NULL, (void *)&out));
+  REFUSES(linnet_word_search_create(f.context, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_word_search_create(f.context, f.lexicon, 1, NULL, NULL));
+  REFUSES(linnet_word_search_finish(NULL));
+  REFUSES(linnet_word_search_hypothesis(NULL, 1, (void *)&scratch));
+  REFUSES(linnet_word_search_hypothesis(f.word_search, 1, NULL));
+  REFUSES(linnet_word_search_share(NULL, f.word_search, (void *)&out));
+  REFUSES(linnet_word_search_share(f.context, NULL, (void *)&out));
+  REFUSES(linnet_word_search_share(f.context, f.word_search, NULL));
+}
+
+static void refuse_scoring(void) {
+  REFUSES(linnet_output_begin(NULL, write_nothing, NULL));
+  REFUSES(linnet_output_begin((void *)&scratch, NULL, NULL));
+  REFUSES(linnet_output_json_string(NULL, write_nothing, NULL));
+  REFUSES(linnet_output_json_string("x", NULL, NULL));
+  REFUSES(linnet_output_write(NULL, (void *)&scratch, write_nothing, NULL));
+  REFUSES(linnet_output_write((void *)&scratch, NULL, write_nothing, NULL));
+  REFUSES(linnet_output_write((void *)&scratch, (void *)&scratch, NULL, NULL));
+  REFUSES(linnet_score_add(NULL, integers, 1, integers, 1, (void *)&scratch));
+  REFUSES(linnet_score_add(f.context, NULL, 1, integers, 1, (void *)&scratch));
+  REFUSES(linnet_score_add(f.context, integers, 1, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_score_add(f.context, integers, 1, integers, 1, NULL));
+  REFUSES(linnet_scorer_add(NULL, "x", NULL, names, 1, names, 1));
+  REFUSES(linnet_scorer_add(f.scorer, NULL, NULL, names, 1, names, 1));
+  REFUSES(linnet_scorer_add(f.scorer, "x", NULL, NULL, 1, names, 1));
+  REFUSES(linnet_scorer_add(f.scorer, "x", NULL, names, 1, NULL, 1));
+  REFUSES(linnet_scorer_add_lattices(NULL, f.transcripts, f.lattice_reader, f.symbols, NULL));
+  REFUSES(linnet_scorer_add_lattices(f.scorer, NULL, f.lattice_reader, f.symbols, NULL));
+  REFUSES(linnet_scorer_add_lattices(f.scorer, f.transcripts, NULL, f.symbols, NULL));
+  REFUSES(linnet_scorer_add_lattices(f.scorer, f.transcripts, f.lattice_reader, NULL, NULL));
+  REFUSES(linnet_scorer_add_lost(NULL, "x", NULL, names, 1));
+  REFUSES(linnet_scorer_add_lost(f.scorer, NULL, NULL, names, 1));
+  REFUSES(linnet_scorer_add_lost(f.scorer, "x", NULL, NULL, 1));
+  REFUSES(linnet_scorer_add_nbest(NULL, f.transcripts, f.transcripts, NULL));
+  REFUSES(linnet_scorer_add_nbest(f.scorer, NULL, f.transcripts, NULL));
+  REFUSES(linnet_scorer_add_nbest(f.scorer, f.transcripts, NULL, NULL));
+  REFUSES(linnet_scorer_add_transcripts(NULL, f.transcripts, f.transcripts, NULL));
+  REFUSES(linnet_scorer_add_transcripts(f.scorer, NULL, f.transcripts, NULL));
+  REFUSES(linnet_scorer_add_transcripts(f.scorer, f.transcripts, NULL, NULL));
+  REFUSES(linnet_scorer_bootstrap(NULL, 0, 1, 1, (void *)&scratch));
+  REFUSES(linnet_scorer_bootstrap(f.scorer, 0, 1, 1, NULL));
+  REFUSES(linnet_scorer_confusions(NULL, (void *)&out, &number));
+  REFUSES(linnet_scorer_confusions(f.scorer, NULL, &number));
+  REFUSES(linnet_scorer_confusions(f.scorer, (void *)&out, NULL));
+  REFUSES(linnet_scorer_create(NULL, NULL, (void *)&out));
+  REFUSES(linnet_scorer_create(f.context, NULL, NULL));
+  REFUSES(linnet_scorer_ignore(NULL, "x"));
+  REFUSES(linnet_scorer_ignore(f.scorer, NULL));
+  REFUSES(linnet_scorer_load_map(NULL, "x"));
+  REFUSES(linnet_scorer_load_map(f.scorer, NULL));
+  REFUSES(linnet_scorer_map(NULL, "x", NULL));
+  REFUSES(linnet_scorer_map(f.scorer, NULL, NULL));
+}
+
+static void destroy_nothing(void) {
+  ALLOWS(linnet_alignment_destroy(NULL));
+  ALLOWS(linnet_ark_destroy(NULL));
+  ALLOWS(linnet_ark_writer_destroy(NULL));
+  ALLOWS(linnet_audio_destroy(NULL));
+  ALLOWS(linnet_audio_release(f.context, NULL));
+  ALLOWS(linnet_beam_destroy(NULL));
+  ALLOWS(linnet_context_destroy(NULL));
+  ALLOWS(linnet_data_folder_destroy(NULL));
+  ALLOWS(linnet_encoder_destroy(NULL));
+  ALLOWS(linnet_fbank_destroy(NULL));
+  ALLOWS(linnet_grammar_destroy(NULL));
+  ALLOWS(linnet_greedy_destroy(NULL));
+  ALLOWS(linnet_hotwords_destroy(NULL));
+  ALLOWS(linnet_lattice_destroy(NULL));
+  ALLOWS(linnet_lattice_reader_destroy(NULL));
+  ALLOWS(linnet_lexicon_destroy(NULL));
+  ALLOWS(linnet_matrix_release(f.context, NULL));
+  ALLOWS(linnet_model_destroy(NULL));
+  ALLOWS(linnet_g2p_destroy(NULL));
+  ALLOWS(linnet_g2p_result_destroy(NULL));
+  ALLOWS(linnet_g2p_trainer_destroy(NULL));
+  ALLOWS(linnet_pronounced_text_destroy(NULL));
+  ALLOWS(linnet_spoken_destroy(NULL));
+  ALLOWS(linnet_text_normalizer_destroy(NULL));
+  ALLOWS(linnet_ngram_binding_destroy(NULL));
+  ALLOWS(linnet_ngram_destroy(NULL));
+  ALLOWS(linnet_ngram_estimator_destroy(NULL));
+  ALLOWS(linnet_recurrence_destroy(NULL));
+  ALLOWS(linnet_scorer_destroy(NULL));
+  ALLOWS(linnet_scp_destroy(NULL));
+  ALLOWS(linnet_stream_destroy(NULL));
+  ALLOWS(linnet_symbols_destroy(NULL));
+  ALLOWS(linnet_trainer_destroy(NULL));
+  ALLOWS(linnet_transcripts_destroy(NULL));
+  ALLOWS(linnet_word_search_destroy(NULL));
+}
+
+int main(int argc, char **argv) {
+  void (*const groups[])(void) = {refuse_networks, refuse_audio,          refuse_kaldi,
+                                  refuse_text,     refuse_pronunciations, refuse_ngrams,
+                                  refuse_decoding, refuse_scoring,        destroy_nothing};
+  listing = argc > 1 && strcmp(argv[1], "--list") == 0;
+  signal(SIGSEGV, on_crash);
+  if (!listing)
+    make_fixture();
+  for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+    groups[i]();
+  if (listing) {
+    fputs(needing, stdout);
+    return 0;
+  }
+  destroy_fixture();
+  return test_result();
+}
