@@ -221,7 +221,7 @@ check 1 'plain has no stress' "$recipes/common/make_dictionary.sh" --out lang --
 echo 'THE  DH Q' > strange
 check 1 "phones that are not CMUdict's: Q" "$recipes/common/make_dictionary.sh" --out lang --dict strange exp/data/train_si84/text
 dictionary 1 'must be 39 or stress' --units 40
-dictionary 1 'must be map or flite' --oov drop
+dictionary 1 'must be map, flite or g2p' --oov drop
 
 # --- parts
 
