@@ -94,8 +94,7 @@ static bool align(struct plotting *p, struct linnet_context *context) {
     tool_fail_context(context);
     return false;
   }
-  const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream),
-                                    &p->text};
+  const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream), &p->text};
   picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
   if (options.text)
     picture->words = p->words = aligned_words(p->alignment, &rule, rows->count, &picture->word_count);
