@@ -6,10 +6,12 @@
 
 #include "tool.h"
 
+enum { FOUR_HOURS = 14400 }; /* seconds */
+
 static struct {
   char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given, *raw_format;
   int text, wide, variance, run_commands, num_mel, channel, raw_channels;
-  double raw_rate, dither;
+  double raw_rate, max_seconds, dither;
   long long dither_seed;
   struct linnet_fbank_settings fbank;
 } options;
@@ -79,6 +81,7 @@ static bool read_audio(struct features_job *job) {
   job->audio.raw_rate = options.raw_rate;
   job->audio.raw_channels = options.raw_channels;
   job->audio.raw_format = linnet_sample_format_find(options.raw_format);
+  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? FOUR_HOURS : 0;
   if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
     return true;
   tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
@@ -248,6 +251,8 @@ static struct poptOption audio_table[] = {
      "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
     {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (16000)", "HZ"},
     {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (1)", "N"},
+    {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
+     "refuse audio that is longer; 0: none is (default: 14400 for --raw, as a pipe may have no end; else 0)", "S"},
     {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
      "run the commands ('... |') in wav.scp: only for folders that you trust", NULL},
     POPT_TABLEEND};
@@ -258,6 +263,7 @@ int tool_features(int argc, const char **argv) {
   options.cmvn_frames = "all";
   options.channel = LINNET_CHANNEL_MIX;
   options.raw_rate = 16000;
+  options.max_seconds = -1;
   options.raw_channels = 1;
   const struct poptOption table[] = {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, output_table, 0, "Output:", NULL},

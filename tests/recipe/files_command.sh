@@ -99,6 +99,7 @@ if [[ -r /dev/zero ]]; then
   check 1 'holds a NUL byte' score /dev/zero /dev/zero
   check 1 'not an audio format' transcribe /dev/zero
   check 1 'longer than the maximum of 5 seconds' transcribe --raw s16le --max-seconds 5 /dev/zero
+  check 1 'longer than the maximum of 5 seconds' features --raw s16le --max-seconds 5 --out zero.ark /dev/zero
 fi
 head -c 40000 /dev/zero > quiet.raw
 check 1 'longer than the maximum of 1 seconds' transcribe --raw s16le --max-seconds 1 quiet.raw
