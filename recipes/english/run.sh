@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--stage N] [--stop-stage N] [--quick]
 
 Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). Installs Debian packages that are missing and
@@ -27,6 +27,8 @@ builds linnet first, unless $LINNET names it.
                      cmudict/cmudict.dict, text/books.txt.xz
   --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
   --exp DIR          where everything goes (default exp/english)
+  --initial FILE     a model of the same shape whose weights training starts from
+  --set KEY=VALUE    a key of the configuration, as of linnet train
   --epochs N         instead of the configuration's
   --seed S           of training (default 1)
   --jobs J           threads (default: one per processor)
@@ -39,8 +41,8 @@ builds linnet first, unless $LINNET names it.
 END
 }
 
-data='' librispeech=() exp=exp/english epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
-take_options "data librispeech+ exp epochs seed jobs precision device stage stop-stage" "$@"
+data='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
+take_options "data librispeech+ exp initial set+ epochs seed jobs precision device stage stop-stage" "$@"
 check_stages 7
 conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1'
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 bonuses=0
@@ -60,10 +62,13 @@ prepare() {
 }
 
 train() {
+	local keys=() key
 	need_file "$exp/data/train/phones" "run stage 1 first"
+	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$exp/data/train" \
 		--dev "$exp/data/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$exp/data/noise.scp" \
-		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
+		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} ${keys[@]+"${keys[@]}"} \
+		${initial:+--initial "$initial"} --name english-phonemes --licence "CC BY 4.0" \
 		--provenance "$attribution"
 }
 
@@ -140,9 +145,9 @@ calibrate_words() {
 
 # evaluate FOLDER OPTION...: the table of the development sets
 evaluate() {
-	local weight bonus some=() set
+	local weight bonus some=() name
 	read -r _ weight bonus <"$exp/words/tuning"
-	for set in "${sets[@]}"; do some+=("$set=$exp/data/$set"); done
+	for name in "${sets[@]}"; do some+=("$name=$exp/data/$name"); done
 	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
 		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
 		--threads "$jobs" --out "$exp/$1" "${@:2}"
