@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "frontend/speech_level.h"
+
 static bool valid(const struct linnet_cmvn *cmvn) {
   return cmvn && cmvn->dim >= 1 && cmvn->dim <= LINNET_CMVN_MAX_DIM;
 }
@@ -34,40 +36,12 @@ enum linnet_status linnet_cmvn_accumulate(struct linnet_cmvn *cmvn, const float 
 
 /* --- frames with speech ------------------------------------------------------------------------------------------- */
 
-enum { LEVEL_WINDOW = 20 };
-static const double speech_range = 30;    /* dB below the level of the utterance */
-static const float log_floor = -15.9423f; /* ln FLT_EPSILON, rounded up: what the filterbank makes of nothing */
-
-static float frame_level(const float *x, size_t dim) {
-  float level = x[0];
-  for (size_t i = 1; i < dim; i++)
-    level = x[i] > level ? x[i] : level;
-  return level;
-}
-
-static double mean(const double *x, size_t count) {
-  double sum = 0;
-  for (size_t i = 0; i < count; i++)
-    sum += x[i];
-  return sum / (double)count;
-}
-
-/* Log power of the loudest window; of an utterance that is shorter than a window, of all of it. */
-static double utterance_level(const float *features, size_t frames, size_t dim) {
-  double window[LEVEL_WINDOW], loudest = 0;
-  size_t length = frames < LEVEL_WINDOW ? frames : LEVEL_WINDOW;
-  for (size_t t = 0; t < frames; t++) {
-    window[t % LEVEL_WINDOW] = exp((double)frame_level(features + t * dim, dim));
-    if (t + 1 >= length)
-      loudest = fmax(loudest, mean(window, length));
-  }
-  return log(loudest);
-}
+static const double speech_range = 30; /* dB below the level of the utterance */
 
 static size_t accumulate_above(struct linnet_cmvn *cmvn, double level, const float *features, size_t frames) {
   size_t dim = (size_t)cmvn->dim, count = 0;
   for (size_t t = 0; t < frames; t++)
-    if (frame_level(features + t * dim, dim) > level) {
+    if (linnet_frame_level(features + t * dim, dim) > level) {
       linnet_cmvn_accumulate(cmvn, features + t * dim, 1);
       count++;
     }
@@ -79,8 +53,8 @@ enum linnet_status linnet_cmvn_accumulate_frames(struct linnet_cmvn *cmvn, enum 
   if (!valid(cmvn) || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
   if (chosen == LINNET_CMVN_SPEECH_FRAMES && frames > 0) {
-    double level = utterance_level(features, frames, (size_t)cmvn->dim) - speech_range * log(10) / 10;
-    if (accumulate_above(cmvn, fmax(level, log_floor), features, frames) > 0)
+    double level = linnet_speech_threshold(features, frames, (size_t)cmvn->dim, speech_range);
+    if (accumulate_above(cmvn, level, features, frames) > 0)
       return LINNET_OK;
   }
   return linnet_cmvn_accumulate(cmvn, features, frames);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "stream/silence.h"
 
 enum { CHUNK = 16000 }; /* samples given to the filterbank at once */
 
@@ -19,11 +20,12 @@ struct linnet_stream {
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
-  float *log_p;               /* (num_symbols), of the recurrence */
-  float *features;            /* (frames, num_mel), not yet recognised */
-  size_t frames, capacity;    /* capacity in elements */
-  uint64_t samples, stored;   /* accepted, and frames that came as features */
-  struct linnet_cmvn speaker; /* count 0: none was given */
+  float *log_p;                   /* (num_symbols), of the recurrence */
+  float *features;                /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;        /* capacity in elements */
+  uint64_t samples, stored;       /* accepted, and frames that came as features */
+  struct linnet_cmvn speaker;     /* count 0: none was given */
+  struct linnet_silence *silence; /* while the encoder runs: what it does not hear, or NULL */
   bool finished;
   enum linnet_status decoding; /* why decode() stopped the network, and in which words */
   char reason[512];
@@ -217,6 +219,37 @@ void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, v
   s->sink_user = user;
 }
 
+static int decode_heard(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_stream *s = user;
+  (void)first;
+  return linnet_silence_restore(s->silence, log_posteriors, frames, (size_t)linnet_model_num_symbols(s->model), decode,
+                                s);
+}
+
+/* The frames without long silences, of which there may be none. */
+static enum linnet_status run_heard(struct linnet_stream *s) {
+  size_t left = linnet_silence_remove(s->silence, s->features, s->frames, (size_t)num_mel(s));
+  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_heard, s));
+  if (decode_heard(s, NULL, 0, 0) != 0 && s->decoding == LINNET_OK)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks");
+  return LINNET_OK;
+}
+
+/* Which frames are silence is seen before they are normalised. */
+static enum linnet_status run_encoder(struct linnet_stream *s) {
+  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);
+  if (keep > 0)
+    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, (size_t)num_mel(s), keep,
+                                   (size_t)linnet_model_stride(s->model), &s->silence));
+  normalise(s);
+  enum linnet_status status =
+      s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+  linnet_silence_destroy(s->silence);
+  s->silence = NULL;
+  return status;
+}
+
 enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
@@ -227,9 +260,8 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
     return finish_along(s);
   if (s->frames == 0)
     return LINNET_OK;
-  normalise(s);
   s->decoding = LINNET_OK;
-  enum linnet_status status = linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+  enum linnet_status status = run_encoder(s);
   return s->decoding == LINNET_OK ? status : decoding_status(s);
 }
 

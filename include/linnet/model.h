@@ -40,6 +40,10 @@ struct linnet_feature_config {
   enum linnet_cmvn_kind cmvn;
   int cmvn_variance;                   /* also divide by the standard deviation */
   enum linnet_cmvn_frames cmvn_frames; /* what the statistics are of, whoever computes them */
+  double max_silence; /* seconds; 0: any. A stream leaves out what a longer silence has more than this, half of it at
+                         either end stays; posteriors of the frames left out are blank. Silence is what lies more than
+                         35 dB below the level of the utterance, as of LINNET_CMVN_SPEECH_FRAMES. Recurrences, which
+                         run while samples come, hear all */
 };
 
 /* The default: 40 mel, CMVN per utterance with variance over frames with speech; dither is always off. */

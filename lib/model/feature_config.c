@@ -7,12 +7,12 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 64};
 
-static const char *const keys[] = {"kind",    "sample_rate",   "frame_length",   "frame_shift",
-                                   "num_mel", "low_frequency", "high_frequency", "preemphasis",
-                                   "cmvn",    "cmvn_variance", "cmvn_frames",    NULL};
+static const char *const keys[] = {
+    "kind", "sample_rate",   "frame_length", "frame_shift", "num_mel", "low_frequency", "high_frequency", "preemphasis",
+    "cmvn", "cmvn_variance", "cmvn_frames",  "max_silence", NULL};
 
-/* Files of before have no "cmvn_frames", which stands last. */
-enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 2 };
+/* Files of before do not have the last two. */
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 3 };
 
 static const char *const kind_names[] = {"fbank"};
 static const char *const cmvn_names[] = {[LINNET_CMVN_NONE] = "none",
@@ -68,6 +68,7 @@ static enum linnet_status read_object(struct linnet_context *context, const json
   linnet_json_read_name(&object, "cmvn", NAMES(cmvn_names), &cmvn);
   linnet_json_read_bool(&object, "cmvn_variance", &variance);
   linnet_json_read_name(&object, "cmvn_frames", NAMES(cmvn_frames_names), &cmvn_frames);
+  linnet_json_read_double(&object, "max_silence", &read.max_silence);
   LINNET_TRY(object.status);
   read.cmvn = (enum linnet_cmvn_kind)cmvn;
   read.cmvn_variance = variance;
@@ -143,6 +144,9 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
                                                   const struct linnet_feature_config *features) {
   LINNET_TRY(check_ranges(context, name, &features->fbank));
   LINNET_TRY(check_relations(context, name, &features->fbank));
+  if (!(features->max_silence >= 0 && features->max_silence <= 3600))
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"max_silence\" is %g; it must be 0 to 3600", name,
+                       features->max_silence);
   if ((unsigned)features->cmvn >= NAMES(cmvn_names).count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn\" is none of the known values", name);
   if ((unsigned)features->cmvn_frames >= NAMES(cmvn_frames_names).count)
@@ -167,6 +171,9 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
       cmvn_names[features->cmvn], "cmvn_variance", features->cmvn_variance != 0);
   if (root && features->cmvn_frames != LINNET_CMVN_ALL_FRAMES &&
       json_object_set_new(root, "cmvn_frames", json_string(cmvn_frames_names[features->cmvn_frames])) != 0)
+    json_decref(root), root = NULL;
+  if (root && features->max_silence > 0 &&
+      json_object_set_new(root, "max_silence", linnet_json_number(features->max_silence)) != 0)
     json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);

@@ -4,7 +4,7 @@
  *    "low_frequency": 20, "high_frequency": 0, "preemphasis": 0.97, "cmvn": "utterance", "cmvn_variance": true,
  *    "cmvn_frames": "speech"}
  *
- * A file without "cmvn_frames" was made with "all", which is not written.
+ * A file without "cmvn_frames" was made with "all", which is not written; one without "max_silence" with 0.
  *
  * Dither is no part of a model: it is always off here. */
 #ifndef LINNET_FEATURE_CONFIG_H

@@ -1,0 +1,15 @@
+/* How loud frames of log-mel energies are, and what is speech by that. */
+#ifndef LINNET_SPEECH_LEVEL_H
+#define LINNET_SPEECH_LEVEL_H
+
+#include <stddef.h>
+
+/* The largest of a frame's energies. */
+float linnet_frame_level(const float *frame, size_t dim);
+
+/* The level above which a frame of the utterance, features (frames, dim), holds speech: `range` dB below the level of
+ * the utterance, which is the log of the mean power of its 20 loudest frames in a row, and at least the floor of the
+ * logarithm. */
+double linnet_speech_threshold(const float *features, size_t frames, size_t dim, double range);
+
+#endif
