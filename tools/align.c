@@ -95,7 +95,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   return false;
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------------- */
+/* --- warnings --------------------------------------------------------------------------------------------------- */
 
 static void tell_jumps(const struct item *item) {
   size_t count;

@@ -24,7 +24,7 @@ struct decoding {
   const struct linnet_symbols *symbols;
   struct search_setup search;
   const struct linnet_output_format *format;
-  bool json;       /* tells the scores of a single hypothesis, too */
+  bool json;       /* writes the scores of a single hypothesis, too */
   bool journalled; /* results are kept in a file as they come; else: */
   struct journal journal;
   struct ordered ordered;

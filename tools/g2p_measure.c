@@ -13,8 +13,8 @@ struct sums {
 };
 
 static size_t smallest(size_t a, size_t b, size_t c) {
-  size_t least = a < b ? a : b;
-  return least < c ? least : c;
+  size_t smaller = a < b ? a : b;
+  return smaller < c ? smaller : c;
 }
 
 /* Phones to change, add or remove to get from one to the other; the second has at most MAX_PHONES. */
@@ -39,17 +39,17 @@ static size_t distance(const struct linnet_symbols *symbols, const int *referenc
 /* The distance to the nearest pronunciation of a word, and the number of that one's phones. */
 static size_t nearest(const struct linnet_lexicon *lexicon, size_t word, const char *const *phones, size_t count,
                       size_t *length) {
-  size_t least = SIZE_MAX;
+  size_t minimum = SIZE_MAX;
   for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word); v++) {
     size_t reference_count;
     const int *reference = linnet_lexicon_pronunciation(lexicon, word, v, &reference_count);
     size_t errors = distance(linnet_lexicon_phones(lexicon), reference, reference_count, phones, count);
-    if (errors < least) {
-      least = errors;
+    if (errors < minimum) {
+      minimum = errors;
       *length = reference_count;
     }
   }
-  return least;
+  return minimum;
 }
 
 static bool right_within(const struct linnet_lexicon *lexicon, size_t word, const struct linnet_g2p_result *result) {
@@ -90,7 +90,8 @@ bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, c
                  size_t every, size_t nbest) {
   struct sums sums = {0};
   double started = tool_clock();
-  for (size_t word = every > 0 ? every - 1 : 0; word<linnet_lexicon_count(lexicon); word += every> 0 ? every : 1) {
+  size_t step = every > 0 ? every : 1;
+  for (size_t word = step - 1; word < linnet_lexicon_count(lexicon); word += step) {
     struct linnet_g2p_result *result = NULL;
     enum linnet_status status = linnet_g2p_pronounce(g2p, context, linnet_lexicon_word(lexicon, word), nbest, &result);
     if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)

@@ -42,7 +42,7 @@ bool results_skip(struct results *results, size_t item);
 void results_put(struct results *results, size_t item, const struct linnet_output *output);
 
 /* Completes the output, given what tool_parallel returned, or leaves what is there for --resume if it was interrupted;
- * tells what failed. Returns the exit code. */
+ * reports what failed. Returns the exit code. */
 int results_close(struct results *results, int parallel);
 
 #endif

@@ -86,7 +86,7 @@ struct linnet_context_settings {
 
 LINNET_API void linnet_context_settings_default(struct linnet_context_settings *settings);
 
-/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL and only the status tells why. */
+/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL and only the status says why. */
 LINNET_API enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
                                                     struct linnet_context **context);
 

@@ -11,7 +11,7 @@ static const char *const keys[] = {"kind",    "sample_rate",   "frame_length",  
                                    "num_mel", "low_frequency", "high_frequency", "preemphasis",
                                    "cmvn",    "cmvn_variance", "cmvn_frames",    NULL};
 
-/* Files of before have no "cmvn_frames", which stands last. */
+/* Older files lack "cmvn_frames", the last key. */
 enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 2 };
 
 static const char *const kind_names[] = {"fbank"};
