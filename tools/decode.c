@@ -25,7 +25,7 @@ struct decoding {
   struct search_setup search;
   const struct linnet_output_format *format;
   bool json;       /* writes the scores of a single hypothesis, too */
-  bool journalled; /* results are kept in a file as they come; else: */
+  bool journalled; /* results go to `journal` as they come, or else to `ordered` */
   struct journal journal;
   struct ordered ordered;
   struct lattices lattices;

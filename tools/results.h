@@ -15,11 +15,11 @@ extern struct poptOption results_options[];
 struct results {
   const struct linnet_output_format *format;
   const struct inputs *inputs;
-  const char *folder; /* a file per input goes there, NULL: */
-  bool journalled;    /* all go into one file, kept as they come */
-  bool complete;      /* nothing is left to be done */
+  const char *folder; /* where a file per input goes; NULL: all results go to one output: */
+  bool journalled;    /* a file, through `journal`, or else `output` */
+  bool complete;      /* an earlier run has written it */
   struct journal journal;
-  struct tool_output output; /* or to where nothing can be kept, such as standard output */
+  struct tool_output output; /* such as standard output, with which --resume cannot go on */
   struct ordered ordered;
   bool *there;           /* (inputs): results of an earlier run; NULL: none */
   pthread_mutex_t mutex; /* protects what follows */
