@@ -176,7 +176,7 @@ static enum linnet_status open_outputs(struct linnet_ark_writer *writer, const c
   bool standard = strcmp(ark_path, "-") == 0;
   if (standard && scp_path)
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
-                       "%s: names an archive on standard output, in which nobody can look up: name a file for it",
+                       "%s: a script file cannot point into an archive on standard output: name a file for the archive",
                        scp_path);
   LINNET_TRY(linnet_output_open(writer->context, standard ? "/dev/stdout" : ark_path, &writer->ark));
   writer->has_scp = scp_path != NULL;

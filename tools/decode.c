@@ -42,7 +42,7 @@ struct worker {
   struct linnet_context *context;
   struct search search;
   struct linnet_matrix matrix;
-  double frame_seconds; /* 0: unknown, and nobody asks */
+  double frame_seconds; /* 0: unknown and not needed */
   char *key;            /* NULL: there are no more */
   size_t item;
 };

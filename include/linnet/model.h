@@ -39,7 +39,7 @@ struct linnet_feature_config {
   struct linnet_fbank_settings fbank;
   enum linnet_cmvn_kind cmvn;
   int cmvn_variance;                   /* also divide by the standard deviation */
-  enum linnet_cmvn_frames cmvn_frames; /* what the statistics are of, whoever computes them */
+  enum linnet_cmvn_frames cmvn_frames; /* over which the statistics are computed */
 };
 
 /* The default: 40 mel, CMVN per utterance with variance over frames with speech; dither is always off. */
