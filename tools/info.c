@@ -152,8 +152,11 @@ static void print_features(const struct linnet_model *model) {
          fbank->sample_rate, fbank->frame_length, fbank->frame_shift, fbank->low_frequency);
   if (fbank->high_frequency != 0)
     printf(fbank->high_frequency > 0 ? " to %g Hz" : " to the Nyquist frequency %g Hz", fbank->high_frequency);
-  printf("\n%-*s %s%s\n", LABEL, "cmvn", cmvn[features->cmvn],
-         features->cmvn == LINNET_CMVN_NONE ? "" : (features->cmvn_variance ? ", mean and variance" : ", mean only"));
+  printf("\n%-*s %s", LABEL, "cmvn", cmvn[features->cmvn]);
+  if (features->cmvn != LINNET_CMVN_NONE)
+    printf(", %s of %s frames", features->cmvn_variance ? "mean and variance" : "mean",
+           features->cmvn_frames == LINNET_CMVN_SPEECH_FRAMES ? "speech" : "all");
+  putchar('\n');
 }
 
 /* All symbols, wrapped. */

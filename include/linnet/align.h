@@ -58,7 +58,7 @@ struct linnet_align_settings {
   float jump_cost, frame_cost;
 
   /* A word is doubtful if the mean GOP of its phones is below this; default -4, by which 1.6 % of the words of right
-   * texts and 83 % of wrong ones are doubtful (the model that ships; chosen on ljspeech; not held out). */
+   * texts and 83 % of wrong ones are doubtful (a model of recipes/speechocean762; chosen on ljspeech; not held out). */
   float doubt;
 
   /* Of the confidences of phones and words (calibration.h); copied. NULL: they are mean posteriors (default). */

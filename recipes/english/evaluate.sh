@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]]
-                   [--conditions] [--noise SCP] [--threads J]
+                   [--every N] [--conditions] [--noise SCP] [--threads J]
 
 Prints a table of phone error rates (greedy decoding), word error rates (with --lexicon and --lm) with 95 % intervals (over
 speakers where there are several), and real-time factors: seconds of the processor over seconds of audio. Installs packages
@@ -21,14 +21,15 @@ and builds linnet first, unless $LINNET names it.
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
+  --every N        only every Nth utterance of each set (default 1: all)
   --conditions     the same of each set with silence around it, noise, music, other levels, a telephone's band
   --noise SCP      clips (lines "ID PATH") that hold no speech: for --conditions, and to count what is recognised in them
   --threads J      utterances at a time (default: one per processor)
 END
 }
 
-model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 beam=200 conditions='' noise='' threads=$(nproc) set=() out=''
-take_options "model lexicon lm lm-weight word-bonus beam conditions! noise threads out set+" "$@"
+model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 beam=200 every=1 conditions='' noise='' threads=$(nproc) set=() out=''
+take_options "model lexicon lm lm-weight word-bonus beam every conditions! noise threads out set+" "$@"
 [ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -69,10 +70,13 @@ references() {
 	local to=$out/$1
 	mkdir -p "$to"
 	into "$to/wav.scp" absolute_scp "$2/wav.scp" "$2"
-	awk '{$1 = $1; print}' "$2/text" | sort >"$to/text"
-	awk '{print $1, $2}' "$2/utt2spk" | sort >"$to/utt2spk"
+	into "$to/wav.scp" awk -v every="$every" 'NR % every == 0' "$to/wav.scp"
+	awk '{$1 = $1; print}' "$2/text" | sort >"$to/text.all"
+	into "$to/text" select_lines "$to/wav.scp" "$to/text.all"
+	awk '{print $1, $2}' "$2/utt2spk" | sort >"$to/utt2spk.all"
+	into "$to/utt2spk" select_lines "$to/wav.scp" "$to/utt2spk.all"
 	if [ -e "$2/phones" ]; then
-		cp "$2/phones" "$to/phones"
+		into "$to/phones" select_lines "$to/wav.scp" "$2/phones"
 	else
 		need_file "${lexicon:-lexicon}" "$2 has no phones: name a lexicon with --lexicon"
 		into "$to/phones" awk -v lost="$to/lost" -f "$here/../common/words_to_phones.awk" "$lexicon" "$to/text"

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
+Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--stage N] [--stop-stage N] [--quick]
 
 Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). Installs Debian packages that are missing and
@@ -20,12 +20,15 @@ builds linnet first, unless $LINNET names it.
   4  confidences of phones calibrated on them: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
   5  a trigram of words of --data/text/books.txt.xz, its weight tuned on the development sets: EXP/words
   6  confidences of words calibrated: EXP/words/calibration/model-half.safetensors is then the copy to ship
-  7  EXP/table.md: error rates on the development sets, clean and under other conditions, and what noise is heard as
+  7  EXP/table.md: error rates on the development sets, and what noise is heard as; EXP/conditions.md: the same of every
+     sixth utterance under other conditions
 
   --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
                      cmudict/cmudict.dict, text/books.txt.xz
   --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
   --exp DIR          where everything goes (default exp/english)
+  --initial FILE     a model of the same shape whose weights training starts from
+  --set KEY=VALUE    a key of the configuration, as of linnet train
   --epochs N         instead of the configuration's
   --seed S           of training (default 1)
   --jobs J           threads (default: one per processor)
@@ -34,15 +37,15 @@ builds linnet first, unless $LINNET names it.
   --device D         where to train (default: linnet's own)
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 7)
-  --quick            a tiny network, two epochs and one condition: to see every stage run
+  --quick            a tiny network, two epochs, no other conditions: to see every stage run
 END
 }
 
-data='' librispeech=() exp=exp/english epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
-take_options "data librispeech+ exp epochs seed jobs precision device stage stop-stage" "$@"
+data='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
+take_options "data librispeech+ exp initial set+ epochs seed jobs precision device stage stop-stage" "$@"
 check_stages 7
-conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1' conditions=--conditions
-[ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 bonuses=0 conditions=''
+conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1'
+[ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 bonuses=0
 sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
@@ -59,10 +62,13 @@ prepare() {
 }
 
 train() {
+	local keys=() key
 	need_file "$exp/data/train/phones" "run stage 1 first"
+	for key in ${set[@]+"${set[@]}"}; do keys+=(--set "$key"); done
 	"$linnet" train --threads "$jobs" --precision "$precision" ${device:+--device "$device"} --train "$exp/data/train" \
 		--dev "$exp/data/dev" --exp "$exp/train" --config "$conf" --set "augment.noise.scp=$exp/data/noise.scp" \
-		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} --name english-phonemes --licence "CC BY 4.0" \
+		--set "seed=$seed" ${epochs:+--set "epochs=$epochs"} ${keys[@]+"${keys[@]}"} \
+		${initial:+--initial "$initial"} --name english-phonemes --licence "CC BY 4.0" \
 		--provenance "$attribution"
 }
 
@@ -137,15 +143,22 @@ calibrate_words() {
 	calibrate "$exp/calibration/model-half.safetensors" "$exp/words/calibration" text "${search[@]}"
 }
 
-table() {
-	local weight bonus some=()
-	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
+# evaluate FOLDER OPTION...: the table of the development sets
+evaluate() {
+	local weight bonus some=() name
 	read -r _ weight bonus <"$exp/words/tuning"
-	for set in "${sets[@]}"; do some+=("$set=$exp/data/$set"); done
-	LINNET=$linnet into "$exp/table.md" "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
-		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" ${conditions:+"$conditions"} \
-		--noise "$exp/data/noise-held-out.scp" --out "$exp/table"
-	say "see $exp/table.md"
+	for name in "${sets[@]}"; do some+=("$name=$exp/data/$name"); done
+	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
+		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
+		--threads "$jobs" --out "$exp/$1" "${@:2}"
+}
+
+# Everything as recorded, and every sixth utterance under other conditions.
+table() {
+	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
+	into "$exp/table.md" evaluate table --noise "$exp/data/noise-held-out.scp"
+	[ -n "$quick" ] || into "$exp/conditions.md" evaluate conditions --every 6 --conditions --noise "$exp/data/noise-held-out.scp"
+	say "see $exp/table.md and $exp/conditions.md"
 }
 
 mkdir -p "$exp"

@@ -35,7 +35,7 @@ builds linnet first, unless $LINNET names it.
                     paper       9 layers x 6 heads, one output per frame, post-norm, RAdam: the network of the paper
                     paper-conv  the same with convolution modules, pre-norm
                     stacked     9 layers, frames stacked by 3, pre-norm
-                    conv        6 layers with convolution modules, frames stacked by 3 (default; the model that ships)
+                    conv        6 layers with convolution modules, frames stacked by 3 (default)
                   or an encoder of the table of kinds (conf/table.json, 6 layers, frames stacked by 3, 20 epochs):
                     linear, softmax, lsh-1, lsh-4, mixed (every third layer softmax), each also as NAME-conv, with
                     convolution modules; blstm, 3 x 320 per direction, which has none
