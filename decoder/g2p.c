@@ -8,20 +8,11 @@
 
 /* --- letters ---------------------------------------------------------------------------------------------------- */
 
-/* The number of bytes of the code point that `text` begins with, 1 if it is not UTF-8. */
-static size_t code_point_bytes(const char *text) {
-  unsigned char first = (unsigned char)*text;
-  size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
-  for (size_t i = 1; i < bytes; i++)
-    if (((unsigned char)text[i] & 0xC0) != 0x80)
-      return 1;
-  return bytes;
-}
-
 bool linnet_g2p_next_letter(const char **word, char letter[5]) {
   if (**word == '\0')
     return false;
-  size_t bytes = code_point_bytes(*word);
+  size_t bytes;
+  linnet_utf8_decode(*word, &bytes);
   memcpy(letter, *word, bytes);
   letter[bytes] = '\0';
   if (*letter >= 'a' && *letter <= 'z')

@@ -223,12 +223,12 @@ static enum linnet_status read_sizes(struct source *s) {
 }
 
 static bool sizes_are_possible(const struct source *s) {
-  size_t most = s->reader.size; /* everything takes a byte or more */
+  size_t limit = s->reader.size; /* everything takes a byte or more */
   bool good = s->order >= 1 && s->order <= NGRAM_MAX_ORDER && s->letters >= 1 && s->letters <= G2P_MAX_SYMBOLS &&
-              s->letters <= most && s->phones <= G2P_MAX_SYMBOLS && s->phones <= most && s->units >= 1 &&
-              s->units <= G2P_MAX_UNITS && s->units <= most / 8 && s->counts[0] == s->units + G2P_SPECIAL_WORDS;
+              s->letters <= limit && s->phones <= G2P_MAX_SYMBOLS && s->phones <= limit && s->units >= 1 &&
+              s->units <= G2P_MAX_UNITS && s->units <= limit / 8 && s->counts[0] == s->units + G2P_SPECIAL_WORDS;
   for (size_t k = 0; k < COUNTS; k++)
-    good = good && s->counts[k] <= most && (k < s->order || s->counts[k] == 0);
+    good = good && s->counts[k] <= limit && (k < s->order || s->counts[k] == 0);
   return good;
 }
 

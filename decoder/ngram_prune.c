@@ -90,7 +90,7 @@ static float new_backoff(const struct pruner *p, uint32_t context) {
 }
 
 /* Shorter contexts come first, as their numbers do. */
-static void weigh(struct pruner *p) {
+static void find_backoffs(struct pruner *p) {
   p->backoffs[0] = 0;
   for (uint32_t context = 1; context < p->from->inner; context++)
     p->backoffs[context] = p->kept[context] ? new_backoff(p, context) : 0;
@@ -160,7 +160,7 @@ enum linnet_status linnet_ngram_prune(const struct linnet_ngram *m, const uint32
   *pruned = NULL;
   if (p.kept && p.backoffs && p.node) {
     choose(&p);
-    weigh(&p);
+    find_backoffs(&p);
     status = rebuild(&p, pruned);
   } else {
     linnet_fail(m->context, status, "out of memory to prune a language model of %u n-grams", m->total);

@@ -5,7 +5,7 @@
 #include "decoder/pronounced_text.h"
 #include "decoder/utf8.h"
 
-static const double least_frames = 0.5; /* of a word whose neighbours leave it none */
+static const double min_frames = 0.5; /* of a word whose neighbours leave it none */
 
 struct placing {
   const struct linnet_pronounced_text *text;
@@ -78,7 +78,7 @@ static void place_between(struct placing *p, size_t i, double *end, double *star
   size_t count = behind + (together ? 0 : ahead);
   if (count == 0)
     return;
-  double lacking = fmax(0, least_frames * (double)count - (*start - *end)) / 2;
+  double lacking = fmax(0, min_frames * (double)count - (*start - *end)) / 2;
   *end -= given(lacking, (double)(p->words[i].end - p->words[i].start));
   *start += given(lacking, (double)(p->words[i + 1].end - p->words[i + 1].start));
   double middle = *end + (*start - *end) * (double)behind / (double)count;
@@ -92,7 +92,7 @@ static void place_last(struct placing *p, size_t word, double *end) {
   const struct linnet_aligned_word *last = &p->words[p->word_count - 1];
   size_t count = unknown_behind(p, word);
   double stop = fmax(p->frames, *end);
-  *end -= given(fmax(0, least_frames * (double)count - (stop - *end)), (double)(last->end - last->start));
+  *end -= given(fmax(0, min_frames * (double)count - (stop - *end)), (double)(last->end - last->start));
   share(p, word + 1, word + 1 + count, *end, stop);
 }
 
@@ -103,7 +103,7 @@ static void place_all(struct placing *p) {
     return;
   }
   size_t first = index_of(p, 0), last = index_of(p, p->word_count - 1), before = unknown_before(p, first);
-  double start = (double)p->words[0].start, lacking = fmax(0, least_frames * (double)before - start);
+  double start = (double)p->words[0].start, lacking = fmax(0, min_frames * (double)before - start);
   start += given(lacking, (double)(p->words[0].end - p->words[0].start));
   share(p, first - before, first, 0, start);
   for (size_t i = 0; i < p->word_count; i++) {

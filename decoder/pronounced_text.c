@@ -5,7 +5,7 @@
 
 #include "decoder/utf8.h"
 
-enum { ACRONYM_LETTERS = 5, ACRONYM_LETTERS_IN_CAPITALS = 3, STEPS = 4096 };
+enum { ACRONYM_LETTERS_IN_CAPITALS = 3 };
 
 void linnet_pronounced_text_settings_default(struct linnet_pronounced_text_settings *settings) {
   *settings = (struct linnet_pronounced_text_settings){.size = sizeof *settings};
@@ -101,7 +101,7 @@ static enum linnet_status pronounce_all(struct linnet_pronouncer *p, const char 
   char *buffer = text->buffer;
   next_character(&c);
   for (bool silent; next_word(&c, &buffer, &text->words[text->word_count]); text->word_count += !silent) {
-    p->speaker.steps = STEPS;
+    p->speaker.steps = LINNET_TEXT_STEPS;
     LINNET_TRY(linnet_pronounce_word(p, &text->words[text->word_count], &silent));
   }
   return LINNET_OK;
@@ -109,7 +109,7 @@ static enum linnet_status pronounce_all(struct linnet_pronouncer *p, const char 
 
 /* --- the object --------------------------------------------------------------------------------------------------- */
 
-/* The pool is at rest: variants can point into it. */
+/* Called when the pool does not grow any more: variants point into it. */
 static enum linnet_status point_variants(struct linnet_pronounced_text *text) {
   const struct linnet_label_pool *pool = &text->pool;
   text->variants = linnet_calloc(text->context, pool->range_count + 1, sizeof *text->variants);
@@ -137,7 +137,7 @@ static enum linnet_status make(struct linnet_pronounced_text *text, const char *
   bool small = false;
   LINNET_TRY(survey(context, source, name, &words, &small));
   p.speaker = (struct linnet_text_speaker){.n = settings->normalizer, .known = knows, .user = &p};
-  p.speaker.longest_acronym = small ? ACRONYM_LETTERS : ACRONYM_LETTERS_IN_CAPITALS;
+  p.speaker.longest_acronym = small ? LINNET_TEXT_ACRONYM_LETTERS : ACRONYM_LETTERS_IN_CAPITALS;
   text->buffer = linnet_alloc(context, strlen(source) + 2, 1);
   text->words = linnet_calloc(context, words + 1, sizeof *text->words);
   text->aligned = linnet_calloc(context, words + 1, sizeof *text->aligned);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "decoder/pronounced_text.h"
+#include "decoder/text_file.h"
 
 /* Guesses of a word; pronunciations of a way of several words, of which every combination counts. */
 enum { GUESSES = 3, COMBINATIONS = 8, MAX_WORDS = LINNET_SPOKEN_MAX_BYTES / 2 };
@@ -21,13 +22,13 @@ static const struct linnet_symbols *phones_of(const struct linnet_pronouncer *p)
 /* The label of a phone, with its stress digit or without; -1 if the symbols do not have it. */
 static int find_label(const struct linnet_symbols *symbols, const char *phone) {
   char plain[16];
-  size_t length = strlen(phone);
+  size_t length = linnet_strip_stress(phone, strlen(phone));
   int label = linnet_symbols_find(symbols, phone);
-  if (label > 0 || length < 2 || length >= sizeof plain || !strchr("012", phone[length - 1]))
-    return label > 0 ? label : -1;
-  memcpy(plain, phone, length - 1);
-  plain[length - 1] = '\0';
-  label = linnet_symbols_find(symbols, plain);
+  if (label <= 0 && phone[length] && length < sizeof plain) {
+    memcpy(plain, phone, length);
+    plain[length] = '\0';
+    label = linnet_symbols_find(symbols, plain);
+  }
   return label > 0 ? label : -1;
 }
 
@@ -101,17 +102,13 @@ static enum linnet_status find_words(struct linnet_pronouncer *p, const char *wa
                                      size_t *count) {
   char text[LINNET_SPOKEN_MAX_BYTES];
   *count = 0;
-  while (*way) {
-    size_t length = strcspn(way, " ");
-    memcpy(text, way, length);
-    text[length] = '\0';
+  while (linnet_text_next_word(&way, text)) {
     LINNET_TRY(find_word(p, text, &words[*count]));
     if (words[*count].variants == 0) {
       *count = 0;
       return LINNET_OK;
     }
     ++*count;
-    way += length + (way[length] == ' ');
   }
   return LINNET_OK;
 }
@@ -120,8 +117,8 @@ static enum linnet_status find_words(struct linnet_pronouncer *p, const char *wa
 static size_t limit_combinations(struct spoken_word *words, size_t count, size_t limit) {
   size_t combinations = 1;
   for (size_t i = 0; i < count; i++) {
-    size_t most = limit / combinations;
-    words[i].variants = words[i].variants < most ? words[i].variants : most;
+    size_t maximum = limit / combinations;
+    words[i].variants = words[i].variants < maximum ? words[i].variants : maximum;
     combinations *= words[i].variants;
   }
   return combinations;
@@ -190,15 +187,11 @@ static enum linnet_status note_missing(struct linnet_pronouncer *p, const struct
                                        struct linnet_written_word *word) {
   struct linnet_text_way missing = {.bytes = 0};
   char text[LINNET_SPOKEN_MAX_BYTES];
-  for (const char *at = ways->count > 0 ? ways->way[0].words : ""; *at;) {
-    size_t length = strcspn(at, " ");
-    memcpy(text, at, length);
-    text[length] = '\0';
+  for (const char *at = ways->count > 0 ? ways->way[0].words : ""; linnet_text_next_word(&at, text);) {
     struct spoken_word found;
     LINNET_TRY(find_word(p, text, &found));
     if (found.variants == 0)
-      linnet_text_put(&missing, text, length);
-    at += length + (at[length] == ' ');
+      linnet_text_put(&missing, text, strlen(text));
   }
   const char *words = missing.bytes > 0 ? missing.words : word->text;
   size_t index;

@@ -1,9 +1,5 @@
 /* Written tokens to spoken words: the public functions. */
-#include <string.h>
-
 #include "decoder/text_ways.h"
-
-enum { STEPS = 4096, ACRONYM_LETTERS = 5 };
 
 struct linnet_spoken {
   struct linnet_context *context;
@@ -21,8 +17,11 @@ enum linnet_status linnet_spoken_create(const struct linnet_text_normalizer *nor
   if (!made)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the ways to say a word");
   made->context = context;
-  struct linnet_text_speaker speaker = {
-      .n = normalizer, .known = known, .user = user, .steps = STEPS, .longest_acronym = ACRONYM_LETTERS};
+  struct linnet_text_speaker speaker = {.n = normalizer,
+                                        .known = known,
+                                        .user = user,
+                                        .steps = LINNET_TEXT_STEPS,
+                                        .longest_acronym = LINNET_TEXT_ACRONYM_LETTERS};
   if (linnet_text_speak(&speaker, token, &made->ways)) {
     *spoken = made;
     return LINNET_OK;

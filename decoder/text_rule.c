@@ -123,7 +123,7 @@ static enum linnet_status read_saying(struct parser *p, const char *token) {
   if (*at != '\0')
     return refuse(p, token, "a field is a word of its own here");
   LINNET_TRY(read_reference(p, token, field, saying));
-  /* Only the place of a field in the pattern says what it is. */
+  /* The kind of the field that the saying refers to by its number. */
   size_t index = 0, fields = 0;
   for (; index < p->rule->item_count; index++)
     if (p->rule->items[index].kind != LINNET_TEXT_LITERAL && fields++ == saying->field)

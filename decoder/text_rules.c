@@ -3,19 +3,16 @@
 
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/text_file.h"
 
 enum { MAX_BYTES = 1 << 20, VALUE_BYTES = 256 };
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-static char fold_ascii(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool same_key(const char *a, const char *b, bool fold) {
   for (; *a && *b; a++, b++)
-    if (fold ? fold_ascii(*a) != fold_ascii(*b) : *a != *b)
+    if (fold ? linnet_lower(*a) != linnet_lower(*b) : *a != *b)
       return false;
   return *a == *b;
 }

@@ -255,7 +255,7 @@ static void speak_run(struct linnet_text_speaker *s, enum run kind, const char *
   linnet_text_ways_add(s, ways, &way);
 }
 
-/* Letters, digits and symbols, each for themselves: "R2D2", "example.com". */
+/* Runs of letters, digits and symbols, each said on its own: "R2D2", "example.com". */
 static void speak_runs(struct linnet_text_speaker *s, const char *token, struct linnet_text_ways *ways) {
   struct linnet_text_ways all = {.count = 0};
   while (*token && !all.too_long) {

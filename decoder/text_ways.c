@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "decoder/utf8.h"
 
 enum { MAX_DEPTH = 40 };
@@ -24,16 +25,19 @@ void linnet_text_put(struct linnet_text_way *way, const char *words, size_t byte
   way->words[way->bytes] = '\0';
 }
 
+bool linnet_text_next_word(const char **words, char word[LINNET_SPOKEN_MAX_BYTES]) {
+  size_t length = strcspn(*words, " ");
+  memcpy(word, *words, length);
+  word[length] = '\0';
+  *words += length + ((*words)[length] == ' ');
+  return length > 0;
+}
+
 static bool all_known(struct linnet_text_speaker *speaker, const char *words) {
   char word[LINNET_SPOKEN_MAX_BYTES];
-  while (*words) {
-    size_t length = strcspn(words, " ");
-    memcpy(word, words, length);
-    word[length] = '\0';
+  while (linnet_text_next_word(&words, word))
     if (!speaker->known(speaker->user, word))
       return false;
-    words += length + (words[length] == ' ');
-  }
   return true;
 }
 
@@ -108,18 +112,10 @@ struct capture {
   const struct linnet_text_entry *entry;
 };
 
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-static char lower_ascii(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static size_t match_literal(const char *literal, const char *text) {
   size_t i = 0;
   for (; literal[i]; i++)
-    if (lower_ascii(literal[i]) != lower_ascii(text[i]))
+    if (linnet_lower(literal[i]) != linnet_lower(text[i]))
       return 0;
   return i;
 }
@@ -137,7 +133,7 @@ static bool value_of(const struct capture *capture, uint64_t *value) {
   size_t digits = 0;
   *value = 0;
   for (size_t i = 0; i < capture->length; i++)
-    if (is_digit(capture->text[i]) && digits++ < 18)
+    if (linnet_is_digit(capture->text[i]) && digits++ < 18)
       *value = *value * 10 + (uint64_t)(capture->text[i] - '0');
   return digits > 0 && digits <= 18;
 }
@@ -209,7 +205,7 @@ static bool match(struct linnet_text_speaker *speaker, const struct linnet_text_
 static void say_each(struct linnet_text_speaker *speaker, const struct capture *capture, size_t set,
                      struct linnet_text_way *way) {
   for (size_t i = 0; i < capture->length; i++)
-    if (is_digit(capture->text[i]))
+    if (linnet_is_digit(capture->text[i]))
       linnet_text_say_number(speaker, set, (uint64_t)(capture->text[i] - '0'), way);
 }
 

@@ -16,19 +16,25 @@ struct linnet_text_ways {
   bool too_long; /* of the parts of a token: they cannot be said together */
 };
 
+/* `steps` for one token, and `longest_acronym` but in texts of capitals alone. */
+enum { LINNET_TEXT_STEPS = 4096, LINNET_TEXT_ACRONYM_LETTERS = 5 };
+
 /* What decides about words, and how much work is left. */
 struct linnet_text_speaker {
   const struct linnet_text_normalizer *n;
   linnet_known_word_fn known;
   void *user;
   size_t steps;           /* of numbers and splits: a bound against rules that do not end */
-  size_t longest_acronym; /* letters that are said one by one at most */
+  size_t longest_acronym; /* the maximum number of letters that are said one by one */
 };
 
 /* Appends words behind a space; too many bytes leave the way too long, which linnet_text_ways_add refuses. */
 void linnet_text_put(struct linnet_text_way *way, const char *words, size_t bytes);
 
-/* Adds a way unless it is there, is empty or is too long, or there are LINNET_SPOKEN_MAX; says which words are known.
+/* The next of the words, which have a space between them; *words moves behind it. False at the end. */
+bool linnet_text_next_word(const char **words, char word[LINNET_SPOKEN_MAX_BYTES]);
+
+/* Adds a way and whether its words are known, unless it is there, is empty or too long, or there are LINNET_SPOKEN_MAX.
  */
 void linnet_text_ways_add(struct linnet_text_speaker *speaker, struct linnet_text_ways *ways,
                           struct linnet_text_way *way);

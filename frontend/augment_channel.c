@@ -49,7 +49,7 @@ static double low_pass(double edge, int i) {
 /* Edges in cycles per sample. A lower edge of 0 lets everything below `high` pass. */
 static void design_band_pass(double low, double high, float taps[TAPS]) {
   for (int i = -HALF; i <= HALF; i++) {
-    double place = pi * (i + HALF) / HALF, window = 0.42 - 0.5 * cos(place) + 0.08 * cos(2 * place);
+    double angle = pi * (i + HALF) / HALF, window = 0.42 - 0.5 * cos(angle) + 0.08 * cos(2 * angle);
     taps[i + HALF] = (float)(window * (low_pass(high, i) - low_pass(low, i)));
   }
 }

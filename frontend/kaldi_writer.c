@@ -176,7 +176,7 @@ static enum linnet_status open_outputs(struct linnet_ark_writer *writer, const c
   bool standard = strcmp(ark_path, "-") == 0;
   if (standard && scp_path)
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
-                       "%s: names an archive on standard output, in which nobody can look up: name a file for it",
+                       "%s: a script file cannot point into an archive on standard output: name a file for the archive",
                        scp_path);
   LINNET_TRY(linnet_output_open(writer->context, standard ? "/dev/stdout" : ark_path, &writer->ark));
   writer->has_scp = scp_path != NULL;
@@ -325,9 +325,10 @@ enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *w
 
 /* Where the disk is full, the script file must not fail when the archive has its name already. */
 static enum linnet_status flush_scp(struct linnet_ark_writer *writer) {
-  if (!ferror(writer->scp.stream) && fflush(writer->scp.stream) == 0)
+  int error = linnet_destination_flush(writer->scp.stream, false);
+  if (error == 0)
     return LINNET_OK;
-  return linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->scp.path, strerror(errno));
+  return linnet_fail(writer->context, LINNET_ERROR_IO, "%s: cannot write: %s", writer->scp.path, strerror(error));
 }
 
 static enum linnet_status commit_files(struct linnet_ark_writer *writer) {

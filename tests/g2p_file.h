@@ -1,5 +1,4 @@
-/* What tests and fuzz targets know of the file of joint-sequence models (decoder/g2p_file.c), and a lexicon for them.
- */
+/* What tests and fuzz targets know of the file of joint-sequence models (decoder/g2p_file.c). */
 #ifndef LINNET_TEST_G2P_FILE_H
 #define LINNET_TEST_G2P_FILE_H
 

@@ -50,8 +50,8 @@ static inline int test_skip(const char *why) {
 
 /* Of so many random cases, those to run: no more than LINNET_TEST_CASES in the environment. */
 static inline size_t test_cases(size_t all) {
-  const char *most = getenv("LINNET_TEST_CASES");
-  size_t asked = most ? (size_t)strtoull(most, NULL, 10) : all;
+  const char *maximum = getenv("LINNET_TEST_CASES");
+  size_t asked = maximum ? (size_t)strtoull(maximum, NULL, 10) : all;
   return asked < all ? asked : all;
 }
 

@@ -19,7 +19,7 @@ Parts, all of them by default:
   tsan         recognition and training under ThreadSanitizer
 
   --quick         kills, null, disk and day, each in a few seconds, without a build of their own (for CTest)
-  --full          200 kills, no allocation left out, ten minutes for each fuzz target
+  --full          no allocation left out, ten minutes for each fuzz target
   --kills N       (default 200, with --quick 6)
   --minutes M     for each fuzz target, fractions allowed (default 0.5, with --full 10)
   --hours H       of audio (default 24, with --quick 1)

@@ -95,7 +95,7 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   return false;
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------------- */
+/* --- warnings --------------------------------------------------------------------------------------------------- */
 
 static void tell_jumps(const struct item *item) {
   size_t count;
@@ -304,7 +304,7 @@ int tool_align(int argc, const char **argv) {
       {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
        "words without a pronunciation get times between those of their neighbours", NULL},
       {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
-       "the audio may leave words out, repeat some, or hold more than the text; tell where", NULL},
+       "the audio may leave words out, repeat some, or hold more than the text; report where", NULL},
       {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0, "of leaving the text and entering it (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0, "of a frame of sound outside the text (default 2)",
        "X"},

@@ -19,7 +19,7 @@ struct align_words {
 struct align_text {
   bool skip_unknown;                     /* words without a pronunciation are no error, but warned of */
   struct linnet_pronounced_text *spoken; /* of words; NULL: phones */
-  const char **tokens;                   /* as they stand in the text; see align_text_token */
+  const char **tokens;                   /* as they stand in the text; by align_text_index */
   const struct linnet_align_word *words;
   size_t count; /* of words to align */
   char *buffer; /* of a text of phones: its tokens, pronunciations and labels */

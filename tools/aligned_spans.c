@@ -39,7 +39,7 @@ static const char *spoken_words(const struct align_text *text, const struct linn
   return spoken && !holds(text->tokens[align_text_index(text, word->word)], spoken) ? spoken : NULL;
 }
 
-/* `times` are those of the word, which may have given some to words beside it. */
+/* The times are those of the placed word: an aligned word may have given frames to its neighbours. */
 static struct linnet_span word_span(const struct aligned_rule *rule, const struct linnet_aligned_word *words,
                                     const struct linnet_placed_word *placed) {
   size_t count;

@@ -32,8 +32,8 @@ struct beam_setup {
 };
 
 /* For symbols called name(user, 0) to name(user, count - 1), the first being the blank. `calibrations` (NULL: none)
- * must outlive the searches. Loads the language model, so it
- * may fail: false after printing why. To be closed in either case. */
+ * must outlive the searches. Loads the language model, so it may fail: false after printing why. To be closed in either
+ * case. */
 bool beam_setup_open(struct beam_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
                      int count, const struct linnet_calibrations *calibrations);
 void beam_setup_close(struct beam_setup *setup);

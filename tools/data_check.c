@@ -292,7 +292,7 @@ static void check_speaker_order(struct check *check) {
   }
 }
 
-/* Each utterance of spk2utt has that speaker in utt2spk; the sum tells whether any is left out. */
+/* Each utterance of spk2utt has that speaker in utt2spk; the sum shows whether any is left out. */
 static void check_spk2utt(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *spk2utt = &check->lists->files[DATA_SPK2UTT];
   char id[LINNET_KALDI_MAX_KEY + 1];

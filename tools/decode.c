@@ -24,8 +24,8 @@ struct decoding {
   const struct linnet_symbols *symbols;
   struct search_setup search;
   const struct linnet_output_format *format;
-  bool json;       /* tells the scores of a single hypothesis, too */
-  bool journalled; /* results are kept in a file as they come; else: */
+  bool json;       /* writes the scores of a single hypothesis, too */
+  bool journalled; /* results go to `journal` as they come, or else to `ordered` */
   struct journal journal;
   struct ordered ordered;
   struct lattices lattices;
@@ -42,7 +42,7 @@ struct worker {
   struct linnet_context *context;
   struct search search;
   struct linnet_matrix matrix;
-  double frame_seconds; /* 0: unknown, and nobody asks */
+  double frame_seconds; /* 0: unknown and not needed */
   char *key;            /* NULL: there are no more */
   size_t item;
 };

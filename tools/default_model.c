@@ -14,9 +14,9 @@ enum { PATH_BYTES = 4096 };
  * program in a build folder, through a link to the sources. */
 static bool beside_program(const char *name, char path[PATH_BYTES]) {
   static const char relative[] = "/../share/linnet/models/";
-  size_t most = PATH_BYTES - sizeof relative - strlen(name);
-  ssize_t length = readlink("/proc/self/exe", path, most);
-  if (length <= 0 || (size_t)length >= most)
+  size_t size = PATH_BYTES - sizeof relative - strlen(name);
+  ssize_t length = readlink("/proc/self/exe", path, size);
+  if (length <= 0 || (size_t)length >= size)
     return false;
   path[length] = '\0';
   char *slash = strrchr(path, '/');

@@ -4,9 +4,8 @@
 
 #include "tool.h"
 
-/* `named` if not NULL; else $LINNET_MODEL; else the model that ships, beside the program or where it was
- * installed. Returns a path
- * to be released with free, or NULL after printing what to do. */
+/* `named` if not NULL; else $LINNET_MODEL; else the model that ships, beside the program or where it was installed.
+ * Returns a path to be released with free, or NULL after printing what to do. */
 char *tool_find_model(const char *named);
 
 /* The path of a file that ships with the models, installed or in the source tree, to be released with free; NULL if it

@@ -6,8 +6,6 @@
 
 #include "tool.h"
 
-enum { FOUR_HOURS = 14400 }; /* seconds */
-
 static struct {
   char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given, *raw_format;
   int text, wide, variance, run_commands, num_mel, channel, raw_channels;
@@ -81,7 +79,7 @@ static bool read_audio(struct features_job *job) {
   job->audio.raw_rate = options.raw_rate;
   job->audio.raw_channels = options.raw_channels;
   job->audio.raw_format = linnet_sample_format_find(options.raw_format);
-  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? FOUR_HOURS : 0;
+  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
   if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
     return true;
   tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);

@@ -163,6 +163,8 @@ static int check_options(size_t words) {
     return tool_usage("one of --train LEXICON, which makes a model, and --model FILE, which uses one");
   if (options.train && tasks > 0)
     return tool_usage("--train: words, --words, --test and --complete are for --model");
+  if (options.train && options.output && strcmp(options.output, "-") == 0)
+    return tool_usage("--output -: the report is on standard output; name a file for the model");
   if (options.train && !options.output && options.hold_out == 0)
     return tool_usage("--train: name the model's file with --output FILE");
   if (tasks > 1)

@@ -1,10 +1,12 @@
 /* Error rates of pronunciations. */
-#include <stdlib.h>
-#include <string.h>
+#include <stdint.h>
 
+#include "edit_distance.h"
 #include "g2p_tasks.h"
 
-enum { MAX_PHONES = 2 * LINNET_G2P_MAX_LETTERS };
+enum { MAX_PHONES = 2 * LINNET_G2P_MAX_LETTERS }; /* of a pronunciation by the model */
+
+_Static_assert((int)MAX_PHONES <= (int)EDIT_DISTANCE_MAX, "edit_distance takes a pronunciation");
 
 struct sums {
   size_t words, wrong, none; /* none: words without a pronunciation, which are wrong, too */
@@ -12,44 +14,23 @@ struct sums {
   size_t phones, errors;
 };
 
-static size_t smallest(size_t a, size_t b, size_t c) {
-  size_t least = a < b ? a : b;
-  return least < c ? least : c;
-}
-
-/* Phones to change, add or remove to get from one to the other; the second has at most MAX_PHONES. */
-static size_t distance(const struct linnet_symbols *symbols, const int *reference, size_t reference_count,
-                       const char *const *phones, size_t count) {
-  size_t row[MAX_PHONES + 1];
-  for (size_t j = 0; j <= count; j++)
-    row[j] = j;
-  for (size_t i = 1; i <= reference_count; i++) {
-    const char *wanted = linnet_symbols_name(symbols, reference[i - 1]);
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= count; j++) {
-      size_t change = diagonal + (strcmp(wanted, phones[j - 1]) != 0);
-      diagonal = row[j];
-      row[j] = smallest(change, row[j] + 1, row[j - 1] + 1);
-    }
-  }
-  return row[count];
-}
-
 /* The distance to the nearest pronunciation of a word, and the number of that one's phones. */
 static size_t nearest(const struct linnet_lexicon *lexicon, size_t word, const char *const *phones, size_t count,
                       size_t *length) {
-  size_t least = SIZE_MAX;
+  size_t minimum = SIZE_MAX;
+  int labels[MAX_PHONES];
+  for (size_t i = 0; i < count; i++) /* less than 0: the lexicon never has it */
+    labels[i] = linnet_symbols_find(linnet_lexicon_phones(lexicon), phones[i]);
   for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word); v++) {
     size_t reference_count;
     const int *reference = linnet_lexicon_pronunciation(lexicon, word, v, &reference_count);
-    size_t errors = distance(linnet_lexicon_phones(lexicon), reference, reference_count, phones, count);
-    if (errors < least) {
-      least = errors;
+    size_t errors = edit_distance(reference, reference_count, labels, count);
+    if (errors < minimum) {
+      minimum = errors;
       *length = reference_count;
     }
   }
-  return least;
+  return minimum;
 }
 
 static bool right_within(const struct linnet_lexicon *lexicon, size_t word, const struct linnet_g2p_result *result) {
@@ -90,7 +71,8 @@ bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, c
                  size_t every, size_t nbest) {
   struct sums sums = {0};
   double started = tool_clock();
-  for (size_t word = every > 0 ? every - 1 : 0; word<linnet_lexicon_count(lexicon); word += every> 0 ? every : 1) {
+  size_t step = every > 0 ? every : 1;
+  for (size_t word = step - 1; word < linnet_lexicon_count(lexicon); word += step) {
     struct linnet_g2p_result *result = NULL;
     enum linnet_status status = linnet_g2p_pronounce(g2p, context, linnet_lexicon_word(lexicon, word), nbest, &result);
     if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)

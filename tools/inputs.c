@@ -5,8 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK = 1 << 16 };               /* samples read at once */
-static const double FOUR_HOURS = 14400; /* seconds */
+enum { CHUNK = 1 << 16 }; /* samples read at once */
 
 static struct {
   char *data, *raw_format;
@@ -102,7 +101,7 @@ static bool find_files(struct inputs *inputs, const char **paths, size_t count) 
 static double stream_seconds(const struct linnet_model *model) {
   enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
   bool incremental = linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
-  return options.max_seconds >= 0 ? options.max_seconds : incremental ? 0 : FOUR_HOURS;
+  return options.max_seconds >= 0 ? options.max_seconds : incremental ? 0 : TOOL_RAW_SECONDS;
 }
 
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,

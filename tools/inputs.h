@@ -15,8 +15,8 @@
 extern struct poptOption inputs_options[];
 
 struct inputs {
-  const char *const *paths;          /* (count), the command line's and what its folders hold, or NULL: */
-  struct linnet_data_folder *folder; /* its utterances */
+  const char *const *paths;          /* (count), of the command line and in its folders; NULL: those of `folder` */
+  struct linnet_data_folder *folder; /* (count) utterances */
   size_t count;
   char **ids; /* (count) for files: see inputs_id */
   struct walk walk;

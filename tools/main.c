@@ -37,7 +37,7 @@ static void print_help(FILE *stream) {
   fprintf(stream, "Usage: linnet COMMAND [OPTIONS] ...\n\nCommands:\n");
   for (size_t i = 0; i < SUBCOMMANDS; i++)
     fprintf(stream, "  %-13s %s\n", subcommands[i].name, subcommands[i].summary);
-  fprintf(stream, "\n'linnet COMMAND --help' tells more; 'linnet --version' prints the version.\n");
+  fprintf(stream, "\n'linnet COMMAND --help' says more; 'linnet --version' prints the version.\n");
 }
 
 static const struct subcommand *find(const char *name) {
@@ -94,16 +94,8 @@ static int dispatch(int argc, const char **argv) {
   return subcommand ? run(subcommand, argc - 1, argv + 1) : unknown(argv[1]);
 }
 
-/* popt ends the process itself after --help; what it printed may not have been written. */
-static bool returned;
-
-static void check_stdout(void) {
-  if (!returned && !tool_flush_stdout())
-    _exit(TOOL_FAILURE);
-}
-
-/* Opens what the caller has closed, so that no file gets the number of a standard stream and messages with it. These
- * descriptors refuse what their stream is used for: lost results are an error. */
+/* Opens what the caller has closed, so that no file gets the number of a standard stream and messages with it. Reading
+ * from the first of these descriptors fails, and so does writing to the others: missing results are an error. */
 static bool open_standard_streams(void) {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
     if (fcntl(descriptor, F_GETFD) < 0 &&
@@ -116,10 +108,8 @@ int main(int argc, char **argv) {
   if (!open_standard_streams())
     return TOOL_FAILURE;
   terminal_guard_stdout();
-  atexit(check_stdout);
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0); /* or LSTMs of cuDNN may differ from run to run: docs/cuda.md */
   int code = tool_exit_code(dispatch(argc, (const char **)argv));
-  returned = true;
   if (!tool_flush_stdout() && code == TOOL_OK)
     code = TOOL_FAILURE;
   return code;

@@ -15,8 +15,8 @@ struct matrix_source {
   size_t taken; /* matrices of it */
 };
 
-/* The next matrix; *key lives until the next call. LINNET_END after the last one; the context tells of other failures.
- * Inputs without a matrix are told with a warning. One thread at a time. */
+/* The next matrix; *key lives until the next call. LINNET_END after the last one; the context has other failures.
+ * Inputs without a matrix are warned of. One thread at a time. */
 enum linnet_status matrix_source_next(struct matrix_source *source, const char **key, struct linnet_matrix *matrix);
 
 /* Seconds from one row of the last matrix to the next, as they stand beside its archive; 0: they do not. */

@@ -176,7 +176,7 @@ static bool read_priors(struct linnet_context *context, struct posteriors *p) {
 
 static bool open_archive(struct linnet_context *context, struct posteriors *p) {
   enum linnet_kaldi_form form = options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT;
-  if (linnet_ark_writer_create(context, options.ark, options.scp, form, &p->writer) == LINNET_OK &&
+  if (linnet_ark_writer_create(context, options.ark, tool_output_path(options.scp), form, &p->writer) == LINNET_OK &&
       linnet_ark_writer_set_frame_shift(p->writer, linnet_model_frame_seconds(p->model)) == LINNET_OK)
     return true;
   tool_fail_context(context);

@@ -286,7 +286,7 @@ bool results_open(struct results *results, const struct inputs *inputs, const ch
   return true;
 }
 
-static int tell_interrupt(const struct results *results, size_t kept) {
+static int report_interrupt(const struct results *results, size_t kept) {
   size_t count = results->inputs->count;
   if (results->folder)
     tool_fail("interrupted: %zu of %zu results are in %s; the same command with --resume goes on", kept, count,
@@ -303,7 +303,7 @@ static int report(const struct results *results, int parallel) {
   size_t count = results->inputs->count;
   double seconds = tool_clock() - results->started;
   if (parallel == TOOL_INTERRUPTED)
-    return tell_interrupt(results, results->done + results->skipped);
+    return report_interrupt(results, results->done + results->skipped);
   if (parallel != 0)
     return tool_fail("cannot start threads");
   if (results->skipped > 0)

@@ -15,11 +15,11 @@ extern struct poptOption results_options[];
 struct results {
   const struct linnet_output_format *format;
   const struct inputs *inputs;
-  const char *folder; /* a file per input goes there, NULL: */
-  bool journalled;    /* all go into one file, kept as they come */
-  bool complete;      /* nothing is left to be done */
+  const char *folder; /* where a file per input goes; NULL: all results go to one output: */
+  bool journalled;    /* a file, through `journal`, or else `output` */
+  bool complete;      /* an earlier run has written it */
   struct journal journal;
-  struct tool_output output; /* or to where nothing can be kept, such as standard output */
+  struct tool_output output; /* such as standard output, with which --resume cannot go on */
   struct ordered ordered;
   bool *there;           /* (inputs): results of an earlier run; NULL: none */
   pthread_mutex_t mutex; /* protects what follows */
@@ -42,7 +42,7 @@ bool results_skip(struct results *results, size_t item);
 void results_put(struct results *results, size_t item, const struct linnet_output *output);
 
 /* Completes the output, given what tool_parallel returned, or leaves what is there for --resume if it was interrupted;
- * tells what failed. Returns the exit code. */
+ * reports what failed. Returns the exit code. */
 int results_close(struct results *results, int parallel);
 
 #endif

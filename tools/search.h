@@ -19,9 +19,8 @@ struct search_setup {
   struct word_setup word; /* for words */
 };
 
-/* For symbols called name(user, 0) to name(user, count - 1); confidences are calibrated so, NULL: not at all. False
- * after printing why not; to be closed in either case.
- */
+/* For symbols called name(user, 0) to name(user, count - 1); `calibrations` (NULL: none) are those of confidences.
+ * False after printing why not; to be closed in either case. */
 bool search_setup_open(struct search_setup *setup, struct linnet_context *context, tool_symbol_fn name,
                        const void *user, int count, const struct linnet_calibrations *calibrations);
 void search_setup_close(struct search_setup *setup);

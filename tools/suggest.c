@@ -1,29 +1,24 @@
 #include "suggest.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "edit_distance.h"
 
 enum { MAX_LETTERS = 31, MAX_DISTANCE = 2 };
 
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-/* Letters to change, add or remove to get from one word to the other; `b` has at most MAX_LETTERS. */
+/* The edit distance of two words, of which `b` has at most MAX_LETTERS. */
 static size_t distance(const char *a, const char *b) {
-  size_t row[MAX_LETTERS + 1], m = strlen(b);
-  for (size_t j = 0; j <= m; j++)
-    row[j] = j;
-  for (size_t i = 1; a[i - 1]; i++) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= m; j++) {
-      size_t change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
-    }
-  }
-  return row[m];
+  int letters[2][MAX_LETTERS + MAX_DISTANCE];
+  size_t a_count = strlen(a), b_count = strlen(b);
+  if (a_count > MAX_LETTERS + MAX_DISTANCE)
+    return SIZE_MAX;
+  for (size_t i = 0; i < a_count; i++)
+    letters[0][i] = a[i];
+  for (size_t i = 0; i < b_count; i++)
+    letters[1][i] = b[i];
+  return edit_distance(letters[0], a_count, letters[1], b_count);
 }
 
 void suggest(struct suggestion *suggestion, const char *candidate) {

@@ -1,4 +1,4 @@
-/* Text of files and names on its way to people: what a terminal would obey is written as text, such as \x1b. */
+/* Control characters of files and names, which a terminal would obey, are shown as text, such as \x1b. */
 #ifndef LINNET_TERMINAL_H
 #define LINNET_TERMINAL_H
 

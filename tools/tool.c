@@ -25,7 +25,7 @@ static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_plain_options[] = {
-    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "tell what is being done", NULL}, POPT_TABLEEND};
+    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "report what is being done", NULL}, POPT_TABLEEND};
 
 struct poptOption tool_thread_options[] = {
     {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "worker threads (default: one per processor)", "N"},
@@ -131,7 +131,7 @@ static void refuse_name(const char *word) {
     tool_usage("%s: unknown option", word);
 }
 
-/* What is wrong at: an option, or its argument if that is a word of its own. popt tells only the word. */
+/* What is wrong at: an option, or its argument if that is a word of its own. popt names only the word. */
 static void refuse_option(poptContext parsed, int argc, const char **argv, int error) {
   const char *word = poptBadOption(parsed, POPT_BADOPTION_NOALIAS);
   int at = 1;
@@ -151,10 +151,7 @@ static void print_help(poptContext parsed, int val) {
     poptPrintHelp(parsed, stdout, 0);
   else
     poptPrintUsage(parsed, stdout, 0);
-  if (!ferror(stdout) && fflush(stdout) == 0)
-    exit(TOOL_OK);
-  perror("linnet: standard output");
-  exit(TOOL_FAILURE);
+  exit(tool_flush_stdout() ? TOOL_OK : TOOL_FAILURE);
 }
 
 /* Reads all options; false after printing why not. */

@@ -116,22 +116,25 @@ int tool_write_piece(void *stream, const char *text, size_t bytes);
  * open. */
 struct tool_output {
   FILE *stream;
-  char *path, *target,
-      *temporary; /* as given; behind links; what is renamed, NULL: the target is written to directly */
+  char *path;      /* as given, for messages */
+  char *target;    /* behind links */
+  char *temporary; /* renamed on commit; NULL: the target is written to directly */
 };
 bool tool_output_open(struct tool_output *output, const char *path);
 bool tool_output_commit(struct tool_output *output);
 void tool_output_abandon(struct tool_output *output);
 
-/* The path that functions of the library take for an output: theirs have no "-" for standard output. */
+/* The path for functions of the library, of which most do not take "-" for standard output. */
 const char *tool_output_path(const char *path);
 
-/* A script file (may be NULL) says where in the archive an utterance is, so that one cannot be standard output; prints
- * so and returns false. */
+/* False, after printing why, if a script file (may be NULL) would point into an archive on standard output. */
 bool tool_check_script(const char *archive, const char *script);
 
 /* Flushes standard output; prints why that fails, unless tool_output_commit did, and returns false. */
 bool tool_flush_stdout(void);
+
+/* The default maximum of raw input, which may never end: four hours, in seconds. */
+enum { TOOL_RAW_SECONDS = 14400 };
 
 /* All of standard input, with its length; release with free. NULL after printing why. */
 char *tool_read_stdin(size_t max_bytes, size_t *bytes);

@@ -15,7 +15,7 @@ static unsigned line_epoch(const char *line) {
   return sscanf(line, "{\"epoch\": %u,", &epoch) == 1 ? epoch : 0;
 }
 
-/* The most memory that the process has had so far. */
+/* The maximum of memory that the process has had so far. */
 static double peak_megabytes(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
@@ -76,7 +76,7 @@ static void on_batch(void *user, unsigned epoch, const size_t *utterances, size_
   fputc('\n', log->batches);
 }
 
-/* Whether a line, after `before` others, is about one of the epochs or steps that are done. */
+/* Whether a line, after `before` others, is of an epoch or step that is done. */
 typedef bool keeps_fn(const char *line, unsigned long long before, unsigned long long done);
 
 static bool is_done_epoch(const char *line, unsigned long long before, unsigned long long done) {

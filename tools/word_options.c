@@ -92,7 +92,7 @@ static bool read_silences(struct word_setup *setup) {
     int symbol = linnet_symbols_find(setup->vocabulary.symbols, name);
     if (symbol < 1) {
       tool_fail(
-          "--silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of --symbols tells them",
+          "--silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of --symbols lists them",
           name);
       return false;
     }

@@ -61,8 +61,8 @@ struct linnet_audio_settings {
   enum linnet_sample_format raw_format; /* not NONE: the input has no header */
   double raw_rate;                      /* Hz, for raw input; default 16000 */
   int raw_channels;                     /* for raw input; default 1 */
-  double max_seconds; /* of what is read out: an input that is longer fails with LINNET_ERROR_LIMIT, as
-                         one that never ends must; default 0: no maximum */
+  double max_seconds; /* the maximum that is read, for inputs that may never end; a longer one fails with
+                         LINNET_ERROR_LIMIT; default 0: none */
 };
 
 LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *settings);

@@ -47,8 +47,8 @@ LINNET_API enum linnet_status linnet_calibration_fit(struct linnet_context *cont
                                                      struct linnet_calibration *calibration);
 
 /* Reads the JSON above; NULL, for a model without the entry, gives the map that changes nothing. `name` says where the
- * text stands, for messages. LINNET_ERROR_FORMAT, LINNET_ERROR_LIMIT if it is anything else. A loaded model has read
- * its own. */
+ * text stands, for messages. LINNET_ERROR_FORMAT, LINNET_ERROR_LIMIT if it is anything else. Loading a model
+ * reads its own. */
 LINNET_API enum linnet_status linnet_calibration_parse(struct linnet_context *context, const char *text,
                                                        const char *name, struct linnet_calibration *calibration);
 

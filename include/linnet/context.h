@@ -55,11 +55,11 @@ enum linnet_precision { LINNET_FLOAT32 = 0, LINNET_BFLOAT16 = 1, LINNET_TF32 = 2
  * it has said yes, the call that asked stops, whatever it says later; the next call asks afresh. */
 typedef int (*linnet_cancel_fn)(void *user);
 
-/* What a call is at. */
+/* The stages of long calls. */
 enum linnet_stage {
   LINNET_STAGE_NETWORK = 0,    /* an encoder runs its layers */
-  LINNET_STAGE_POSTERIORS = 1, /* it hands the posteriors over: the time of their receiver, such as a search, too */
-  LINNET_STAGE_ALIGNMENT = 2   /* the text is aligned; begins again where a wider search is needed */
+  LINNET_STAGE_POSTERIORS = 1, /* its posteriors go to their receiver, such as a search, whose time is included */
+  LINNET_STAGE_ALIGNMENT = 2   /* a text is aligned; begins again where a wider search is needed */
 };
 
 /* `share`, 0 to 1, of the stage is done; it need not reach 1. Called from the thread that made the call, often: it must
@@ -86,7 +86,7 @@ struct linnet_context_settings {
 
 LINNET_API void linnet_context_settings_default(struct linnet_context_settings *settings);
 
-/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL and only the status tells why. */
+/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL and only the status says why. */
 LINNET_API enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
                                                     struct linnet_context **context);
 

@@ -29,7 +29,7 @@ LINNET_API enum linnet_status linnet_greedy_create(struct linnet_context *contex
                                                    struct linnet_greedy **greedy);
 
 /* How confidences are calibrated from now on, copied; NULL: not at all, as at first. Only between utterances:
- * LINNET_ERROR_STATE once frames were taken, until linnet_greedy_reset, which changes nothing here. */
+ * LINNET_ERROR_STATE once frames were taken, until linnet_greedy_reset, which keeps them. */
 LINNET_API enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
                                                              const struct linnet_calibrations *calibrations);
 

@@ -8,8 +8,8 @@
  *     phones = linnet_g2p_result_phones(result, 0, &count);
  *   linnet_g2p_result_destroy(result);
  *
- * A word is cut into units of one or two letters with up to two phones, as "ph" with F. An n-gram model gives each
- * sequence of units a probability. That of a pronunciation is the sum over all ways to cut the word, as far as the
+ * A word is divided into units of one or two letters with up to two phones, as "ph" with F. An n-gram model gives each
+ * sequence of units a probability. That of a pronunciation is the sum over all ways to divide the word, as far as the
  * search follows them.
  *
  * Letters are Unicode code points in UTF-8. ASCII letters are compared in upper case. A letter that the model does not
@@ -105,7 +105,7 @@ LINNET_API enum linnet_status linnet_g2p_trainer_create(struct linnet_context *c
                                                         struct linnet_g2p_trainer **trainer);
 
 /* Adds a pronunciation of a word. Words of more than LINNET_G2P_MAX_LETTERS letters, or with more than two phones for
- * each letter ("w" as D AH B AH L Y UW), teach nothing; they are counted and left out. */
+ * each letter ("w" as D AH B AH L Y UW), are left out and counted. */
 LINNET_API enum linnet_status linnet_g2p_trainer_add(struct linnet_g2p_trainer *trainer, const char *word,
                                                      const char *const *phones, size_t count);
 

@@ -14,9 +14,9 @@
  * allows in place of file names ("gunzip -c x.gz |") are never run by the library: linnet_data_folder_command hands
  * them out.
  *
- * An archive does not say how long its rows last. That stands beside it: ARK.frame_shift holds the seconds from one row
- * to the next, as Kaldi's file frame_shift of a data folder holds those of its features. It belongs to the archive;
- * script files have none of their own. Archives of other systems may lack it.
+ * An archive does not say how long its rows last. The file ARK.frame_shift beside it holds the seconds from one row to
+ * the next, as Kaldi's file frame_shift of a data folder holds those of its features. It belongs to the archive; script
+ * files have none of their own. Archives of other systems may lack it.
  *
  * File names inside scp files and wav.scp that are relative are looked for beside that file, then in the folder above,
  * then in the current folder; a file that is nowhere is reported by the first of these names.

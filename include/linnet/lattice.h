@@ -45,8 +45,8 @@ LINNET_API enum linnet_status linnet_lattice_create(struct linnet_context *conte
 LINNET_API enum linnet_status linnet_lattice_add_state(struct linnet_lattice *lattice, size_t frame, size_t *state);
 
 /* Adds an arc between states that are there. Symbol 0 is none: such arcs (silence, a change of the search's state) take
- * no part in the sequence of symbols and are gone once finished. Scores must be -1e30 to 1e30. Cycles are told when the
- * lattice is finished. */
+ * no part in the sequence of symbols and are gone once finished. Scores must be -1e30 to 1e30. Cycles are reported when
+ * the lattice is finished. */
 LINNET_API enum linnet_status linnet_lattice_add_arc(struct linnet_lattice *lattice, size_t from, size_t to, int symbol,
                                                      double acoustic, double language);
 

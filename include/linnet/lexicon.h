@@ -145,8 +145,8 @@ LINNET_API const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *
 typedef void (*linnet_missing_word_fn)(void *user, const char *word);
 
 /* Turns words into phone indices by the first pronunciation of each. A word that is not in the lexicon gives
- * `unknown_phone` (an index, such as SPN's), or nothing if that is negative, and is told to `missing` (may be NULL).
- * *length is always the number of phones; LINNET_ERROR_LIMIT, without a sentence, if it is over `capacity`. */
+ * `unknown_phone` (an index, such as SPN's), or nothing if that is negative, and is reported to `missing` (may be
+ * NULL). *length is always the number of phones; LINNET_ERROR_LIMIT, without a sentence, if it is over `capacity`. */
 LINNET_API enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon, const char *const *words,
                                                        size_t count, int unknown_phone, linnet_missing_word_fn missing,
                                                        void *user, int *phones, size_t capacity, size_t *length);

@@ -39,11 +39,11 @@ struct linnet_feature_config {
   struct linnet_fbank_settings fbank;
   enum linnet_cmvn_kind cmvn;
   int cmvn_variance;                   /* also divide by the standard deviation */
-  enum linnet_cmvn_frames cmvn_frames; /* what the statistics are of, whoever computes them */
-  double max_silence; /* seconds; 0: any. A stream leaves out what a longer silence has more than this, half of it at
-                         either end stays; posteriors of the frames left out are blank. Silence is what lies more than
-                         35 dB below the level of the utterance, as of LINNET_CMVN_SPEECH_FRAMES. Recurrences, which
-                         run while samples come, hear all */
+  enum linnet_cmvn_frames cmvn_frames; /* over which the statistics are computed */
+  /* Seconds; 0: any length (default). Of a longer silence a stream's network gets so much, half at either end, and the
+   * posteriors of the frames left out are blank. Silence is what lies more than 35 dB below the level of the utterance,
+   * as of LINNET_CMVN_SPEECH_FRAMES. Recurrences, which run while samples come, hear everything. */
+  double max_silence;
 };
 
 /* The default: 40 mel, CMVN per utterance with variance over frames with speech; dither is always off. */

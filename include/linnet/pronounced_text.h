@@ -51,7 +51,7 @@ struct linnet_written_word {
 
 struct linnet_pronounced_text;
 
-/* Cuts `text` at white space and finds the pronunciations of each word: of all ways to say it that the normalizer
+/* Splits `text` at white space and finds the pronunciations of each word: of all ways to say it that the normalizer
  * gives, at most LINNET_ALIGN_MAX_VARIANTS together. Punctuation that stands alone is no word. Bytes that are not UTF-8
  * are LINNET_ERROR_FORMAT with `name`, line and column. Memory is a small multiple of the text and its pronunciations.
  */

@@ -70,8 +70,8 @@ LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream)
  * that. */
 LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
 
-/* The segments decoded so far (greedy), in output frames, their confidences calibrated as the model says; valid until
- * the next call on the stream. */
+/* The segments decoded so far (greedy), in output frames, their confidences calibrated
+ * (linnet_stream_set_calibrations); valid until the next call on the stream. */
 LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
 
 /* Drops the first `count` segments, which the caller has used: fewer than there are, as the last may still grow. A

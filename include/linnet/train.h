@@ -152,8 +152,8 @@ LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *conte
 /* Epochs completed before (0 for a fresh start). */
 LINNET_API unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer);
 
-/* Optimiser steps done before, those of an unfinished epoch included. A log of batches (linnet_train_events.batch) has
- * as many lines of value; a run that was killed makes the steps of later ones again. */
+/* Optimiser steps done before, also in an unfinished epoch. As many lines of a log of batches
+ * (linnet_train_events.batch) are valid: a run that was killed repeats the steps of later lines. */
 LINNET_API uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer);
 
 /* Runs to the end. In the folder it leaves checkpoint.safetensors and the one before it,

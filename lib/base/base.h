@@ -49,7 +49,7 @@ typedef void (*linnet_task_fn)(void *user, size_t task, unsigned worker);
 void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_fn body, void *user);
 
 /* A public call that can be cancelled begins with linnet_poll_begin. Its threads ask between pieces of work whether the
- * caller's hook wants it to stop; once that was so it stays so until the next begin. */
+ * caller's hook wants it to stop; a stop stays in force until the next begin. */
 void linnet_poll_begin(struct linnet_context *context);
 bool linnet_poll_stopped(struct linnet_context *context);
 

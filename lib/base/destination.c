@@ -10,8 +10,7 @@
 
 enum { MAX_LINKS = 40 };
 
-/* The folder of a path, as text. */
-static void folder_of(const char *path, char *folder) {
+void linnet_destination_folder(const char *path, char folder[LINNET_PATH_BYTES]) {
   const char *slash = strrchr(path, '/');
   size_t length = slash ? (size_t)(slash - path) + (slash == path) : 1;
   memcpy(folder, slash ? path : ".", length);
@@ -59,7 +58,7 @@ bool linnet_destination_find(const char *path, struct linnet_destination *to) {
   strcpy(to->path, path);
   for (int links = 0; links <= MAX_LINKS; links++) {
     struct stat information;
-    folder_of(to->path, folder);
+    linnet_destination_folder(to->path, folder);
     find_descriptor(to, folder);
     if (to->direct || lstat(to->path, &information) != 0 || S_ISREG(information.st_mode))
       return true;

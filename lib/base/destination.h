@@ -18,6 +18,9 @@ struct linnet_destination {
  * never replaced. False with errno if the links do not end or the path is too long. */
 bool linnet_destination_find(const char *path, struct linnet_destination *destination);
 
+/* The folder of a path of less than LINNET_PATH_BYTES, as text. */
+void linnet_destination_folder(const char *path, char folder[LINNET_PATH_BYTES]);
+
 /* Opens a direct destination for writing; a descriptor is duplicated, so its offset is shared and nothing is
  * truncated. NULL with errno. */
 FILE *linnet_destination_open(const struct linnet_destination *destination);

@@ -82,10 +82,8 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
 
 /* Makes a new name in the path's folder survive a loss of power, where the file system can. */
 static bool sync_folder(const char *path) {
-  char folder[4096] = ".";
-  const char *slash = strrchr(path, '/');
-  if (slash)
-    snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+  char folder[LINNET_PATH_BYTES];
+  linnet_destination_folder(path, folder);
   int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     return true; /* a folder that may be written, but not read */

@@ -11,7 +11,7 @@ struct linnet_poll {
   void *user;
 };
 
-/* `poll` NULL: nobody can stop the work. */
+/* `poll` NULL: the work cannot be stopped. */
 static inline bool linnet_stopped(const struct linnet_poll *poll) {
   return poll && poll->stopped(poll->user);
 }

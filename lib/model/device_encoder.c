@@ -58,7 +58,7 @@ void linnet_device_encoder_destroy(struct linnet_device_encoder *d) {
   linnet_free(d->context, d);
 }
 
-/* Layers are queued at once where nobody can cancel the call; else each is waited for. */
+/* If the call can be cancelled, each layer is waited for; else all are queued at once. */
 static bool stop_before_layer(void *user) {
   struct linnet_device_encoder *d = user;
   d->status = device_of(d)->ops->wait(device_of(d), d->context);

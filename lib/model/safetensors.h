@@ -70,12 +70,12 @@ struct linnet_safetensors {
 /* Opens `bytes` bytes at `data`, which must outlive the file. Everything is validated: sizes, offsets, names, types.
  * LINNET_ERROR_FORMAT for what is malformed, _LIMIT beyond the caps above, _UNSUPPORTED for element types not listed
  * above. On failure there is nothing to close. */
+enum linnet_status linnet_safetensors_open(struct linnet_context *context, const void *data, size_t bytes,
+                                           const char *name, struct linnet_safetensors *file);
+
 /* A linnet_head_fn (file.h): whether a file may be one, by its first bytes. */
 enum linnet_status linnet_safetensors_check(struct linnet_context *context, const char *path, const unsigned char *head,
                                             size_t bytes);
-
-enum linnet_status linnet_safetensors_open(struct linnet_context *context, const void *data, size_t bytes,
-                                           const char *name, struct linnet_safetensors *file);
 
 /* Harmless on a struct of zeros and after a failed open. */
 void linnet_safetensors_close(struct linnet_safetensors *file);

@@ -50,8 +50,8 @@ enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
 
 /* Files in the folder. They hold what was downloaded last. */
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
-/* Removes temporary files that a killed process left. Where the checkpoint is damaged or missing, puts the one before
- * in its place, with a warning in the log; fails where that is not whole either. After parameters are known. */
+/* Removes temporary files that a killed process left. Replaces a damaged or missing checkpoint by the
+ * previous one, with a warning in the log; fails if that is not whole either. Needs t->parameters. */
 enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t);
 /* Loads the checkpoint if there is one; *found tells. */
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);

@@ -80,8 +80,7 @@ static void remove_temporary_files(const struct linnet_trainer *t) {
     closedir(folder);
 }
 
-/* Puts the checkpoint before in the place of one that is damaged or missing, if it is whole itself. `why` is what is
- * wrong. */
+/* Replaces a damaged or missing checkpoint by the previous one, if that is whole. `why` is what is wrong. */
 static enum linnet_status fall_back(const struct linnet_trainer *t, const struct path *path, const char *why,
                                     bool *fell_back) {
   struct path previous, damaged;
@@ -148,14 +147,14 @@ static enum linnet_status save_model(struct linnet_trainer *t, const char *path)
   return linnet_model_save(t->context, path, &contents);
 }
 
-/* Puts the epoch into the list of the best `most`, best first, if it is among them; earlier epochs win ties. */
-static void insert_kept(struct linnet_train_state *state, unsigned most, unsigned epoch, double result) {
+/* Puts the epoch into the list of the `maximum` best, best first, if it is among them; earlier epochs win ties. */
+static void insert_kept(struct linnet_train_state *state, unsigned maximum, unsigned epoch, double result) {
   struct linnet_kept_model *kept = state->kept;
-  unsigned count = state->num_kept < most ? state->num_kept : most, i = 0;
+  unsigned count = state->num_kept < maximum ? state->num_kept : maximum, i = 0;
   while (i < count && !(kept[i].result > result))
     i++;
-  state->num_kept = count < most ? count + 1 : count;
-  if (i == most)
+  state->num_kept = count < maximum ? count + 1 : count;
+  if (i == maximum)
     return;
   memmove(kept + i + 1, kept + i, (state->num_kept - i - 1) * sizeof *kept);
   kept[i] = (struct linnet_kept_model){epoch, result};

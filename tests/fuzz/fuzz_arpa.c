@@ -24,8 +24,8 @@ static size_t words_of(const uint8_t *data, size_t size) {
   return words;
 }
 
-/* Behind many lines of a comment, and compressed in two members, the file is the same model, or refused as well; the
- * checksums tell any part of it, and any other byte. */
+/* Behind many lines of a comment, and compressed in two members, the file is the same model, or refused as well; a
+ * part of it and a changed byte are refused by the checksums. */
 static void check_compressed(const uint8_t *data, size_t size, uint32_t seed) {
   static uint8_t text[LONG_MAX], packed[LONG_MAX + 256];
   size_t front = seed % FRONT_MAX, total = front + size, first = (seed >> 4) % (total + 1);

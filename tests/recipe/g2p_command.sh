@@ -68,6 +68,8 @@ printf '1999 T AE P\n' > digits.dict
 check 0 'without pronunciation 1' "$linnet" g2p --model m --test digits.dict
 check 0 'phone error rate 100.00 % (3 of 3)' "$linnet" g2p --model m --test digits.dict
 check 0 'test words 2' "$linnet" g2p --train words.dict --hold-out 4 --order 2
+check 2 '--output -: the report is on standard output' "$linnet" g2p --train words.dict --output -
+[[ ! -e ./- ]] || fail 'a model called -'
 
 # Completion: the lexicon as it was, and once each word that it lacks, of which none is left afterwards.
 printf 'u1 TAPE PHOTAP fix\nu2 photap <unk> PHOTAP tata 77\n' > text

@@ -1,4 +1,4 @@
-/* Pruning of n-gram models: what stays are probabilities; what goes is what costs least. */
+/* Pruning of n-gram models: probabilities still add up to 1, and the n-grams of the smallest loss go. */
 #include "decoder/ngram_prune.h"
 #include "test.h"
 

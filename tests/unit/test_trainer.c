@@ -18,43 +18,43 @@ static void test_learning_and_threads(const struct network *network) {
   remove_folder(three);
 }
 
-static void test_resume(const char *config) {
+/* Trains as a whole and in parts, which `interrupt` makes end early: the same model. Returns the number of parts. */
+static unsigned train_in_parts(const char *config, unsigned epochs, void (*interrupt)(struct run *run, unsigned part)) {
   char whole[64], parts[64];
-  struct run a = make_run(config, 2, 6);
+  struct run a = make_run(config, 2, epochs), b;
   train(&a, make_folder(whole));
   make_folder(parts);
-  unsigned runs = 0;
-  struct run b;
+  unsigned part = 0;
   do {
-    b = make_run(config, 2, 6);
-    b.stop_after = 3;
+    b = make_run(config, 2, epochs);
+    interrupt(&b, ++part);
     train(&b, parts);
-  } while (b.status == LINNET_ERROR_CANCELLED && ++runs < 100);
+  } while (b.status == LINNET_ERROR_CANCELLED && part < 200);
   CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
-  CHECK(runs > 3, "only %u interruptions", runs);
-  CHECK(same_model(whole, parts), "the model after %u interruptions differs", runs);
+  CHECK(same_model(whole, parts), "the model after %u interruptions differs", part - 1);
   remove_folder(whole);
   remove_folder(parts);
+  return part;
+}
+
+static void stop_after_three_steps(struct run *run, unsigned part) {
+  (void)part;
+  run->stop_after = 3;
+}
+
+static void test_resume(const char *config) {
+  unsigned parts = train_in_parts(config, 6, stop_after_three_steps);
+  CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+static void cancel_at_poll(struct run *run, unsigned part) {
+  run->cancel_at = part;
 }
 
 /* The hook cancels at poll 1, 2, 3 ... of process after process: within steps and within validation. */
 static void test_cancel(const char *config) {
-  char whole[64], parts[64];
-  struct run a = make_run(config, 2, 2);
-  train(&a, make_folder(whole));
-  make_folder(parts);
-  unsigned runs = 0;
-  struct run b;
-  do {
-    b = make_run(config, 2, 2);
-    b.cancel_at = ++runs;
-    train(&b, parts);
-  } while (b.status == LINNET_ERROR_CANCELLED && runs < 200);
-  CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
-  CHECK(runs > 6, "only %u interruptions", runs);
-  CHECK(same_model(whole, parts), "the model after %u interruptions differs", runs);
-  remove_folder(whole);
-  remove_folder(parts);
+  unsigned parts = train_in_parts(config, 2, cancel_at_poll);
+  CHECK(parts > 6, "only %u interruptions", parts - 1);
 }
 
 /* Masks that the trainer applies, on any number of threads and in a run that was interrupted, give the bytes of masks

@@ -1,7 +1,7 @@
 /* Torture by allocation, over whole uses of the library: each scenario runs with the first, second, third ...
- * allocation failing until none fails. A run that lost an allocation must report it, or give the very result of a run
- * that lost none; it must leave nothing behind. First the context's hook fails, then every malloc of the process, those
- * of libraries too (failing_malloc.h).
+ * allocation failing until none fails. A run in which one fails must report it, or give the result of a run in
+ * which none fails; it must leave nothing behind. First the context's hook fails, then every malloc of the process,
+ * those of libraries too (failing_malloc.h).
  *
  *   test_allocations [SCENARIO]...        all of them, or those whose names begin so
  *

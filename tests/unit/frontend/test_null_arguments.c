@@ -111,9 +111,6 @@ static void refuse_networks(void) {
   REFUSES(linnet_model_annotate(f.context, "x", NULL, "x", 1, "x"));
   REFUSES(linnet_model_annotate(f.context, "x", "x", NULL, 1, "x"));
   REFUSES(linnet_model_annotate(f.context, "x", "x", "x", 1, NULL));
-  REFUSES(linnet_model_average(NULL, names, 1, 1, "x"));
-  REFUSES(linnet_model_average(f.context, NULL, 1, 1, "x"));
-  REFUSES(linnet_model_average(f.context, names, 1, 1, NULL));
   REFUSES(linnet_model_load(NULL, "x", (void *)&out));
   REFUSES(linnet_model_load(f.context, NULL, (void *)&out));
   REFUSES(linnet_model_load(f.context, "x", NULL));
@@ -140,6 +137,12 @@ static void refuse_networks(void) {
   REFUSES(linnet_stream_drop_segments(NULL, 1));
   REFUSES(linnet_stream_finish(NULL));
   REFUSES(linnet_stream_set_speaker(NULL, NULL));
+}
+
+static void refuse_training(void) {
+  REFUSES(linnet_model_average(NULL, names, 1, 1, "x"));
+  REFUSES(linnet_model_average(f.context, NULL, 1, 1, "x"));
+  REFUSES(linnet_model_average(f.context, names, 1, 1, NULL));
   REFUSES(linnet_train_measure_chunk(NULL, causal, &number));
   REFUSES(linnet_train_measure_chunk(f.context, NULL, &number));
   REFUSES(linnet_train_measure_chunk(f.context, causal, NULL));
@@ -208,9 +211,6 @@ static void refuse_kaldi(void) {
   REFUSES(linnet_ark_next(NULL, (void *)&out, (void *)&scratch));
   REFUSES(linnet_ark_next(f.ark, NULL, (void *)&scratch));
   REFUSES(linnet_ark_next(f.ark, (void *)&out, NULL));
-  REFUSES(linnet_ark_next_cmvn(NULL, (void *)&out, (void *)&scratch));
-  REFUSES(linnet_ark_next_cmvn(f.ark, NULL, (void *)&scratch));
-  REFUSES(linnet_ark_next_cmvn(f.ark, (void *)&out, NULL));
   REFUSES(linnet_ark_open(NULL, "x", (void *)&out));
   REFUSES(linnet_ark_open(f.context, NULL, (void *)&out));
   REFUSES(linnet_ark_open(f.context, "x", NULL));
@@ -220,33 +220,14 @@ static void refuse_kaldi(void) {
   REFUSES(linnet_ark_write(NULL, "x", floats, 1, 1));
   REFUSES(linnet_ark_write(f.ark_writer, NULL, floats, 1, 1));
   REFUSES(linnet_ark_write(f.ark_writer, "x", NULL, 1, 1));
-  REFUSES(linnet_ark_write_cmvn(NULL, "x", (void *)&scratch));
-  REFUSES(linnet_ark_write_cmvn(f.ark_writer, NULL, (void *)&scratch));
-  REFUSES(linnet_ark_write_cmvn(f.ark_writer, "x", NULL));
   REFUSES(linnet_ark_writer_commit(NULL));
   REFUSES(linnet_ark_writer_create(NULL, "x", NULL, 0, (void *)&out));
   REFUSES(linnet_ark_writer_create(f.context, NULL, NULL, 0, (void *)&out));
   REFUSES(linnet_ark_writer_create(f.context, "x", NULL, 0, NULL));
-  REFUSES(linnet_cmvn_accumulate(NULL, floats, 1));
-  REFUSES(linnet_cmvn_accumulate((void *)&scratch, NULL, 1));
-  REFUSES(linnet_cmvn_add(NULL, (void *)&scratch));
-  REFUSES(linnet_cmvn_add((void *)&scratch, NULL));
-  REFUSES(linnet_cmvn_apply(NULL, 1, floats, 1));
-  REFUSES(linnet_cmvn_apply((void *)&scratch, 1, NULL, 1));
-  REFUSES(linnet_cmvn_read(NULL, "x", (void *)&scratch));
-  REFUSES(linnet_cmvn_read(f.context, NULL, (void *)&scratch));
-  REFUSES(linnet_cmvn_read(f.context, "x", NULL));
-  REFUSES(linnet_cmvn_reset(NULL, 1));
-  REFUSES(linnet_cmvn_write(NULL, "x", (void *)&scratch));
-  REFUSES(linnet_cmvn_write(f.context, NULL, (void *)&scratch));
-  REFUSES(linnet_cmvn_write(f.context, "x", NULL));
   REFUSES(linnet_data_folder_audio(NULL, f.context, 1, NULL, &samples, &number));
   REFUSES(linnet_data_folder_audio(f.data_folder, NULL, 1, NULL, &samples, &number));
   REFUSES(linnet_data_folder_audio(f.data_folder, f.context, 1, NULL, NULL, &number));
   REFUSES(linnet_data_folder_audio(f.data_folder, f.context, 1, NULL, &samples, NULL));
-  REFUSES(linnet_data_folder_cmvn(NULL, f.context, 1, (void *)&scratch));
-  REFUSES(linnet_data_folder_cmvn(f.data_folder, NULL, 1, (void *)&scratch));
-  REFUSES(linnet_data_folder_cmvn(f.data_folder, f.context, 1, NULL));
   REFUSES(linnet_data_folder_features(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_features(f.data_folder, NULL, 1, (void *)&scratch));
   REFUSES(linnet_data_folder_features(f.data_folder, f.context, 1, NULL));
@@ -262,6 +243,31 @@ static void refuse_kaldi(void) {
   REFUSES(linnet_scp_read(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_scp_read(f.scp, NULL, 1, (void *)&scratch));
   REFUSES(linnet_scp_read(f.scp, f.context, 1, NULL));
+}
+
+static void refuse_cmvn(void) {
+  REFUSES(linnet_ark_next_cmvn(NULL, (void *)&out, (void *)&scratch));
+  REFUSES(linnet_ark_next_cmvn(f.ark, NULL, (void *)&scratch));
+  REFUSES(linnet_ark_next_cmvn(f.ark, (void *)&out, NULL));
+  REFUSES(linnet_ark_write_cmvn(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_ark_write_cmvn(f.ark_writer, NULL, (void *)&scratch));
+  REFUSES(linnet_ark_write_cmvn(f.ark_writer, "x", NULL));
+  REFUSES(linnet_cmvn_accumulate(NULL, floats, 1));
+  REFUSES(linnet_cmvn_accumulate((void *)&scratch, NULL, 1));
+  REFUSES(linnet_cmvn_add(NULL, (void *)&scratch));
+  REFUSES(linnet_cmvn_add((void *)&scratch, NULL));
+  REFUSES(linnet_cmvn_apply(NULL, 1, floats, 1));
+  REFUSES(linnet_cmvn_apply((void *)&scratch, 1, NULL, 1));
+  REFUSES(linnet_cmvn_read(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_cmvn_read(f.context, NULL, (void *)&scratch));
+  REFUSES(linnet_cmvn_read(f.context, "x", NULL));
+  REFUSES(linnet_cmvn_reset(NULL, 1));
+  REFUSES(linnet_cmvn_write(NULL, "x", (void *)&scratch));
+  REFUSES(linnet_cmvn_write(f.context, NULL, (void *)&scratch));
+  REFUSES(linnet_cmvn_write(f.context, "x", NULL));
+  REFUSES(linnet_data_folder_cmvn(NULL, f.context, 1, (void *)&scratch));
+  REFUSES(linnet_data_folder_cmvn(f.data_folder, NULL, 1, (void *)&scratch));
+  REFUSES(linnet_data_folder_cmvn(f.data_folder, f.context, 1, NULL));
   REFUSES(linnet_scp_read_cmvn(NULL, f.context, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, NULL, 1, (void *)&scratch));
   REFUSES(linnet_scp_read_cmvn(f.scp, f.context, 1, NULL));
@@ -422,6 +428,20 @@ static void refuse_decoding(void) {
   REFUSES(linnet_greedy_create(NULL, 1, (void *)&out));
   REFUSES(linnet_greedy_create(f.context, 1, NULL));
   REFUSES(linnet_greedy_drop(NULL, 1));
+  REFUSES(linnet_word_search_accept(NULL, floats, 1));
+  REFUSES(linnet_word_search_accept(f.word_search, NULL, 1));
+  REFUSES(linnet_word_search_create(NULL, f.lexicon, 1, NULL, (void *)&out));
+  REFUSES(linnet_word_search_create(f.context, NULL, 1, NULL, (void *)&out));
+  REFUSES(linnet_word_search_create(f.context, f.lexicon, 1, NULL, NULL));
+  REFUSES(linnet_word_search_finish(NULL));
+  REFUSES(linnet_word_search_hypothesis(NULL, 1, (void *)&scratch));
+  REFUSES(linnet_word_search_hypothesis(f.word_search, 1, NULL));
+  REFUSES(linnet_word_search_share(NULL, f.word_search, (void *)&out));
+  REFUSES(linnet_word_search_share(f.context, NULL, (void *)&out));
+  REFUSES(linnet_word_search_share(f.context, f.word_search, NULL));
+}
+
+static void refuse_lattices(void) {
   REFUSES(linnet_lattice_add_arc(NULL, 1, 1, 1, 1, 1));
   REFUSES(linnet_lattice_add_beam(NULL, f.beam));
   REFUSES(linnet_lattice_add_beam(f.lattice, NULL));
@@ -454,17 +474,6 @@ static void refuse_decoding(void) {
   REFUSES(linnet_lattice_write(f.lattice, NULL, "x", NULL, write_nothing, NULL));
   REFUSES(linnet_lattice_write(f.lattice, (void *)&scratch, NULL, NULL, write_nothing, NULL));
   REFUSES(linnet_lattice_write(f.lattice, (void *)&scratch, "x", NULL, NULL, NULL));
-  REFUSES(linnet_word_search_accept(NULL, floats, 1));
-  REFUSES(linnet_word_search_accept(f.word_search, NULL, 1));
-  REFUSES(linnet_word_search_create(NULL, f.lexicon, 1, NULL, (void *)&out));
-  REFUSES(linnet_word_search_create(f.context, NULL, 1, NULL, (void *)&out));
-  REFUSES(linnet_word_search_create(f.context, f.lexicon, 1, NULL, NULL));
-  REFUSES(linnet_word_search_finish(NULL));
-  REFUSES(linnet_word_search_hypothesis(NULL, 1, (void *)&scratch));
-  REFUSES(linnet_word_search_hypothesis(f.word_search, 1, NULL));
-  REFUSES(linnet_word_search_share(NULL, f.word_search, (void *)&out));
-  REFUSES(linnet_word_search_share(f.context, NULL, (void *)&out));
-  REFUSES(linnet_word_search_share(f.context, f.word_search, NULL));
 }
 
 static void refuse_scoring(void) {
@@ -550,9 +559,9 @@ static void destroy_nothing(void) {
 }
 
 int main(int argc, char **argv) {
-  void (*const groups[])(void) = {refuse_networks, refuse_audio,          refuse_kaldi,
-                                  refuse_text,     refuse_pronunciations, refuse_ngrams,
-                                  refuse_decoding, refuse_scoring,        destroy_nothing};
+  void (*const groups[])(void) = {refuse_networks, refuse_training, refuse_audio,          refuse_kaldi,
+                                  refuse_cmvn,     refuse_text,     refuse_pronunciations, refuse_ngrams,
+                                  refuse_decoding, refuse_lattices, refuse_scoring,        destroy_nothing};
   listing = argc > 1 && strcmp(argv[1], "--list") == 0;
   signal(SIGSEGV, on_crash);
   if (!listing)
