@@ -26,14 +26,17 @@ endif()
 
 function(linnet_add_kernels result)
   set(objects "")
+  set(optimisation -O3)
+  if(LINNET_SANITIZE) # they make so much of these inlined bodies that optimising it takes minutes
+    set(optimisation -O1)
+  endif()
   # On the source, so that it comes after the -ffp-contract=off of linnet_flags: the last one counts.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/lib/backend/cpu_vec.c" PROPERTIES COMPILE_OPTIONS
     -ffp-contract=fast)
   foreach(set IN LISTS LINNET_KERNEL_SETS)
     add_library(linnet_kernels_${set} OBJECT "${PROJECT_SOURCE_DIR}/lib/backend/cpu_vec.c")
     target_link_libraries(linnet_kernels_${set} PRIVATE linnet_flags)
-    # Sanitizers make so much of these inlined bodies that optimising it takes minutes.
-    target_compile_options(linnet_kernels_${set} PRIVATE $<IF:$<BOOL:${LINNET_SANITIZE}>,-O1,-O3> -fno-math-errno -fno-trapping-math
+    target_compile_options(linnet_kernels_${set} PRIVATE ${optimisation} -fno-math-errno -fno-trapping-math
       ${LINNET_KERNEL_FLAGS_${set}})
     target_compile_definitions(linnet_kernels_${set} PRIVATE LINNET_KERNEL_SET=${set})
     if(LINNET_HAVE_CBLAS AND set STREQUAL generic)

@@ -5,12 +5,13 @@
 
 /* --- bytes ------------------------------------------------------------------------------------------------------ */
 
-/* Up to `capacity` bytes as they are in the file; 0 at the end. */
+/* Up to `capacity` bytes as they are in the file; 0 at the end. Memory of no bytes may be NULL. */
 static enum linnet_status read_raw(struct linnet_lines *l, void *buffer, size_t capacity, size_t *bytes) {
   if (!l->file) {
     *bytes = l->left < capacity ? l->left : capacity;
-    if (*bytes > 0)
-      memcpy(buffer, l->memory, *bytes);
+    if (*bytes == 0)
+      return LINNET_OK;
+    memcpy(buffer, l->memory, *bytes);
     l->memory += *bytes;
     l->left -= *bytes;
     return LINNET_OK;

@@ -79,7 +79,7 @@ enum linnet_status linnet_augment_band(const struct linnet_band_settings *s, str
       !(s->min_high > s->max_low) || !(s->max_high >= s->min_high) || !(sample_rate > 0) || (count > 0 && !samples))
     return LINNET_ERROR_ARGUMENT;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_BAND);
-  if (linnet_philox_uniform(random.word[0]) >= s->probability)
+  if (count == 0 || linnet_philox_uniform(random.word[0]) >= s->probability)
     return LINNET_OK;
   float taps[TAPS];
   double low = linnet_draw_between(random.word[1], 0, s->max_low) / sample_rate;

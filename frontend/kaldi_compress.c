@@ -30,11 +30,16 @@ static float from_u8(struct linnet_kaldi_range range, unsigned value) {
   return range.min + range.range * (1.0f / 255) * (float)value;
 }
 
+/* How far a value is on the way from 0 to `length`, 0 to 1, also where a length of 0 makes the quotient infinite or a
+ * NaN, which no integer could hold. */
+static float share_of(float value, float length) {
+  float share = value / length;
+  return share > 1 ? 1 : share > 0 ? share : 0;
+}
+
 /* The nearest of 0 ... most, as Kaldi rounds. */
 static unsigned to_steps(struct linnet_kaldi_range range, float value, unsigned most) {
-  float share = (value - range.min) / range.range;
-  share = share > 1 ? 1 : share > 0 ? share : 0;
-  return (unsigned)(share * (float)most + 0.499f);
+  return (unsigned)(share_of(value - range.min, range.range) * (float)most + 0.499f);
 }
 
 /* --- CM: one column ------------------------------------------------------------------------------------------- */
@@ -56,10 +61,10 @@ static float from_byte(const struct quantiles *q, unsigned value) {
   return q->q75 + (q->q100 - q->q75) * (float)(value - 192) * (1 / 63.0f);
 }
 
-/* `value` on the way from `low` to `high` as first ... last. */
+/* `value` on the way from `low` to `high` as first ... last. Quantiles of values that are large and close together can
+ * be equal as floats. */
 static unsigned char piece(float value, float low, float high, int first, int last) {
-  int step = first + (int)((value - low) / (high - low) * (float)(last - first) + 0.5f);
-  return (unsigned char)(step < first ? first : step > last ? last : step);
+  return (unsigned char)(first + (int)(share_of(value - low, high - low) * (float)(last - first) + 0.5f));
 }
 
 static unsigned char to_byte(const struct quantiles *q, float value) {

@@ -18,7 +18,9 @@ struct view {
 };
 
 static bool find_view(const struct picture *p, const struct rows *rows, double seconds, struct view *view) {
-  size_t first = (size_t)fmax(p->start / seconds, 0), end = (size_t)ceil(fmin(p->end / seconds, (double)rows->count));
+  double maximum = (double)rows->count; /* before the conversions: a size_t may not hold what --start asks for */
+  size_t first = (size_t)fmin(fmax(p->start / seconds, 0), maximum),
+         end = (size_t)ceil(fmin(p->end / seconds, maximum));
   if (first >= end || rows->count == 0) {
     tool_fail("%s: nothing between %.3f and %.3f s is long enough to draw", p->title, p->start, p->end);
     return false;

@@ -13,14 +13,20 @@ static uint32_t hash(const uint8_t *data, size_t size) {
 }
 
 /* The number of words of what loads, 0 if it is refused. */
-static size_t words_of(const uint8_t *data, size_t size) {
+static enum linnet_status load(const uint8_t *data, size_t size, size_t *words) {
   struct linnet_context *context = NULL;
   struct linnet_ngram *ngram = NULL;
   check(linnet_context_create(NULL, &context) == LINNET_OK, "no context");
-  linnet_ngram_load_memory(context, data, size, "FILE", &ngram);
-  size_t words = ngram ? linnet_ngram_count(ngram, 1) : 0;
+  enum linnet_status status = linnet_ngram_load_memory(context, data, size, "FILE", &ngram);
+  *words = ngram ? linnet_ngram_count(ngram, 1) : 0;
   linnet_ngram_destroy(ngram);
   linnet_context_destroy(context);
+  return status;
+}
+
+static size_t words_of(const uint8_t *data, size_t size) {
+  size_t words;
+  load(data, size, &words);
   return words;
 }
 
@@ -33,8 +39,10 @@ static void check_compressed(const uint8_t *data, size_t size, uint32_t seed) {
     text[i] = i % 61 == 60 || i + 1 == front ? '\n' : (uint8_t)('a' + (seed >> i % 16) % 26);
   memcpy(text + front, data, size);
   uint8_t *end = gzip_member(text + first, total - first, gzip_member(text, first, packed));
-  size_t size_packed = (size_t)(end - packed), words = words_of(text, total);
-  check(words_of(packed, size_packed) == words, "compressed it is another model");
+  size_t size_packed = (size_t)(end - packed), words = words_of(text, total), unpacked;
+  if (load(packed, size_packed, &unpacked) == LINNET_ERROR_UNSUPPORTED)
+    return; /* a build without zlib */
+  check(unpacked == words, "compressed it is another model");
   check(words_of(packed, size_packed - 1 - seed % 9) == 0, "a part of the compressed file loads");
   packed[seed % size_packed] ^= (uint8_t)(1u << seed % 8);
   size_t changed = words_of(packed, size_packed);

@@ -26,6 +26,7 @@ check 2 'nothing between them' plot --start 2 --end 1 "$name.wav"
 check 2 '--width 5' plot --width 5 "$name.wav"
 check 1 'words need pronunciations' plot --text 'a word' "$name.wav"
 check 1 'long enough to draw' plot --raw s16le short.raw
+check 1 'long enough to draw' plot --start 1e300 "$name.wav"
 check 1 'nowhere.wav' plot nowhere.wav
 check 2 '--text and --phones: one of them' plot --text a --phones A "$name.wav"
 

@@ -468,6 +468,7 @@ static void test_kaldi_forms(void) {
   }
   CHECK(read_one(context, "u\n0 1 1\n1 0 2\n1\n", 16, NULL, lattice) == LINNET_ERROR_ARGUMENT, "a cycle");
   CHECK(read_one(context, "\n\n", 2, NULL, lattice) == LINNET_END, "nothing");
+  CHECK(read_one(context, NULL, 0, NULL, lattice) == LINNET_END, "no bytes");
   linnet_symbols_destroy(symbols);
   linnet_lattice_destroy(lattice);
   linnet_context_destroy(context);

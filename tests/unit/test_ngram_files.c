@@ -113,6 +113,7 @@ static void test_long_line_and_nul(struct linnet_context *context) {
   CHECK(linnet_ngram_load(context, "no-such-file", &ngram) == LINNET_ERROR_IO && !ngram, "no file");
   CHECK(linnet_ngram_load(context, NULL, &ngram) == LINNET_ERROR_ARGUMENT, "no path");
   CHECK(linnet_ngram_load_memory(context, NULL, 1, "FILE", &ngram) == LINNET_ERROR_ARGUMENT, "no data");
+  CHECK(linnet_ngram_load_memory(context, NULL, 0, "FILE", &ngram) == LINNET_ERROR_FORMAT, "no bytes");
 }
 
 /* --- gzip ------------------------------------------------------------------------------------------------------- */

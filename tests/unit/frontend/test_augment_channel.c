@@ -146,6 +146,8 @@ static void test_arguments(void) {
   linnet_band_settings_default(&band);
   CHECK(linnet_augment_band(&band, key_of(0), 0, x, 4) == LINNET_ERROR_ARGUMENT, "sample rate 0");
   CHECK(linnet_augment_band(&band, key_of(0), RATE, NULL, 4) == LINNET_ERROR_ARGUMENT, "no samples");
+  band.probability = 1;
+  CHECK(linnet_augment_band(&band, key_of(0), RATE, NULL, 0) == LINNET_OK, "a clip of no samples");
   padding.max_seconds = NAN;
   CHECK(linnet_padding_check(&padding) == LINNET_ERROR_ARGUMENT && linnet_padding_max(&padding, RATE) == 0,
         "NaN seconds");

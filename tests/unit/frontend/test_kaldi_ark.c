@@ -200,6 +200,25 @@ static void test_round_trips(void) {
     check_round_trip(form, &random);
 }
 
+/* Values so close together that their quantiles are equal as floats. */
+static void test_close_values(void) {
+  enum { ROWS = 12 };
+  const char *path = scratch("close.ark");
+  float values[ROWS];
+  for (size_t i = 0; i < ROWS; i++)
+    values[i] = 1e6f + 0.0625f * (float)(i % 3);
+  struct linnet_ark_writer *writer = NULL;
+  REQUIRE(linnet_ark_writer_create(context, path, NULL, LINNET_KALDI_CM, &writer) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_ark_write(writer, "close", values, ROWS, 1) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ark_writer_commit(writer) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_ark_writer_destroy(writer);
+  struct linnet_matrix matrix = find(path, "close"), expected = {ROWS, 1, values, 0};
+  compare("close values", &matrix, &expected, 0.01);
+  linnet_matrix_release(context, &matrix);
+  remove(path);
+}
+
 /* --- Frame shifts ---------------------------------------------------------------------------------------------------
  */
 
@@ -596,6 +615,7 @@ int main(void) {
   context = test_context();
   test_golden();
   test_round_trips();
+  test_close_values();
   test_locale();
   test_pipe();
   test_cmvn();
