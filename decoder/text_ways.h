@@ -31,7 +31,7 @@ struct linnet_text_speaker {
 /* Appends words behind a space; too many bytes leave the way too long, which linnet_text_ways_add refuses. */
 void linnet_text_put(struct linnet_text_way *way, const char *words, size_t bytes);
 
-/* The next of the words, which have a space between them; *words moves behind it. False at the end. */
+/* The next word of *words, which are separated by spaces; *words then points after it. False at the end. */
 bool linnet_text_next_word(const char **words, char word[LINNET_SPOKEN_MAX_BYTES]);
 
 /* Adds a way and whether its words are known, unless it is there, is empty or too long, or there are LINNET_SPOKEN_MAX.

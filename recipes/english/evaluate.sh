@@ -41,29 +41,32 @@ condition=${LINNET_CONDITION:-}
 noise_options=()
 [ -z "$noise" ] || noise_options=(--noise "$(realpath "$noise")")
 
-# NAME: what the table calls it, and the options of linnet-condition
-declare -A options=(
-	[clean]=''
-	[silence-2]='--pad 2' [silence-10]='--pad 10'
-	[faint-2]='--pad 2 --pad-level -45' [faint-10]='--pad 10 --pad-level -45'
-	[room-2]='--pad 2 --pad-level -30' [room-10]='--pad 10 --pad-level -30'
-	[soft]='--gain -30' [loud]='--gain 20' [offset]='--offset 0.05' [telephone]='--low 300 --high 3400'
-	[noise-20]='--snr 20' [noise-10]='--snr 10' [noise-5]='--snr 5'
-	[music-20]='--music --snr 20' [music-10]='--music --snr 10' [music-5]='--music --snr 5'
-)
-declare -A title=(
-	[clean]='as recorded'
-	[silence-2]='2 s of digital silence at both ends' [silence-10]='10 s of digital silence'
-	[faint-2]='2 s of faint noise, -45 dB' [faint-10]='10 s of faint noise, -45 dB'
-	[room-2]='2 s of room noise, -30 dB' [room-10]='10 s of room noise, -30 dB'
-	[soft]='-30 dB' [loud]='+20 dB, clipped' [offset]='offset of 5 % of full scale' [telephone]='300 to 3400 Hz'
-	[noise-20]='noise, 20 dB' [noise-10]='noise, 10 dB' [noise-5]='noise, 5 dB'
-	[music-20]='music, 20 dB' [music-10]='music, 10 dB' [music-5]='music, 5 dB'
-)
-order=(clean)
-[ -z "$conditions" ] || order+=(silence-2 silence-10 faint-2 faint-10 room-2 room-10 soft loud offset telephone music-20 music-10
-	music-5)
-[ -z "$conditions" ] || [ -z "$noise" ] || order+=(noise-20 noise-10 noise-5)
+# Each condition: its name, the options of linnet-condition, and what the table calls it. Noises need --noise.
+declare -A options=() title=()
+order=()
+while IFS='|' read -r name some what; do
+	[ "$name" = clean ] || [ -n "$conditions" ] || continue
+	[[ $name != noise-* ]] || [ -n "$noise" ] || continue
+	order+=("$name") options[$name]=$some title[$name]=$what
+done <<'END'
+clean||as recorded
+silence-2|--pad 2|2 s of digital silence at both ends
+silence-10|--pad 10|10 s of digital silence
+faint-2|--pad 2 --pad-level -45|2 s of faint noise, -45 dB
+faint-10|--pad 10 --pad-level -45|10 s of faint noise, -45 dB
+room-2|--pad 2 --pad-level -30|2 s of room noise, -30 dB
+room-10|--pad 10 --pad-level -30|10 s of room noise, -30 dB
+soft|--gain -30|-30 dB
+loud|--gain 20|+20 dB, clipped
+offset|--offset 0.05|offset of 5 % of full scale
+telephone|--low 300 --high 3400|300 to 3400 Hz
+music-20|--music --snr 20|music, 20 dB
+music-10|--music --snr 10|music, 10 dB
+music-5|--music --snr 5|music, 5 dB
+noise-20|--snr 20|noise, 20 dB
+noise-10|--snr 10|noise, 10 dB
+noise-5|--snr 5|noise, 5 dB
+END
 
 # references NAME DIR: OUT/NAME with everything that scoring needs
 references() {
