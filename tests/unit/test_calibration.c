@@ -113,8 +113,8 @@ static void test_models(void) {
   check_maps(context, NULL, (struct linnet_calibrations){{1, 0}, {1, 0}});
   check_maps(context, both, (struct linnet_calibrations){{0.5, -1}, {3, 0.25}});
   check_maps(context, &both[1], (struct linnet_calibrations){{0.5, -1}, {1, 0}});
-  check_refusal(context, "{\\\"slope\\\": 0.6741", "{\\\"slope\\\": 0.0000", "m: confidence: ");
-  check_refusal(context, "{\\\"slope\\\": 0.5704", "{\\\"shape\\\": 0.5704", "m: word_confidence: ");
+  check_refusal(context, "{\\\"slope\\\": 0.8616", "{\\\"slope\\\": 0.0000", "m: confidence: ");
+  check_refusal(context, "{\\\"slope\\\": 0.4980", "{\\\"shape\\\": 0.4980", "m: word_confidence: ");
   linnet_context_destroy(context);
 }
 
