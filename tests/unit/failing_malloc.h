@@ -13,10 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-enum { MALLOC_REPLACED = 0 };
+/* What clang has instead of __SANITIZE_... */
+#ifdef __has_feature
+#define HAS_FEATURE(feature) __has_feature(feature)
 #else
-enum { MALLOC_REPLACED = 1 };
+#define HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HAS_FEATURE(address_sanitizer) ||                 \
+    HAS_FEATURE(thread_sanitizer) || !defined(__GLIBC__)
+#define MALLOC_REPLACED 0
+#else
+#define MALLOC_REPLACED 1
 #endif
 
 /* Atomic, as any thread allocates. */
@@ -66,7 +73,7 @@ static inline void *failing_hook(void *user, void *pointer, size_t bytes) {
   return block;
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#if MALLOC_REPLACED
 #include <errno.h>
 #include <malloc.h>
 
