@@ -29,6 +29,9 @@ function(linnet_add_kernels result)
   set(optimisation -O3)
   if(LINNET_SANITIZE) # they make so much of these inlined bodies that optimising it takes minutes
     set(optimisation -O1)
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # else it fuses no product with a sum, and results are rounded otherwise
+      list(APPEND optimisation -fexpensive-optimizations)
+    endif()
   endif()
   # On the source, so that it comes after the -ffp-contract=off of linnet_flags: the last one counts.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/lib/backend/cpu_vec.c" PROPERTIES COMPILE_OPTIONS

@@ -347,10 +347,16 @@ enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   writer->committed = true;
   if (!*writer->ark.temporary) /* written to directly: nothing lies beside it */
     return commit_files(writer);
-  LINNET_TRY(linnet_frame_shift_remove(writer->context, writer->ark.path));
-  LINNET_TRY(commit_files(writer));
-  return writer->frame_shift > 0 ? linnet_frame_shift_write(writer->context, writer->ark.path, writer->frame_shift)
-                                 : LINNET_OK;
+  struct linnet_output shift = {.context = writer->context};
+  if (writer->frame_shift > 0)
+    LINNET_TRY(linnet_frame_shift_prepare(writer->context, writer->ark.path, writer->frame_shift, &shift));
+  enum linnet_status status = linnet_frame_shift_remove(writer->context, writer->ark.path);
+  if (status == LINNET_OK)
+    status = commit_files(writer);
+  if (status == LINNET_OK && shift.stream)
+    return linnet_output_commit(&shift);
+  linnet_output_abandon(&shift);
+  return status;
 }
 
 void linnet_ark_writer_destroy(struct linnet_ark_writer *writer) {
