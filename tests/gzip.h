@@ -29,7 +29,7 @@ static inline void gzip_integer(uint8_t *to, uint32_t value, size_t bytes) {
     to[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Writes a member, gzip_bytes(size) bytes; returns what is behind it. */
+/* Writes a member, gzip_bytes(size) bytes; returns the address after it. */
 static inline uint8_t *gzip_member(const uint8_t *data, size_t size, uint8_t *to) {
   static const uint8_t header[10] = {0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255};
   memcpy(to, header, sizeof header);

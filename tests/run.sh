@@ -9,7 +9,7 @@ Usage: tests/run.sh [--quick | --full] [--jobs N]
 
 Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: packages that are missing are installed by
 apt, as root or through sudo. Everything is made under build/check and build/logs; ccache, if it is there, compiles once
-what several builds have in common. On two idle processors it takes less than 15 minutes.
+what several builds have in common.
 
   1. layout of the sources (clang-format) and shell scripts (shellcheck)
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
@@ -21,7 +21,7 @@ what several builds have in common. On two idle processors it takes less than 15
      fewer random cases each
 
   --quick   1 and 2 only
-  --full    all tests in 3, and all random cases in 4 but those of the emulated device, which takes hours
+  --full    all tests in 3, and all random cases in 4 but those of the emulated device
   --jobs N  processes at a time (default: one per processor)
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real

@@ -48,7 +48,7 @@ static inline int test_skip(const char *why) {
   return TEST_SKIPPED;
 }
 
-/* Of so many random cases, those to run: no more than LINNET_TEST_CASES in the environment. */
+/* The number of random cases to run: `all`, or LINNET_TEST_CASES in the environment if that is fewer. */
 static inline size_t test_cases(size_t all) {
   const char *maximum = getenv("LINNET_TEST_CASES");
   size_t asked = maximum ? (size_t)strtoull(maximum, NULL, 10) : all;

@@ -12,7 +12,7 @@ struct linnet_json_limits {
   size_t bytes, depth, values;
 };
 
-/* LINNET_ERROR_MEMORY unless there is memory for a document of so many values and bytes. To be called before jansson
+/* LINNET_ERROR_MEMORY unless there is memory for a document of that size. To be called before jansson
  * parses or builds one: when an allocation of its fails, it may crash, or take the first digits of a number for all of
  * them. `name` is for the message. */
 enum linnet_status linnet_json_reserve(struct linnet_context *context, const char *name, size_t values, size_t bytes);

@@ -148,10 +148,9 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"max_silence\" is %g; it must be 0 to 3600", name,
                        features->max_silence);
   if ((unsigned)features->cmvn >= NAMES(cmvn_names).count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn\" is none of the known values", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn\" has an unknown value", name);
   if ((unsigned)features->cmvn_frames >= NAMES(cmvn_frames_names).count)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn_frames\" is none of the known values",
-                       name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn_frames\" has an unknown value", name);
   return LINNET_OK;
 }
 

@@ -248,8 +248,7 @@ enum linnet_status linnet_safetensors_check(struct linnet_context *context, cons
   if (size > 0 && size <= LINNET_MAX_HEADER_BYTES && *brace == '{')
     return LINNET_OK;
   return linnet_fail(context, LINNET_ERROR_FORMAT,
-                     "%s: no safetensors file: it begins neither with the length of a header nor with '{' behind it",
-                     path);
+                     "%s: no safetensors file: it does not begin with the length of a header and '{'", path);
 }
 
 static enum linnet_status fail_tensor(const struct linnet_safetensors *file, const char *tensor,

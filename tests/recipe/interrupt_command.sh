@@ -154,7 +154,7 @@ rm -rf each
 "$linnet" transcribe --output-dir each -r in 2> /dev/null
 same each/a.txt expected 'text of one input'
 
-# Beside the audio; what is there is left alone.
+# Results beside the audio; existing files stay as they are.
 cp -r each again && rm again/b/a.txt && echo mine > again/a.txt
 check 0 '2 of 3 results were there' "$linnet" transcribe --output-dir again --resume -r in
 [[ $(cat again/a.txt) == mine ]] || fail '--resume replaced a result'
