@@ -67,7 +67,7 @@ set(LINNET_SHARED_TARGETS linnet_core)
 set(LINNET_STATIC_TARGETS linnet_core_static)
 
 if(LINNET_FRONTEND)
-  set(all_objects ${core_objects} linnet_frontend linnet_stream)
+  set(all_objects ${core_objects} linnet_frontend linnet_recognizer)
   linnet_add_library(linnet SHARED linnet linnet OBJECTS ${all_objects} DEPENDENCIES ${LINNET_ALL_NEEDS})
   add_library(linnet::frontend ALIAS linnet)
   linnet_add_library(linnet_static STATIC linnet_static linnet OBJECTS ${all_objects} DEPENDENCIES ${LINNET_ALL_NEEDS})

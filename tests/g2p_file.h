@@ -1,10 +1,10 @@
-/* What tests and fuzz targets know of the file of joint-sequence models (decoder/g2p_file.c). */
+/* What tests and fuzz targets know of the file of joint-sequence models (decoder/g2p/g2p_file.c). */
 #ifndef LINNET_TEST_G2P_FILE_H
 #define LINNET_TEST_G2P_FILE_H
 
 #include <string.h>
 
-#include "decoder/g2p.h"
+#include "decoder/g2p/g2p.h"
 
 enum { G2P_HEADER = 80, G2P_BYTES = 64, G2P_SUM = 72 };
 

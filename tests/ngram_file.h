@@ -1,10 +1,10 @@
-/* What tests and fuzz targets know of the binary form of n-gram models (decoder/ngram_binary.c). */
+/* What tests and fuzz targets know of the binary form of n-gram models (decoder/ngram/ngram_binary.c). */
 #ifndef LINNET_TEST_NGRAM_FILE_H
 #define LINNET_TEST_NGRAM_FILE_H
 
 #include <string.h>
 
-#include "decoder/ngram_model.h"
+#include "decoder/ngram/ngram_model.h"
 
 enum { NGRAM_HEADER = 128, NGRAM_BODY_SUM = 88, NGRAM_HEADER_SUM = 120 };
 

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "model/model.h"
+#include "model/format/model.h"
 #include "test.h"
 
 /* A small network: 8 features, 2 layers, 7 symbols; `text` on top. */

@@ -6,9 +6,9 @@
 
 #include <linnet/status.h>
 
-#include "suggest.h"
-#include "terminal.h"
-#include "tool.h"
+#include "common/suggest.h"
+#include "common/terminal.h"
+#include "common/tool.h"
 
 static const struct subcommand {
   const char *name;

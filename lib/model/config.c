@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/bounded_json.h"
+#include "model/format/bounded_json.h"
 #include "ops/attention.h"
 #include "ops/feature_map.h"
 

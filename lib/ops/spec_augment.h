@@ -1,5 +1,5 @@
-/* SpecAugment (Park et al. 2019): masks over features. Which there are is drawn on the host, by frontend/augment.c for
- * one. */
+/* SpecAugment (Park et al. 2019): masks over features. Which there are is drawn on the host, by
+ * frontend/augment/augment.c for one. */
 #ifndef LINNET_SPEC_AUGMENT_H
 #define LINNET_SPEC_AUGMENT_H
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/model.h"
+#include "model/format/model.h"
 
 static enum linnet_status save(struct linnet_context *context, const struct linnet_model *model,
                                const struct linnet_metadata *metadata, size_t count, int half, const char *output) {

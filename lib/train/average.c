@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/model.h"
+#include "model/format/model.h"
 
 /* Weights that were trained around one set of random features have no mean with those of another. */
 static enum linnet_status check_fixed(struct linnet_context *context, const struct linnet_model *first,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/network.h"
+#include "model/training/network.h"
 #include "ops/ctc.h"
 
 void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *context, const struct linnet_config *config) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "model/safetensors.h"
+#include "model/format/safetensors.h"
 
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "model/feature_config.h"
+#include "model/format/feature_config.h"
 
 /* FNV-1a, 64 bits. */
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/causal_chunk.h"
-#include "model/feature_config.h"
+#include "model/format/feature_config.h"
 #include "ops/ctc.h"
 #include "train/fingerprint.h"
 

@@ -4,7 +4,7 @@
 
 #include <linnet/train.h>
 
-#include "model/model.h"
+#include "model/format/model.h"
 #include "train/batches.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"

@@ -2,7 +2,7 @@
 #ifndef LINNET_WORKER_H
 #define LINNET_WORKER_H
 
-#include "model/network.h"
+#include "model/training/network.h"
 
 struct linnet_worker {
   struct linnet_context *context; /* its own handle */

@@ -10,8 +10,8 @@
 #include "base/base.h"
 #include "bench.h"
 #include "model/config.h"
-#include "model/feature_config.h"
-#include "model/model.h"
+#include "model/format/feature_config.h"
+#include "model/format/model.h"
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* Where tests run on a device, its own scheduler orders threads. */
-#include "cuda/test_device.h"
+#include "test_device.h"
 
 void test_cuda_reverse(bool reversed) {
   (void)reversed;

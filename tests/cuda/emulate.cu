@@ -1,6 +1,6 @@
 /* The emulated device: launches, of which those are refused that a device would refuse, and lib/backend/cuda/memory.h
  * on host memory. Kernels run in emulate_fibers.cu or emulate_threads.cu. */
-#include "cuda/emulate.h"
+#include "emulate.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 extern "C" {
 #include "backend/cuda/cuda_device.h"
-#include "cuda/test_device.h"
+#include "test_device.h"
 }
 
 namespace emulate {

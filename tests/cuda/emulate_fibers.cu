@@ -1,14 +1,14 @@
 /* The emulated device on one thread of the system, which has a stack for each thread of a block: a thread runs until it
  * waits for its warp or its block. The order in which blocks and threads run can be reversed: results that change with
  * it show a missing barrier. */
-#include "cuda/emulate.h"
+#include "emulate.h"
 
 #include <csetjmp>
 #include <ucontext.h>
 #include <vector>
 
 extern "C" {
-#include "cuda/test_device.h"
+#include "test_device.h"
 }
 
 namespace emulate {

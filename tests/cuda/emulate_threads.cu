@@ -2,7 +2,7 @@
  * orders: what a kernel leaves to chance is a race that the thread sanitizer sees. Order comes from __syncthreads and
  * __syncwarp alone: shuffles wait for the warp, but promise nothing about memory, and neither do atomics. Linux only.
  */
-#include "cuda/emulate.h"
+#include "emulate.h"
 
 #include <atomic>
 #include <climits>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 extern "C" {
-#include "cuda/test_device.h"
+#include "test_device.h"
 }
 
 namespace emulate {

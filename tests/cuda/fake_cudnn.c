@@ -2,7 +2,7 @@
  * loops on host memory, whose sums are in double. Arguments that cuDNN would refuse are refused, and what it may do is
  * done: the temporary space is overwritten, weights lie in an order of their own with gaps between them, and what
  * forward leaves for backward is used up by it. */
-#include "cuda/fake_cudnn.h"
+#include "fake_cudnn.h"
 
 #include <math.h>
 #include <stdbool.h>

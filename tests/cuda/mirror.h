@@ -4,7 +4,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "buffers.h"
-#include "cuda/test_device.h"
+#include "test_device.h"
 
 enum { MIRRORS = 40 };
 

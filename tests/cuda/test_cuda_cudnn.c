@@ -4,7 +4,7 @@
 #include "backend/cuda/cudnn_api.h"
 #include "fake_cudnn.h"
 #include "mirror.h"
-#include "model/network.h"
+#include "model/training/network.h"
 #include "random_model.h"
 
 enum { MOST_SEQUENCES = 9, MOST_FRAMES = 24, BATCHES = 8, LAYERS = 3 };

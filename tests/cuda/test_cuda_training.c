@@ -4,7 +4,7 @@
 #include "cancelling.h"
 #include "fake_cudnn.h"
 #include "mirror.h"
-#include "model/model.h"
+#include "model/format/model.h"
 #include "small_training.h"
 
 #include <linnet/encoder.h>

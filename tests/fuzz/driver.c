@@ -5,7 +5,7 @@
  * Mutation number n depends on (seed, n) and the corpus alone. When the target aborts or a sanitizer stops the program,
  * the bytes at fault are written to crash-SEED-N in the working folder; run the program on that file to see it again.
  */
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/check.h"
-#include "fuzz/fuzz.h"
+#include "budget.h"
+#include "check.h"
+#include "fuzz.h"
 
 enum { MAX_WORDS = 64, VARIANTS = 3, LABELS = 4, MAX_VALUES = 1 << 15 };
 

@@ -1,5 +1,5 @@
 /* ARPA files, plain and gzip. */
-#include "fuzz/fuzz_ngram.h"
+#include "fuzz_ngram.h"
 
 #include "gzip.h"
 

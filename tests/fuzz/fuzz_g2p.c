@@ -1,14 +1,14 @@
 /* Files of joint-sequence models: any bytes load as a model that pronounces words, or are refused; within a budget of
  * memory, and without leaks. */
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 
 #include <math.h>
 #include <string.h>
 
 #include <linnet/g2p.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/check.h"
+#include "budget.h"
+#include "check.h"
 #include "g2p_file.h"
 
 static void check_word(const struct linnet_g2p *g2p, struct linnet_context *context, const char *word) {

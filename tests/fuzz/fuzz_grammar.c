@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/fuzz.h"
+#include "budget.h"
+#include "fuzz.h"
 
 /* What the limits of grammar.h come to. */
 static const size_t most_bytes = (size_t)1 << 28;

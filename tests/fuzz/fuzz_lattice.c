@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/check.h"
-#include "fuzz/fuzz.h"
+#include "budget.h"
+#include "check.h"
+#include "fuzz.h"
 
 enum { PATHS = 5, TEXT_BYTES = 1 << 20 };
 

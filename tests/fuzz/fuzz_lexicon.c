@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/check.h"
-#include "fuzz/fuzz.h"
+#include "budget.h"
+#include "check.h"
+#include "fuzz.h"
 
 static struct linnet_context *context;
 

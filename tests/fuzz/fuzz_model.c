@@ -1,6 +1,6 @@
 /* Model files: any bytes either load as a model that keeps its promises, or are refused; within a budget of memory, and
  * without leaks. */
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz/budget.h"
-#include "model/model.h"
+#include "budget.h"
+#include "model/format/model.h"
 
 /* Aborts with a reason: both runners keep the input. */
 static void check(bool good, const char *what) {

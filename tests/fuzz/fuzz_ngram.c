@@ -1,5 +1,5 @@
 /* Binary files of n-gram models. */
-#include "fuzz/fuzz_ngram.h"
+#include "fuzz_ngram.h"
 
 #include "ngram_file.h"
 

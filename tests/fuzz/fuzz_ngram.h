@@ -3,7 +3,7 @@
 #ifndef LINNET_FUZZ_NGRAM_H
 #define LINNET_FUZZ_NGRAM_H
 
-#include "fuzz/fuzz.h"
+#include "fuzz.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #include <linnet/ngram.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/check.h"
+#include "budget.h"
+#include "check.h"
 
 /* Walks over all words from the beginning and from what a few of them lead to. */
 static inline void check_ngram(const struct linnet_ngram *ngram) {

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "fuzz/budget.h"
-#include "fuzz/check.h"
-#include "fuzz/fuzz.h"
+#include "budget.h"
+#include "check.h"
+#include "fuzz.h"
 
 enum { MAX_BYTES = 1 << 12 };
 

@@ -2,7 +2,7 @@
 """Reads tests/golden/outputs with independent readers and compares what they saw with what was written.
 
 praatio and textgrid for TextGrid, srt for SRT, webvtt-py for WebVTT, json for JSON lines. The expected values are those
-of tests/unit/test_output.c. Of a folder, every NAME.json says what NAME.TextGrid, NAME.srt and NAME.vtt must hold. Exit
+of tests/unit/decoder/output/test_output.c. Of a folder, every NAME.json says what NAME.TextGrid, NAME.srt and NAME.vtt must hold. Exit
 code 77 (skipped) where one of the packages is missing.
 
     pip install praatio textgrid srt webvtt-py && check_outputs.py [FOLDER]

@@ -2,7 +2,7 @@
 #ifndef LINNET_GOLDEN_H
 #define LINNET_GOLDEN_H
 
-#include "model/safetensors.h"
+#include "model/format/safetensors.h"
 #include "tables.h"
 
 struct golden {

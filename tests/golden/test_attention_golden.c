@@ -1,6 +1,6 @@
 /* Kinds of attention against PyTorch in double (make_attention.py): output, and gradients for a given dout; linear
  * attention once more behind each feature map. */
-#include "golden/golden.h"
+#include "golden.h"
 #include "ops/attention.h"
 #include "ops/feature_map.h"
 #include "ops/linear_attention.h"

@@ -2,7 +2,7 @@
  * which loses more alignments in a beam of the same size, and the exact ones. Short cases leave nothing between. */
 #include <linnet/beam.h>
 
-#include "golden/golden.h"
+#include "golden.h"
 
 struct beam_case {
   const char *name;

@@ -1,5 +1,5 @@
 /* CTC against PyTorch in double (make_ctc.py): loss and gradient with respect to the logits. */
-#include "golden/golden.h"
+#include "golden.h"
 
 struct ctc_case {
   const char *name;

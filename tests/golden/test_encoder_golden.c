@@ -1,7 +1,7 @@
 /* The encoder and its training step against PyTorch in double (make_encoder.py): log-probabilities, losses, gradients
  * of all parameters, and the parameters after three clipped steps of each optimiser, through every op table. */
-#include "golden/golden.h"
-#include "model/network.h"
+#include "golden.h"
+#include "model/training/network.h"
 #include "ops/optimizer.h"
 
 enum { MAX_SEQUENCES = 8 };

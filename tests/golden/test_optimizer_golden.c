@@ -1,6 +1,6 @@
 /* Twelve steps of RAdam and Adam on given gradients against PyTorch in double (make_optimizer.py). RAdam's rectified
  * steps begin with the sixth. */
-#include "golden/golden.h"
+#include "golden.h"
 #include "ops/optimizer.h"
 
 static const struct {

@@ -1,7 +1,7 @@
 /* The gradient of CTC with respect to the logits against central differences, in double: repeats, single paths, empty
  * labels, one frame, impossible symbols; and the product with `scale`. */
 #include "backend/backend.h"
-#include "gradient/gradient.h"
+#include "gradient.h"
 
 #define BOUND 1e-8
 

@@ -6,8 +6,8 @@
  * attention jumps where a bucket changes. The op table is the reference with some slots wrapped, so that a hash of the
  * signs of all that, and of the buckets, tells when a step crosses such a place: then the step is shortened. */
 #include "backend/backend.h"
-#include "gradient/gradient.h"
-#include "model/network.h"
+#include "gradient.h"
+#include "model/training/network.h"
 #include "ops/attention.h"
 #include "ops/lsh_attention.h"
 

@@ -1,7 +1,7 @@
 /* The backward of every op against central differences of its forward, in double. The loss is <dout, out> with a random
  * dout. Outputs of a backward start as NaN, those that it adds to as 1. */
 #include "backend/backend.h"
-#include "gradient/gradient.h"
+#include "gradient.h"
 #include "ops/attention.h"
 #include "ops/feature_map.h"
 

@@ -1,6 +1,6 @@
 /* Positions in double, where the turning from frame to frame would show: they equal sine and cosine of each angle, and
  * any cut of the rows gives the same bits. */
-#include "gradient/gradient.h"
+#include "gradient.h"
 #include "ops/position.h"
 
 enum { ROWS = 200, WIDTH = 24, HOUR = 360000 };

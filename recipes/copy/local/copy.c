@@ -8,7 +8,7 @@
 
 #include "base/philox.h"
 #include "common/experiment.h"
-#include "model/network.h"
+#include "model/training/network.h"
 
 static struct options {
   const char *attention, *out;

@@ -7,7 +7,7 @@
  *
  * LINNET_TORTURE_FULL in the environment: no allocation is left out; else scenarios that take long leave out some. */
 #define _GNU_SOURCE
-#include "unit/failing_malloc.h"
+#include "unit/base/failing_malloc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
-#include "unit/null_fixture.h"
+#include "null_fixture.h"
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 

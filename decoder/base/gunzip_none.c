@@ -1,0 +1,19 @@
+#include "decoder/base/gunzip.h"
+
+enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char *name, linnet_pull_fn pull, void *user,
+                                      struct linnet_gunzip **gunzip) {
+  (void)pull, (void)user;
+  *gunzip = NULL;
+  return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                     "%s: compressed by gzip, which this build (without zlib) cannot read: use gunzip first", name);
+}
+
+enum linnet_status linnet_gunzip_read(struct linnet_gunzip *gunzip, void *buffer, size_t capacity, size_t *bytes) {
+  (void)gunzip, (void)buffer, (void)capacity;
+  *bytes = 0;
+  return LINNET_ERROR_UNSUPPORTED;
+}
+
+void linnet_gunzip_close(struct linnet_gunzip *gunzip) {
+  (void)gunzip;
+}

@@ -1,0 +1,39 @@
+#include "decoder/base/radix_sort.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, PASSES = 64 / DIGIT_BITS };
+
+static unsigned digit(uint64_t key, int pass) {
+  return (unsigned)(key >> pass * DIGIT_BITS) % DIGITS;
+}
+
+/* One pass by one digit, least significant first; false if all items have the same, so that nothing was moved. */
+static bool pass_by_digit(const struct linnet_keyed *from, struct linnet_keyed *to, size_t n, int pass) {
+  size_t place[DIGITS] = {0}, sum = 0;
+  for (size_t i = 0; i < n; i++)
+    place[digit(from[i].key, pass)]++;
+  if (place[digit(from[0].key, pass)] == n)
+    return false;
+  for (int d = 0; d < DIGITS; d++) {
+    size_t count = place[d];
+    place[d] = sum;
+    sum += count;
+  }
+  for (size_t i = 0; i < n; i++)
+    to[place[digit(from[i].key, pass)]++] = from[i];
+  return true;
+}
+
+void linnet_radix_sort(struct linnet_keyed *items, struct linnet_keyed *scratch, size_t n) {
+  struct linnet_keyed *from = items, *to = scratch;
+  for (int pass = 0; pass < PASSES && n > 1; pass++)
+    if (pass_by_digit(from, to, n, pass)) {
+      struct linnet_keyed *swap = from;
+      from = to;
+      to = swap;
+    }
+  if (from != items)
+    memcpy(items, from, n * sizeof *items);
+}

@@ -1,0 +1,194 @@
+/* The object of the prefix beam search: its memory, and what goes in. */
+#include "decoder/ctc/beam_search.h"
+
+#include <math.h>
+
+#include "base/arena.h"
+
+enum { MAX_SYMBOLS = 1 << 24, SPARE_CANDIDATES = 64 };
+
+void linnet_beam_settings_default(struct linnet_beam_settings *settings) {
+  *settings = (struct linnet_beam_settings){.size = sizeof *settings,
+                                            .beam = 50,
+                                            .symbol_threshold = INFINITY,
+                                            .score_threshold = INFINITY,
+                                            .model_weight = 1};
+}
+
+/* --- memory of a fixed size --------------------------------------------------------------------------------------- */
+
+static void lay_out_side(struct linnet_arena *arena, size_t beam, struct linnet_beam_side *side) {
+  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
+  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
+  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
+  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
+  side->entries = linnet_arena_take(arena, beam, sizeof *side->entries);
+  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
+}
+
+static void lay_out(struct linnet_arena *arena, struct linnet_beam *b) {
+  lay_out_side(arena, b->beam, &b->sides[0]);
+  lay_out_side(arena, b->beam, &b->sides[1]);
+  b->stay.symbol_factor = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol_factor);
+  b->stay.blank = linnet_arena_take(arena, b->beam, sizeof *b->stay.blank);
+  b->stay.symbol = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol);
+  b->stay.score = linnet_arena_take(arena, b->beam, sizeof *b->stay.score);
+  b->candidates = linnet_arena_take(arena, b->max_candidates, sizeof *b->candidates);
+  linnet_row_choice_lay_out(&b->choice, arena);
+}
+
+static enum linnet_status allocate(struct linnet_beam *b) {
+  struct linnet_arena arena = {0};
+  lay_out(&arena, b);
+  arena.size = arena.used;
+  arena.base = b->block = arena.used == SIZE_MAX ? NULL : linnet_alloc(b->context, arena.used, 1);
+  if (!arena.base || !linnet_tree_pool_grow(&b->trie.pool, 4 * b->beam + 1) ||
+      !linnet_tree_pool_grow(&b->records, 4 * b->beam))
+    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a beam of %zu prefixes", b->beam);
+  arena.used = 0;
+  lay_out(&arena, b);
+  b->block_bytes = arena.used;
+  return LINNET_OK;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status check(struct linnet_context *context, int symbols, const struct linnet_beam_settings *s) {
+  if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %d symbols, must be 1 to %d", symbols,
+                       MAX_SYMBOLS);
+  if (s->size != sizeof *s)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_create: settings of another size: fill them with linnet_beam_settings_default");
+  if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: a beam of %zu, must be 1 to %d", s->beam,
+                       LINNET_BEAM_MAX);
+  if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: thresholds %g and %g, must be at least 0",
+                       (double)s->symbol_threshold, (double)s->score_threshold);
+  if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->insertion_bonus) <= 100))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_create: model weight %g and insertion bonus %g, must be 0 to 1000 and -100 to 100",
+                       (double)s->model_weight, (double)s->insertion_bonus);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_beam_create(struct linnet_context *context, int symbols,
+                                      const struct linnet_beam_settings *settings, struct linnet_beam **beam) {
+  struct linnet_beam_settings defaults;
+  linnet_beam_settings_default(&defaults);
+  if (!settings)
+    settings = &defaults;
+  if (!beam)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: no place for the result");
+  *beam = NULL;
+  LINNET_TRY(check(context, symbols, settings));
+  struct linnet_beam *b = linnet_calloc(context, 1, sizeof *b);
+  if (!b)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a beam search");
+  b->context = context;
+  b->beam = settings->beam;
+  b->choice = (struct linnet_row_choice){.symbols = (size_t)symbols,
+                                         .top = settings->top_symbols > 0 ? settings->top_symbols : (size_t)symbols,
+                                         .threshold = settings->symbol_threshold};
+  b->score_ratio = exp(-(double)settings->score_threshold);
+  b->max_candidates = 2 * b->beam + SPARE_CANDIDATES;
+  linnet_tree_pool_create(&b->trie.pool, context, sizeof(struct linnet_trie_node));
+  linnet_tree_pool_create(&b->records, context, sizeof(struct linnet_alignment_record));
+  enum linnet_status status =
+      linnet_calibrations_copy(context, "linnet_beam_create", settings->calibrations, &b->calibrations);
+  if (status == LINNET_OK)
+    status = allocate(b);
+  if (status == LINNET_OK) /* a slot for each prefix of this frame and of the next */
+    status = linnet_fusion_create(&b->fusion, context, settings, b->choice.symbols, 2 * b->beam);
+  if (status != LINNET_OK) {
+    linnet_beam_destroy(b);
+    return status;
+  }
+  linnet_beam_reset(b);
+  *beam = b;
+  return LINNET_OK;
+}
+
+/* The empty prefix alone. */
+void linnet_beam_reset(struct linnet_beam *beam) {
+  struct linnet_beam_side *now = beam->now = &beam->sides[0];
+  beam->next = &beam->sides[1];
+  linnet_trie_clear(&beam->trie);
+  linnet_tree_pool_clear(&beam->records);
+  now->count = 1;
+  now->blank[0] = now->weight[0] = now->score[0] = 1;
+  now->symbol[0] = 0;
+  now->entries[0] = (struct linnet_beam_entry){.node = LINNET_TRIE_ROOT,
+                                               .slot = linnet_fusion_start(&beam->fusion),
+                                               .parent = LINNET_NO_ENTRY,
+                                               .first_child = LINNET_NO_ENTRY};
+  linnet_tokens_start(&now->tokens[0]);
+  beam->frames = 0;
+  beam->log_scale = 0;
+  beam->exponent = 0;
+  beam->finished = false;
+}
+
+void linnet_beam_destroy(struct linnet_beam *beam) {
+  if (!beam)
+    return;
+  linnet_fusion_destroy(&beam->fusion);
+  linnet_tree_pool_destroy(&beam->trie.pool);
+  linnet_tree_pool_destroy(&beam->records);
+  linnet_free(beam->context, beam->segments);
+  linnet_free(beam->context, beam->block);
+  linnet_free(beam->context, beam);
+}
+
+size_t linnet_beam_memory(const struct linnet_beam *beam) {
+  return sizeof *beam + beam->block_bytes + linnet_fusion_memory(&beam->fusion) +
+         linnet_tree_pool_memory(&beam->trie.pool) + linnet_tree_pool_memory(&beam->records) +
+         beam->max_segments * sizeof *beam->segments;
+}
+
+/* --- frames ------------------------------------------------------------------------------------------------------- */
+
+static void collect_records(struct linnet_beam *beam) {
+  for (size_t i = 0; i < beam->now->count; i++)
+    linnet_tokens_mark(&beam->now->tokens[i], &beam->records);
+  linnet_tree_pool_sweep(&beam->records);
+  linnet_tree_pool_unmark(&beam->records);
+}
+
+static void collect_nodes(struct linnet_beam *beam) {
+  for (size_t i = 0; i < beam->now->count; i++)
+    linnet_tree_pool_mark(&beam->trie.pool, beam->now->entries[i].node);
+  linnet_trie_sweep(&beam->trie);
+}
+
+/* Room for so many items more: what is no longer needed is freed first, and if that was less than half of all, so that
+ * it would soon be needed again, the pool grows. */
+static bool make_room(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
+                      void (*collect)(struct linnet_beam *)) {
+  if (linnet_tree_pool_left(pool) >= items)
+    return true;
+  collect(beam);
+  size_t left = linnet_tree_pool_left(pool);
+  return (left >= items && left >= pool->capacity / 2) || linnet_tree_pool_grow(pool, 2 * pool->capacity);
+}
+
+enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log_posteriors, size_t frames) {
+  if (!beam)
+    return LINNET_ERROR_ARGUMENT;
+  if (!log_posteriors && frames > 0)
+    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_accept: no posteriors");
+  if (beam->finished)
+    return linnet_fail(beam->context, LINNET_ERROR_STATE, "the search was finished: call linnet_beam_reset first");
+  if (frames > UINT32_MAX - 1 - beam->frames)
+    return linnet_fail(beam->context, LINNET_ERROR_LIMIT, "linnet_beam_accept: more than 2^32 - 2 frames");
+  linnet_poll_begin(beam->context);
+  for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(beam->context));
+    if (!make_room(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
+        !make_room(beam, &beam->records, 2 * beam->beam, collect_records))
+      return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", beam->frames);
+    linnet_beam_frame(beam, log_posteriors + t * beam->choice.symbols);
+  }
+  return LINNET_OK;
+}

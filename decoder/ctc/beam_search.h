@@ -1,0 +1,76 @@
+/* The prefix beam search from within: the prefixes of the beam, and one frame of the search.
+ *
+ * Probabilities are numbers relative to those of the best prefix, in double, with the logarithm of what they are
+ * relative to kept aside (scaled as the forward variables of Rabiner 1989, III.A): sums of alignments are sums, with no
+ * logarithm in the inner loop and no loss over any length. What is e^-600 of the best counts as nothing; the scale is a
+ * power of two, which costs no precision.
+ *
+ * Extending a prefix gives one that is in the beam already only if it is the parent of that one. So a frame needs no
+ * table of prefixes: each entry knows the entry of its parent, if that is in the beam, and takes what comes from it. */
+#ifndef LINNET_BEAM_SEARCH_H
+#define LINNET_BEAM_SEARCH_H
+
+#include <linnet/beam.h>
+
+#include "decoder/base/calibration.h"
+#include "decoder/ctc/beam_alignment.h"
+#include "decoder/ctc/beam_fusion.h"
+#include "decoder/ctc/beam_rank.h"
+#include "decoder/ctc/beam_row.h"
+#include "decoder/ctc/beam_trie.h"
+
+#define LINNET_NO_ENTRY UINT32_MAX
+
+/* A prefix of the beam. */
+struct linnet_beam_entry {
+  uint32_t node;                      /* of the trie */
+  uint32_t symbol;                    /* the last one, 0 at the root */
+  uint32_t slot;                      /* of the fusion */
+  uint32_t parent;                    /* entry of the prefix without the last symbol, or LINNET_NO_ENTRY */
+  uint32_t first_child, next_sibling; /* entries that have this one as parent; LINNET_NO_ENTRY ends the list */
+  double language;                    /* log P_model */
+};
+
+/* The prefixes after a frame, best first. */
+struct linnet_beam_side {
+  size_t count;
+  double *blank, *symbol; /* (count): probabilities of the alignments that end in the blank, and in the last symbol */
+  double *weight;         /* (count): factor of fusion; score = (blank + symbol) * weight, but for the scale */
+  double *score;          /* (count), not increasing */
+  struct linnet_beam_entry *entries; /* (count) */
+  struct linnet_token_pair *tokens;  /* (count) */
+};
+
+/* What a frame makes of the prefixes of the beam as they are, before it is known which stay. */
+struct linnet_beam_stay {
+  double *symbol_factor;          /* (count): probability of the last symbol at this frame */
+  double *blank, *symbol, *score; /* (count) */
+};
+
+struct linnet_beam {
+  struct linnet_context *context;
+  size_t beam;
+  double score_ratio; /* exp(-score_threshold) */
+  struct linnet_trie trie;
+  struct linnet_tree_pool records;
+  struct linnet_fusion fusion;
+  struct linnet_beam_side sides[2], *now, *next;
+  struct linnet_beam_stay stay;
+  struct linnet_candidate *candidates; /* (max_candidates); once finished, `parent` is the entry of each rank */
+  struct linnet_row_choice choice;     /* of the symbols that a frame appends */
+  size_t max_candidates;
+  uint32_t frames;  /* taken so far */
+  double log_scale; /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
+  int64_t exponent;
+  bool finished;
+  struct linnet_calibrations calibrations;
+  struct linnet_segment *segments; /* of the hypothesis asked for last */
+  size_t max_segments;
+  void *block; /* what has a fixed size */
+  size_t block_bytes;
+};
+
+/* Takes one row (symbols). There must be room for `beam` nodes and 2 * beam records. */
+void linnet_beam_frame(struct linnet_beam *beam, const float *row);
+
+#endif

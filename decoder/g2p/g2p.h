@@ -1,0 +1,75 @@
+/* The joint-sequence model from within.
+ *
+ * A unit is one or two letters with zero, one or two phones: "ph" with F, "x" with K S, "e" with nothing. A word and
+ * its pronunciation are a sequence of units, and an n-gram model gives such a sequence its probability. Letters and
+ * phones have numbers from 1; 0 stands for none. Units are sorted by their keys, so that those that begin with the same
+ * letter are one range. Unit u is word u of the n-gram model: its name there is u in decimal digits
+ * (linnet_g2p_unit_name). */
+#ifndef LINNET_G2P_INTERNAL_H
+#define LINNET_G2P_INTERNAL_H
+
+#include <linnet/g2p.h>
+
+#include "decoder/base/names.h"
+#include "decoder/ngram/ngram_model.h"
+
+enum {
+  G2P_UNIT_LETTERS = 2,
+  G2P_UNIT_PHONES = 2,
+  G2P_MAX_SYMBOLS = 65535, /* letters, and phones */
+  G2P_MAX_UNITS = 65000,   /* and the n-gram model's three words of its own: they have numbers of 16 bits */
+  G2P_SPECIAL_WORDS = 3,
+  G2P_NAME_BYTES = 8,                      /* of a unit in the n-gram model, with its NUL */
+  G2P_MAX_LETTERS = LINNET_G2P_MAX_LETTERS /* of a word */
+};
+
+struct linnet_g2p {
+  struct linnet_context *context;
+  struct linnet_names letters, phones; /* number - 1; a letter is a code point in UTF-8, in upper case if ASCII */
+  uint64_t *units;                     /* (unit_count) keys, rising */
+  uint32_t unit_count;
+  uint32_t *first_unit; /* (letters + 2) by the number of the first letter */
+  struct linnet_ngram *ngram;
+};
+
+/* --- units ------------------------------------------------------------------------------------------------------ */
+
+static inline uint64_t linnet_g2p_key(const uint16_t letters[2], const uint16_t phones[2]) {
+  return (uint64_t)letters[0] << 48 | (uint64_t)letters[1] << 32 | (uint64_t)phones[0] << 16 | phones[1];
+}
+
+static inline unsigned linnet_g2p_unit_letter(uint64_t unit, int index) {
+  return unit >> (index == 0 ? 48 : 32) & 0xFFFF;
+}
+
+static inline unsigned linnet_g2p_unit_phone(uint64_t unit, int index) {
+  return unit >> (index == 0 ? 16 : 0) & 0xFFFF;
+}
+
+static inline unsigned linnet_g2p_unit_letters(uint64_t unit) {
+  return linnet_g2p_unit_letter(unit, 1) != 0 ? 2 : 1;
+}
+
+/* Digits of a constant number, so that names sort as numbers do, and before "</s>", "<s>" and "<unk>". */
+void linnet_g2p_unit_name(uint32_t unit, char name[G2P_NAME_BYTES]);
+
+/* --- the object ------------------------------------------------------------------------------------------------- */
+
+/* An empty model. */
+enum linnet_status linnet_g2p_create(struct linnet_context *context, struct linnet_g2p **g2p);
+
+/* Makes first_unit of units, which are sorted. */
+enum linnet_status linnet_g2p_index(struct linnet_g2p *g2p);
+
+/* Takes the next letter from a word: *word moves on. False at the end. A letter has at most 4 bytes and a NUL; a byte
+ * that is not UTF-8 is a letter of its own. */
+bool linnet_g2p_next_letter(const char **word, char letter[5]);
+
+/* The plain letters, in either case, that replace a letter which the model lacks: "e" for an E with an accent, "'" for
+ * a curly apostrophe. NULL if there are none. */
+const char *linnet_g2p_plain_letters(const char *letter);
+
+/* The checksum of the file format: FNV-1a of 64 bits. */
+uint64_t linnet_g2p_checksum(const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,148 @@
+/* What makes a filled lattice a finished one. */
+#include <math.h>
+
+#include "decoder/lattice/lattice.h"
+
+enum { GROWTH = 64, SMALL = 1 << 16 }; /* a pass may make so many times as many arcs as there are, and some */
+
+void linnet_lattice_settings_default(struct linnet_lattice_settings *settings) {
+  *settings = (struct linnet_lattice_settings){.size = sizeof *settings, .tolerance = 1e-6};
+}
+
+/* --- pushing ------------------------------------------------------------------------------------------------------ */
+
+/* Of the best path from a state to an end; those of later states are known. */
+static struct linnet_lattice_weight best_end(const struct linnet_lattice_graph *g, const struct linnet_lattice_state *s,
+                                             const struct linnet_lattice_weight *ends) {
+  struct linnet_lattice_weight best = {-(double)INFINITY, 0};
+  if (s->is_final)
+    best = linnet_final_weight(s);
+  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+    struct linnet_lattice_weight w = linnet_weight_times(linnet_arc_weight(&g->arcs[i]), ends[g->arcs[i].to]);
+    if (linnet_weight_score(w) > linnet_weight_score(best))
+      best = w;
+  }
+  return best;
+}
+
+static void change_state(struct linnet_lattice_graph *g, struct linnet_lattice_state *s,
+                         const struct linnet_lattice_weight *ends, struct linnet_lattice_weight own) {
+  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+    struct linnet_lattice_arc *arc = &g->arcs[i];
+    struct linnet_lattice_weight w =
+        linnet_weight_divide(linnet_weight_times(linnet_arc_weight(arc), ends[arc->to]), own);
+    arc->acoustic = w.acoustic;
+    arc->language = w.language;
+  }
+  struct linnet_lattice_weight final = linnet_weight_divide(linnet_final_weight(s), own);
+  s->acoustic = s->is_final ? final.acoustic : 0;
+  s->language = s->is_final ? final.language : 0;
+}
+
+/* Moves scores toward the start: the best path from any other state to an end has score 0 in both parts. Sets
+ * best_backward. */
+static enum linnet_status push(struct linnet_lattice *lattice) {
+  struct linnet_lattice_graph *g = &lattice->graph;
+  struct linnet_lattice_weight *ends = linnet_alloc(lattice->context, g->state_count, sizeof *ends);
+  if (!ends)
+    return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a lattice of %zu states",
+                       g->state_count);
+  for (size_t s = g->state_count; s-- > 0;)
+    ends[s] = best_end(g, &g->states[s], ends);
+  for (size_t s = 0; s < g->state_count; s++) {
+    bool start = s == 0;
+    change_state(g, &g->states[s], ends, start ? (struct linnet_lattice_weight){0, 0} : ends[s]);
+    g->states[s].best_backward = start ? linnet_weight_score(ends[s]) : 0;
+  }
+  linnet_free(lattice->context, ends);
+  return LINNET_OK;
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------------- */
+
+/* log(e^a + e^b) */
+static double log_add(double a, double b) {
+  double more = fmax(a, b), less = fmin(a, b);
+  return less > -INFINITY ? more + log1p(exp(less - more)) : more;
+}
+
+/* Forward and backward scores of an ordered lattice (Rabiner 1989). */
+static void sum_paths(struct linnet_lattice_graph *g) {
+  for (size_t s = 0; s < g->state_count; s++)
+    g->states[s].forward = s == 0 ? 0 : -(double)INFINITY;
+  for (size_t i = 0; i < g->arc_count; i++) {
+    const struct linnet_lattice_arc *a = &g->arcs[i];
+    double *to = &g->states[a->to].forward;
+    *to = log_add(*to, g->states[a->from].forward + a->acoustic + a->language);
+  }
+  for (size_t s = 0; s < g->state_count; s++)
+    g->states[s].backward =
+        g->states[s].is_final ? linnet_weight_score(linnet_final_weight(&g->states[s])) : -(double)INFINITY;
+  for (size_t i = g->arc_count; i-- > 0;) {
+    const struct linnet_lattice_arc *a = &g->arcs[i];
+    double *from = &g->states[a->from].backward;
+    *from = log_add(*from, g->states[a->to].backward + a->acoustic + a->language);
+  }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+/* Arcs of the longest path. */
+static enum linnet_status find_depth(const struct linnet_lattice *lattice, size_t *depth) {
+  const struct linnet_lattice_graph *g = &lattice->graph;
+  uint32_t *longest = linnet_calloc(lattice->context, g->state_count, sizeof *longest);
+  if (!longest)
+    return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a lattice of %zu states",
+                       g->state_count);
+  for (size_t i = 0; i < g->arc_count; i++) {
+    uint32_t length = longest[g->arcs[i].from] + 1, *to = &longest[g->arcs[i].to];
+    *to = length > *to ? length : *to;
+    *depth = *to > *depth ? *to : *depth;
+  }
+  linnet_free(lattice->context, longest);
+  return LINNET_OK;
+}
+
+/* A path passes at most depth + 1 states, and at each both parts of its score may change by a step. */
+static enum linnet_status merge(struct linnet_lattice *lattice, double tolerance) {
+  size_t depth = 0;
+  LINNET_TRY(find_depth(lattice, &depth));
+  LINNET_TRY(linnet_lattice_merge(lattice, tolerance / (2.0 * (double)(depth + 1))));
+  LINNET_TRY(linnet_lattice_order(lattice));
+  return push(lattice);
+}
+
+static enum linnet_status finish(struct linnet_lattice *lattice, double tolerance) {
+  LINNET_TRY(linnet_lattice_order(lattice));
+  LINNET_TRY(linnet_lattice_remove_empty(lattice));
+  LINNET_TRY(linnet_lattice_order(lattice));
+  LINNET_TRY(push(lattice)); /* so that the best of a subset is what leads to the best end */
+  LINNET_TRY(linnet_lattice_determinize(lattice));
+  LINNET_TRY(linnet_lattice_order(lattice));
+  LINNET_TRY(push(lattice));
+  return merge(lattice, tolerance);
+}
+
+enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
+                                         const struct linnet_lattice_settings *settings) {
+  struct linnet_lattice_settings defaults;
+  linnet_lattice_settings_default(&defaults);
+  if (!settings)
+    settings = &defaults;
+  if (!lattice)
+    return LINNET_ERROR_ARGUMENT;
+  if (settings->size != sizeof *settings || !(settings->tolerance >= 0))
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_lattice_finish: settings of another size, or a negative tolerance");
+  if (lattice->finished)
+    return linnet_fail(lattice->context, LINNET_ERROR_STATE, "the lattice was finished before");
+  lattice->finished = true; /* in what state a failure leaves it, it takes no more */
+  size_t most = GROWTH * (lattice->graph.arc_count + lattice->graph.state_count) + SMALL;
+  lattice->max_arcs = most < LINNET_LATTICE_MAX ? most : LINNET_LATTICE_MAX;
+  enum linnet_status status = finish(lattice, settings->tolerance);
+  if (status != LINNET_OK)
+    lattice->graph.state_count = lattice->graph.arc_count = 0;
+  else
+    sum_paths(&lattice->graph);
+  return status;
+}

@@ -1,0 +1,139 @@
+/* The oracle of a lattice: over its states s and the places j in a reference,
+ *
+ *   cost(s, j) = least edit distance of a path from s to an end to reference[j ...]
+ *
+ * from the last state to the first, then the path of least cost forward. */
+#include "decoder/lattice/lattice.h"
+
+#define MAX_CELLS ((size_t)1 << 28)
+
+struct oracle {
+  const struct linnet_lattice_graph *graph;
+  const int *labels, *reference;
+  size_t count;
+  uint32_t *costs; /* (states, count + 1) */
+};
+
+/* Where an arc leads, and at what price; `symbol` is as it is compared, 0: dropped. */
+enum step { STEP_NONE, STEP_DROP, STEP_PAIR, STEP_INSERT };
+
+static int label_of(const struct oracle *o, int symbol) {
+  return o->labels ? o->labels[symbol] : symbol;
+}
+
+static uint32_t cost(const struct oracle *o, size_t state, size_t place) {
+  return o->costs[state * (o->count + 1) + place];
+}
+
+/* The cheapest way over an arc from a place in the reference. */
+static enum step best_step(const struct oracle *o, const struct linnet_lattice_arc *arc, size_t place,
+                           uint32_t *least) {
+  int label = label_of(o, arc->symbol);
+  if (label == 0) {
+    *least = cost(o, arc->to, place);
+    return STEP_DROP;
+  }
+  enum step step = STEP_INSERT;
+  *least = cost(o, arc->to, place) + 1;
+  if (place < o->count) {
+    uint32_t pair = cost(o, arc->to, place + 1) + (o->reference[place] != label);
+    if (pair <= *least) {
+      *least = pair;
+      step = STEP_PAIR;
+    }
+  }
+  return step;
+}
+
+/* The arc by which the least cost is reached, with its step; STEP_NONE: by no arc (the path ends, or the reference's
+ * token is deleted). */
+static enum step choose(const struct oracle *o, size_t state, size_t place, uint32_t *least, size_t *arc) {
+  const struct linnet_lattice_state *s = &o->graph->states[state];
+  enum step chosen = STEP_NONE;
+  *least = s->is_final ? (uint32_t)(o->count - place) : UINT32_MAX / 2;
+  if (place < o->count && cost(o, state, place + 1) + 1 < *least)
+    *least = cost(o, state, place + 1) + 1;
+  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+    uint32_t value;
+    enum step step = best_step(o, &o->graph->arcs[i], place, &value);
+    if (value > *least || (value == *least && chosen != STEP_NONE))
+      continue;
+    *least = value;
+    *arc = i;
+    chosen = step;
+  }
+  return chosen;
+}
+
+static void fill_costs(const struct oracle *o) {
+  for (size_t s = o->graph->state_count; s-- > 0;)
+    for (size_t j = o->count + 1; j-- > 0;) {
+      uint32_t least;
+      size_t arc;
+      choose(o, s, j, &least, &arc);
+      o->costs[s * (o->count + 1) + j] = least;
+    }
+}
+
+/* Follows the path of least cost; its symbols go to `symbols` (states). */
+static void follow(const struct oracle *o, int *symbols, struct linnet_lattice_nearest *nearest) {
+  struct linnet_score *score = &nearest->score;
+  size_t state = 0, place = 0;
+  for (;;) {
+    uint32_t least;
+    size_t index = 0;
+    enum step step = choose(o, state, place, &least, &index);
+    const struct linnet_lattice_state *s = &o->graph->states[state];
+    if (step == STEP_NONE && s->is_final && least == o->count - place)
+      break;
+    if (step == STEP_NONE) {
+      score->deletions++;
+      place++;
+      continue;
+    }
+    const struct linnet_lattice_arc *arc = &o->graph->arcs[index];
+    score->insertions += step == STEP_INSERT;
+    if (step == STEP_PAIR)
+      score->substitutions += o->reference[place++] != label_of(o, arc->symbol);
+    symbols[nearest->count++] = arc->symbol;
+    state = arc->to;
+  }
+  score->deletions += o->count - place;
+}
+
+static enum linnet_status check(struct linnet_lattice *lattice, const int *reference, size_t count,
+                                const struct linnet_lattice_nearest *nearest) {
+  size_t cells;
+  if (!nearest || (!reference && count > 0))
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_oracle: an argument is NULL");
+  if (!lattice->finished)
+    return linnet_fail(lattice->context, LINNET_ERROR_STATE, "linnet_lattice_oracle: finish the lattice first");
+  if (lattice->graph.state_count == 0)
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "the lattice has no path");
+  if (!linnet_mul_size(lattice->graph.state_count, count + 1, &cells) || cells > MAX_CELLS || count >= UINT32_MAX / 4)
+    return linnet_fail(lattice->context, LINNET_ERROR_LIMIT,
+                       "a lattice of %zu states and a reference of %zu tokens: their product is more than %zu",
+                       lattice->graph.state_count, count, MAX_CELLS);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_lattice_oracle(struct linnet_lattice *lattice, const int *labels, const int *reference,
+                                         size_t count, struct linnet_lattice_nearest *nearest) {
+  if (!lattice)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check(lattice, reference, count, nearest));
+  size_t states = lattice->graph.state_count;
+  int *symbols = linnet_grow(lattice->context, lattice->nearest, &lattice->nearest_capacity, states, sizeof *symbols);
+  lattice->nearest = symbols ? symbols : lattice->nearest;
+  struct oracle o = {&lattice->graph, labels, reference, count,
+                     linnet_alloc(lattice->context, states * (count + 1), sizeof *o.costs)};
+  if (symbols && o.costs) {
+    *nearest = (struct linnet_lattice_nearest){.score.reference = count, .symbols = symbols};
+    fill_costs(&o);
+    follow(&o, symbols, nearest);
+  }
+  linnet_free(lattice->context, o.costs);
+  return symbols && o.costs ? LINNET_OK
+                            : linnet_fail(lattice->context, LINNET_ERROR_MEMORY,
+                                          "out of memory for the oracle of a lattice of %zu states", states);
+}

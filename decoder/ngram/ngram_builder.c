@@ -1,0 +1,250 @@
+#include "decoder/ngram/ngram_builder.h"
+
+#include <string.h>
+
+#include "decoder/base/radix_sort.h"
+
+static enum linnet_status out_of_memory(const struct ngram_builder *b, size_t count) {
+  return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a language model after %zu n-grams", count);
+}
+
+enum linnet_status linnet_ngram_builder_add(struct ngram_builder *b, unsigned index,
+                                            const struct ngram_record *record) {
+  struct ngram_level *level = &b->levels[index];
+  struct ngram_record *grown =
+      linnet_grow(b->context, level->records, &level->capacity, level->count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(b, level->count);
+  level->records = grown;
+  level->records[level->count++] = *record;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_ngram_builder_sort_words(struct ngram_builder *b) {
+  size_t count = b->names.count, duplicate;
+  const struct linnet_name **sorted = linnet_alloc(b->context, count, sizeof *sorted);
+  b->rank = linnet_alloc(b->context, count, sizeof *b->rank);
+  if (!sorted || !b->rank) {
+    linnet_free(b->context, sorted);
+    return out_of_memory(b, count);
+  }
+  linnet_names_sort(&b->names, sorted);
+  for (size_t i = 0; i < count; i++)
+    b->rank[sorted[i] - b->names.names] = (uint32_t)i;
+  linnet_free(b->context, sorted);
+  for (size_t i = 0; i < b->levels[0].count; i++)
+    b->levels[0].records[i].word = b->rank[b->levels[0].records[i].word];
+  return linnet_ngram_builder_seal(b, 0, &duplicate);
+}
+
+/* --- sealing ---------------------------------------------------------------------------------------------------- */
+
+/* The first node of the level before, and how many it has: those that records of this level can have as parents. */
+static void parents_of(const struct ngram_builder *b, unsigned index, uint32_t *base, size_t *count) {
+  *base = index > 0 ? b->levels[index - 1].base : 0;
+  *count = index > 0 ? b->levels[index - 1].count : 1;
+}
+
+/* Puts the records in the order of `keyed` by way of `sorted` (count). */
+static void permute(struct ngram_level *level, const struct linnet_keyed *keyed, struct ngram_record *sorted) {
+  for (size_t i = 0; i < level->count; i++)
+    sorted[i] = level->records[keyed[i].value];
+  if (level->count > 0)
+    memcpy(level->records, sorted, level->count * sizeof *sorted);
+}
+
+/* keyed (count) in order. */
+static size_t find_duplicate(const struct linnet_keyed *keyed, size_t count) {
+  size_t earliest = SIZE_MAX;
+  for (size_t i = 1; i < count; i++)
+    if (keyed[i].key == keyed[i - 1].key && keyed[i].value < earliest)
+      earliest = keyed[i].value;
+  return earliest;
+}
+
+static void sort_records(struct ngram_level *level, struct linnet_keyed *keyed, struct linnet_keyed *scratch,
+                         size_t *duplicate) {
+  for (size_t i = 0; i < level->count; i++) {
+    const struct ngram_record *r = &level->records[i];
+    keyed[i] = (struct linnet_keyed){(uint64_t)r->parent << 32 | r->word, (uint32_t)i};
+  }
+  linnet_radix_sort(keyed, scratch, level->count);
+  *duplicate = find_duplicate(keyed, level->count);
+  _Static_assert(sizeof(struct ngram_record) <= sizeof(struct linnet_keyed), "the scratch memory is used for both");
+  if (*duplicate == SIZE_MAX)
+    permute(level, keyed, (struct ngram_record *)(void *)scratch);
+}
+
+/* first (parents + 1) of sorted records. */
+static void fill_first(const struct ngram_level *level, uint32_t base, size_t parents, uint32_t *first) {
+  size_t at = 0;
+  for (size_t p = 0; p < parents; p++) {
+    first[p] = level->base + (uint32_t)at;
+    while (at < level->count && level->records[at].parent == base + p)
+      at++;
+  }
+  first[parents] = level->base + (uint32_t)level->count;
+}
+
+enum linnet_status linnet_ngram_builder_seal(struct ngram_builder *b, unsigned index, size_t *duplicate) {
+  struct ngram_level *level = &b->levels[index];
+  uint32_t base;
+  size_t parents;
+  parents_of(b, index, &base, &parents);
+  if (level->count > 0x7FFFFFFE - (base + parents))
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "more than 2^31 n-grams: prune the model");
+  level->base = base + (uint32_t)parents;
+  level->first = linnet_alloc(b->context, parents + 1, sizeof *level->first);
+  struct linnet_keyed *keyed = linnet_alloc(b->context, level->count, sizeof *keyed);
+  struct linnet_keyed *scratch = linnet_alloc(b->context, level->count, sizeof *scratch);
+  enum linnet_status status = LINNET_OK;
+  if (level->first && keyed && scratch) {
+    sort_records(level, keyed, scratch, duplicate);
+    fill_first(level, base, parents, level->first);
+  } else {
+    status = out_of_memory(b, level->count);
+  }
+  linnet_free(b->context, keyed);
+  linnet_free(b->context, scratch);
+  return status;
+}
+
+/* The child of a node of the level before `index`. */
+static uint32_t find_child(const struct ngram_builder *b, unsigned index, uint32_t parent, uint32_t word) {
+  const struct ngram_level *level = &b->levels[index];
+  uint32_t base;
+  size_t parents;
+  parents_of(b, index, &base, &parents);
+  uint32_t low = level->first[parent - base], high = level->first[parent - base + 1];
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2, there = level->records[middle - level->base].word;
+    if (there == word)
+      return middle;
+    if (there < word)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return 0;
+}
+
+uint32_t linnet_ngram_builder_node(const struct ngram_builder *b, const uint32_t *words, unsigned count) {
+  uint32_t node = 1 + words[0];
+  for (unsigned k = 1; k < count && node != 0; k++)
+    node = find_child(b, k, node, words[k]);
+  return node;
+}
+
+/* --- the model -------------------------------------------------------------------------------------------------- */
+
+/* The body's sections while they are filled. */
+struct body {
+  uint32_t *first, *words, *links, *offsets;
+  uint64_t *filter;
+  float *backoffs, *probabilities;
+  char *text;
+};
+
+static struct body open_body(const struct ngram_shape *shape, char *bytes) {
+  struct ngram_layout layout;
+  linnet_ngram_layout(shape, &layout);
+  return (struct body){
+      .first = (void *)(bytes + layout.start[NGRAM_FIRST]),
+      .words = (void *)(bytes + layout.start[NGRAM_WORDS]),
+      .links = (void *)(bytes + layout.start[NGRAM_LINKS]),
+      .filter = (void *)(bytes + layout.start[NGRAM_FILTER]),
+      .offsets = (void *)(bytes + layout.start[NGRAM_OFFSETS]),
+      .backoffs = (void *)(bytes + layout.start[NGRAM_BACKOFFS]),
+      .probabilities = (void *)(bytes + layout.start[NGRAM_PROBABILITIES]),
+      .text = bytes + layout.start[NGRAM_TEXT],
+  };
+}
+
+static void fill_text(const struct ngram_builder *b, const struct body *body) {
+  uint32_t *length = body->offsets + 1; /* in the order of the words; then summed */
+  for (size_t i = 0; i < b->names.count; i++)
+    length[b->rank[i]] = (uint32_t)strlen(linnet_names_text(&b->names, i)) + 1;
+  for (size_t i = 0; i < b->names.count; i++)
+    body->offsets[i + 1] += body->offsets[i];
+  for (size_t i = 0; i < b->names.count; i++)
+    strcpy(body->text + body->offsets[b->rank[i]], linnet_names_text(&b->names, i));
+}
+
+static void fill_nodes(const struct ngram_builder *b, const struct body *body) {
+  for (unsigned k = 0; k < b->order; k++) {
+    const struct ngram_level *level = &b->levels[k];
+    bool inner = k + 1 < b->order;
+    for (size_t i = 0; i < level->count; i++) {
+      size_t node = level->base + i;
+      body->words[node] = level->records[i].word;
+      body->probabilities[node] = level->records[i].probability;
+      if (inner)
+        body->backoffs[node] = level->records[i].backoff;
+    }
+    uint32_t base;
+    size_t parents;
+    parents_of(b, k, &base, &parents);
+    memcpy(body->first + base, level->first, (parents + 1) * sizeof *level->first);
+  }
+}
+
+static void fill_filter(const struct linnet_ngram *m, uint64_t *filter) {
+  for (uint32_t parent = 1; parent < m->inner; parent++)
+    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++) {
+      struct ngram_bits b = linnet_ngram_bits(m->blocks, parent, m->words[node]);
+      filter[b.block] |= b.bits;
+    }
+}
+
+/* The longest proper end of a node that matters, given that of its parent: links of shorter nodes are done. */
+static uint32_t find_link(const struct linnet_ngram *m, uint32_t parent, uint32_t word) {
+  if (parent == 0)
+    return 0;
+  for (uint32_t context = linnet_ngram_link(m, parent); context != 0; context = linnet_ngram_link(m, context)) {
+    uint32_t node = linnet_ngram_child(m, context, word);
+    if (node != 0)
+      return linnet_ngram_next(m, node);
+  }
+  return linnet_ngram_next(m, 1 + word);
+}
+
+static bool matters(const struct linnet_ngram *m, uint32_t node) {
+  return node < m->inner && (m->first[node] < m->first[node + 1] || linnet_ngram_backoff(m, node) != 0);
+}
+
+static void fill_links(const struct linnet_ngram *m, uint32_t *links) {
+  for (uint32_t parent = 0; parent < m->inner; parent++)
+    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
+      links[node] = find_link(m, parent, m->words[node]) | (matters(m, node) ? NGRAM_MATTERS : 0);
+}
+
+static struct ngram_shape shape_of(const struct ngram_builder *b) {
+  struct ngram_shape shape = {.order = b->order};
+  for (unsigned k = 0; k < b->order; k++)
+    shape.counts[k] = b->levels[k].count;
+  for (size_t i = 0; i < b->names.count; i++)
+    shape.text_bytes += strlen(linnet_names_text(&b->names, i)) + 1;
+  return shape;
+}
+
+enum linnet_status linnet_ngram_builder_finish(struct ngram_builder *b, struct linnet_ngram **ngram) {
+  struct ngram_shape shape = shape_of(b);
+  void *bytes;
+  LINNET_TRY(linnet_ngram_create(b->context, &shape, ngram, &bytes));
+  struct body body = open_body(&shape, bytes);
+  fill_text(b, &body);
+  fill_nodes(b, &body);
+  fill_filter(*ngram, body.filter);
+  fill_links(*ngram, body.links);
+  linnet_ngram_resolve(*ngram);
+  return LINNET_OK;
+}
+
+void linnet_ngram_builder_clear(struct ngram_builder *b) {
+  for (unsigned k = 0; k < NGRAM_MAX_ORDER; k++) {
+    linnet_free(b->context, b->levels[k].records);
+    linnet_free(b->context, b->levels[k].first);
+  }
+  linnet_free(b->context, b->rank);
+  linnet_names_clear(&b->names);
+}

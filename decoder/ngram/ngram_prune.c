@@ -1,0 +1,172 @@
+#include "decoder/ngram/ngram_prune.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "decoder/ngram/ngram_builder.h"
+
+struct pruner {
+  const struct linnet_ngram *from;
+  const uint32_t *counts; /* (total) */
+  double words;           /* of the text */
+  double threshold;
+  unsigned char *kept; /* (total) */
+  float *backoffs;     /* (inner) new ones */
+  uint32_t *node;      /* (inner) new number of a node */
+};
+
+/* log P(word | context without its first word) of the model as it was. */
+static double lower_score(const struct pruner *p, uint32_t context, uint32_t word) {
+  uint32_t state = linnet_ngram_link(p->from, context);
+  return linnet_ngram_score(p->from, &state, word);
+}
+
+/* What is left for words that a context does not continue with: by its own probabilities, and by the lower ones. */
+struct rest {
+  double own, lower;
+};
+
+/* --- choice ------------------------------------------------------------------------------------------------------ */
+
+static struct rest rest_of(const struct pruner *p, uint32_t context) {
+  const struct linnet_ngram *m = p->from;
+  struct rest rest = {1, 1};
+  for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
+    rest.own -= exp(linnet_ngram_probability(m, node));
+    rest.lower -= exp(lower_score(p, context, m->words[node]));
+  }
+  return rest;
+}
+
+/* The relative entropy between the model and one without the n-gram `node` of `context`. */
+static double loss_of(const struct pruner *p, uint32_t context, uint32_t node, const struct rest *rest) {
+  double own = linnet_ngram_probability(p->from, node), lower = lower_score(p, context, p->from->words[node]);
+  double probability = exp(own), backoff = linnet_ngram_backoff(p->from, context);
+  double changed = log((fmax(rest->own, 1e-9) + probability) / (fmax(rest->lower, 1e-9) + exp(lower)));
+  double sum = probability * (lower + changed - own) + fmax(rest->own, 0) * (changed - backoff);
+  return -(p->counts[context] / p->words) * sum;
+}
+
+/* Keeps n-grams that are worth it, and those that a longer one begins with. */
+static void choose(struct pruner *p) {
+  const struct linnet_ngram *m = p->from;
+  memset(p->kept, 0, m->total);
+  for (uint32_t context = m->inner; context-- > 1;) {
+    struct rest rest = rest_of(p, context);
+    for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
+      p->kept[node] = p->kept[node] || loss_of(p, context, node, &rest) >= p->threshold;
+      p->kept[context] = p->kept[context] || p->kept[node];
+    }
+  }
+  memset(p->kept, 1, 1 + m->shape.counts[0]);
+}
+
+/* --- back-off weights -------------------------------------------------------------------------------------------- */
+
+/* log P(word | context) of the pruned model, whose weights are there for all contexts that this walk meets. */
+static double new_score(const struct pruner *p, uint32_t context, uint32_t word) {
+  const struct linnet_ngram *m = p->from;
+  double backoffs = 0;
+  for (; context != 0; context = linnet_ngram_link(m, context)) {
+    uint32_t child = linnet_ngram_child(m, context, word);
+    if (child != 0 && p->kept[child])
+      return backoffs + linnet_ngram_probability(m, child);
+    backoffs += p->backoffs[context];
+  }
+  return backoffs + linnet_ngram_probability(m, 1 + word);
+}
+
+static float new_backoff(const struct pruner *p, uint32_t context) {
+  const struct linnet_ngram *m = p->from;
+  struct rest rest = {1, 1};
+  bool any = false;
+  for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++)
+    if (p->kept[node]) {
+      rest.own -= exp(linnet_ngram_probability(m, node));
+      rest.lower -= exp(new_score(p, linnet_ngram_link(m, context), m->words[node]));
+      any = true;
+    }
+  return any ? (float)log(fmax(rest.own, 1e-9) / fmax(rest.lower, 1e-9)) : 0;
+}
+
+/* Shorter contexts come first, as their numbers do. */
+static void find_backoffs(struct pruner *p) {
+  p->backoffs[0] = 0;
+  for (uint32_t context = 1; context < p->from->inner; context++)
+    p->backoffs[context] = p->kept[context] ? new_backoff(p, context) : 0;
+}
+
+/* --- the new model ----------------------------------------------------------------------------------------------- */
+
+static enum linnet_status add_words(const struct pruner *p, struct ngram_builder *b) {
+  const struct linnet_ngram *m = p->from;
+  for (uint32_t word = 0; word < m->shape.counts[0]; word++) {
+    const char *name = linnet_ngram_word(m, word);
+    uint32_t node = 1 + word;
+    size_t index;
+    LINNET_TRY(linnet_names_add(&b->names, name, strlen(name), &index, NULL));
+    struct ngram_record record = {.word = word,
+                                  .probability = linnet_ngram_probability(m, node),
+                                  .backoff = node < m->inner ? p->backoffs[node] : 0};
+    LINNET_TRY(linnet_ngram_builder_add(b, 0, &record));
+    if (node < m->inner)
+      p->node[node] = node;
+  }
+  return linnet_ngram_builder_sort_words(b);
+}
+
+/* Level `level` (n-grams of level + 1 words): new numbers follow one another in the old order. */
+static enum linnet_status add_level(const struct pruner *p, struct ngram_builder *b, unsigned level) {
+  const struct linnet_ngram *m = p->from;
+  uint32_t number = b->levels[level - 1].base + (uint32_t)b->levels[level - 1].count;
+  for (uint32_t context = m->base[level]; context < m->base[level + 1]; context++)
+    for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
+      if (!p->kept[node])
+        continue;
+      struct ngram_record record = {.parent = p->node[context],
+                                    .word = m->words[node],
+                                    .probability = linnet_ngram_probability(m, node),
+                                    .backoff = node < m->inner ? p->backoffs[node] : 0};
+      LINNET_TRY(linnet_ngram_builder_add(b, level, &record));
+      if (node < m->inner)
+        p->node[node] = number++;
+    }
+  size_t duplicate;
+  return linnet_ngram_builder_seal(b, level, &duplicate);
+}
+
+static enum linnet_status rebuild(const struct pruner *p, struct linnet_ngram **pruned) {
+  struct linnet_context *context = p->from->context;
+  struct ngram_builder b = {.context = context, .order = p->from->shape.order, .names = {.context = context}};
+  enum linnet_status status = add_words(p, &b);
+  for (unsigned level = 1; level < b.order && status == LINNET_OK; level++)
+    status = add_level(p, &b, level);
+  if (status == LINNET_OK)
+    status = linnet_ngram_builder_finish(&b, pruned);
+  linnet_ngram_builder_clear(&b);
+  return status;
+}
+
+enum linnet_status linnet_ngram_prune(const struct linnet_ngram *m, const uint32_t *counts, double threshold,
+                                      struct linnet_ngram **pruned) {
+  struct pruner p = {.from = m,
+                     .counts = counts,
+                     .words = counts[0],
+                     .threshold = threshold,
+                     .kept = linnet_alloc(m->context, m->total, 1),
+                     .backoffs = linnet_alloc(m->context, m->inner, sizeof *p.backoffs),
+                     .node = linnet_alloc(m->context, m->inner, sizeof *p.node)};
+  enum linnet_status status = LINNET_ERROR_MEMORY;
+  *pruned = NULL;
+  if (p.kept && p.backoffs && p.node) {
+    choose(&p);
+    find_backoffs(&p);
+    status = rebuild(&p, pruned);
+  } else {
+    linnet_fail(m->context, status, "out of memory to prune a language model of %u n-grams", m->total);
+  }
+  linnet_free(m->context, p.kept);
+  linnet_free(m->context, p.backoffs);
+  linnet_free(m->context, p.node);
+  return status;
+}

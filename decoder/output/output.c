@@ -1,0 +1,171 @@
+/* The table of output formats. */
+#include "decoder/output/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "decoder/base/utf8.h"
+
+struct linnet_output_format {
+  const char *name, *extension;
+  bool single, alternatives, times;
+  void (*begin)(struct linnet_sink *sink); /* the start of a file; NULL: nothing */
+  void (*write)(const struct linnet_output *output, struct linnet_sink *sink);
+};
+
+static const struct linnet_output_format formats[] = {
+    {"text", "txt", false, true, false, NULL, linnet_output_text},
+    {"json", "json", false, true, true, NULL, linnet_output_json},
+    {"ctm", "ctm", false, false, true, NULL, linnet_output_ctm},
+    {"stm", "stm", false, false, true, NULL, linnet_output_stm},
+    {"textgrid", "TextGrid", true, false, true, NULL, linnet_output_textgrid},
+    {"srt", "srt", true, false, true, NULL, linnet_output_srt},
+    {"vtt", "vtt", true, false, true, linnet_output_vtt_begin, linnet_output_vtt},
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+const struct linnet_output_format *linnet_output_format_at(size_t index) {
+  return index < FORMATS ? &formats[index] : NULL;
+}
+
+const struct linnet_output_format *linnet_output_format_find(const char *name) {
+  for (size_t i = 0; i < FORMATS; i++)
+    if (strcmp(formats[i].name, name) == 0)
+      return &formats[i];
+  return NULL;
+}
+
+const char *linnet_output_format_name(const struct linnet_output_format *format) {
+  return format->name;
+}
+
+const char *linnet_output_format_extension(const struct linnet_output_format *format) {
+  return format->extension;
+}
+
+int linnet_output_format_is_single(const struct linnet_output_format *format) {
+  return format->single;
+}
+
+int linnet_output_format_has_alternatives(const struct linnet_output_format *format) {
+  return format->alternatives;
+}
+
+int linnet_output_format_has_times(const struct linnet_output_format *format) {
+  return format->times;
+}
+
+enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write, void *user) {
+  struct linnet_sink sink = {.write = write, .user = user};
+  if (!format || !write)
+    return LINNET_ERROR_ARGUMENT;
+  if (format->begin)
+    format->begin(&sink);
+  return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
+}
+
+/* Ordered, not overlapping, finite. */
+static bool is_tier(const struct linnet_span *spans, size_t count) {
+  double last = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (!spans[i].text || !(spans[i].start >= last) || !(spans[i].end >= spans[i].start) || !isfinite(spans[i].end))
+      return false;
+    last = spans[i].end;
+  }
+  return true;
+}
+
+static bool is_valid(const struct linnet_output *output) {
+  bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->word_count) &&
+              is_tier(output->phones, output->phone_count);
+  for (size_t i = 0; good && i < output->alternative_count; i++)
+    good = is_tier(output->alternatives[i].words, output->alternatives[i].word_count) &&
+           is_tier(output->alternatives[i].phones, output->alternatives[i].phone_count);
+  return good;
+}
+
+enum linnet_status linnet_output_write(const struct linnet_output_format *format, const struct linnet_output *output,
+                                       linnet_write_fn write, void *user) {
+  struct linnet_sink sink = {.write = write, .user = user};
+  if (!format || !output || !write || !is_valid(output))
+    return LINNET_ERROR_ARGUMENT;
+  format->write(output, &sink);
+  return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
+}
+
+/* --- what the formats share --------------------------------------------------------------------------------------- */
+
+void linnet_put_bytes(struct linnet_sink *sink, const char *text, size_t bytes) {
+  if (!sink->failed && bytes > 0)
+    sink->failed = sink->write(sink->user, text, bytes) != 0;
+}
+
+void linnet_put(struct linnet_sink *sink, const char *text) {
+  linnet_put_bytes(sink, text, strlen(text));
+}
+
+void linnet_put_integer(struct linnet_sink *sink, uint64_t value, int digits) {
+  char text[32];
+  snprintf(text, sizeof text, "%0*llu", digits, (unsigned long long)value);
+  linnet_put(sink, text);
+}
+
+void linnet_put_number(struct linnet_sink *sink, double value, int decimals) {
+  uint64_t scale = 1;
+  for (int i = 0; i < decimals; i++)
+    scale *= 10;
+  uint64_t units = (uint64_t)llround(fmin(fmax(value, 0), 1e9) * (double)scale);
+  linnet_put_integer(sink, units / scale, 1);
+  linnet_put(sink, ".");
+  linnet_put_integer(sink, units % scale, decimals);
+}
+
+void linnet_put_field(struct linnet_sink *sink, const char *text) {
+  if (!*text)
+    linnet_put(sink, "_");
+  while (*text) {
+    size_t plain = strcspn(text, " \t\r\n\v\f");
+    linnet_put_bytes(sink, text, plain);
+    text += plain;
+    if (*text) {
+      linnet_put(sink, "_");
+      text++;
+    }
+  }
+}
+
+void linnet_put_json_string(struct linnet_sink *sink, const char *text) {
+  static const char plain[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+  linnet_put(sink, "\"");
+  for (const char *s = text; *s;) {
+    char escape[8];
+    unsigned char c = (unsigned char)*s;
+    size_t length = linnet_utf8_length(s);
+    const char *at = strchr(plain, c);
+    if (at || c < 0x20 || c == 0x7F) {
+      snprintf(escape, sizeof escape, at ? "\\%c" : "\\u%04x", at ? letters[at - plain] : c);
+      linnet_put(sink, escape);
+    } else if (length > 0) {
+      linnet_put_bytes(sink, s, length);
+    } else {
+      linnet_put(sink, "\\ufffd");
+    }
+    s += length > 0 ? length : 1;
+  }
+  linnet_put(sink, "\"");
+}
+
+enum linnet_status linnet_output_json_string(const char *text, linnet_write_fn write, void *user) {
+  struct linnet_sink sink = {.write = write, .user = user};
+  if (!text || !write)
+    return LINNET_ERROR_ARGUMENT;
+  linnet_put_json_string(&sink, text);
+  return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
+}
+
+const struct linnet_span *linnet_main_tier(const struct linnet_output *output, size_t *count) {
+  *count = output->words ? output->word_count : output->phone_count;
+  return output->words ? output->words : output->phones;
+}

@@ -1,0 +1,296 @@
+/* Scoring of a corpus: utterances are aligned when they are added; tables come from the kept alignments. */
+#include "decoder/scoring/scorer.h"
+
+#include <string.h>
+
+#include "base/c_locale.h"
+#include "decoder/base/text_file.h"
+
+enum { MAX_MAP_BYTES = 1 << 24 };
+
+void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size) {
+  size_t errors = score->insertions + score->deletions + score->substitutions;
+  linnet_format(line, size, "%%%s %.2f [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, linnet_score_percent(score),
+                errors, score->reference, score->insertions, score->deletions, score->substitutions);
+}
+
+void linnet_scorer_settings_default(struct linnet_scorer_settings *settings) {
+  *settings = (struct linnet_scorer_settings){.size = sizeof *settings};
+}
+
+enum linnet_status linnet_scorer_create(struct linnet_context *context, const struct linnet_scorer_settings *settings,
+                                        struct linnet_scorer **scorer) {
+  if (scorer)
+    *scorer = NULL;
+  if (!context || !scorer)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scorer_create: an argument is NULL");
+  if (settings && settings->size != sizeof *settings)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_scorer_settings: fill it with linnet_scorer_settings_default first");
+  struct linnet_scorer *made = linnet_calloc(context, 1, sizeof *made);
+  if (!made)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a scorer");
+  made->context = context;
+  made->vocabulary.context = context;
+  made->ids.context = context;
+  made->speakers.context = context;
+  made->map_from.context = context;
+  made->ignored.context = context;
+  linnet_scorer_settings_default(&made->settings);
+  if (settings)
+    made->settings = *settings;
+  *scorer = made;
+  return LINNET_OK;
+}
+
+void linnet_scorer_destroy(struct linnet_scorer *scorer) {
+  if (!scorer)
+    return;
+  struct linnet_context *context = scorer->context;
+  linnet_names_clear(&scorer->vocabulary);
+  linnet_names_clear(&scorer->ids);
+  linnet_names_clear(&scorer->speakers);
+  linnet_names_clear(&scorer->map_from);
+  linnet_names_clear(&scorer->ignored);
+  linnet_free(context, scorer->map_to);
+  linnet_free(context, scorer->utterances);
+  linnet_free(context, scorer->sums);
+  linnet_free(context, scorer->tokens);
+  linnet_free(context, scorer->edits);
+  linnet_free(context, scorer->confusions);
+  linnet_free(context, scorer);
+}
+
+/* --- tokens ----------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status check_open(const struct linnet_scorer *scorer, const char *function) {
+  if (scorer->ids.count == 0)
+    return LINNET_OK;
+  return linnet_fail(scorer->context, LINNET_ERROR_STATE, "%s: utterances were added already", function);
+}
+
+enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to) {
+  if (!scorer || !from)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_open(scorer, "linnet_scorer_map"));
+  size_t target = LINNET_NOT_FOUND, index;
+  if (to)
+    LINNET_TRY(linnet_names_add(&scorer->vocabulary, to, strlen(to), &target, NULL));
+  size_t *grown =
+      linnet_grow(scorer->context, scorer->map_to, &scorer->map_capacity, scorer->map_from.count + 1, sizeof *grown);
+  if (!grown)
+    return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for a map of tokens");
+  scorer->map_to = grown;
+  bool fresh;
+  LINNET_TRY(linnet_names_add(&scorer->map_from, from, strlen(from), &index, &fresh));
+  if (!fresh && scorer->map_to[index] != target)
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "token '%.100s' is mapped to two different ones", from);
+  scorer->map_to[index] = target;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char *token) {
+  if (!scorer || !token)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_open(scorer, "linnet_scorer_ignore"));
+  size_t index;
+  return linnet_names_add(&scorer->ignored, token, strlen(token), &index, NULL);
+}
+
+static enum linnet_status load_map_line(struct linnet_scorer *scorer, struct linnet_text *text) {
+  const char *from = linnet_text_token(text);
+  if (strncmp(from, ";;;", 3) == 0 || strcmp(from, "#") == 0)
+    return LINNET_OK;
+  const char *to = linnet_text_token(text);
+  if (linnet_text_token(text))
+    return linnet_fail(scorer->context, LINNET_ERROR_FORMAT, "%s:%zu: more than a token and what it becomes",
+                       text->name, text->line);
+  enum linnet_status status = linnet_scorer_map(scorer, from, to);
+  if (status == LINNET_ERROR_ARGUMENT)
+    return linnet_fail(scorer->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: token '%.100s' was mapped to another one before: remove one of the lines", text->name,
+                       text->line, from);
+  return status;
+}
+
+enum linnet_status linnet_scorer_load_map(struct linnet_scorer *scorer, const char *path) {
+  if (!scorer || !path)
+    return LINNET_ERROR_ARGUMENT;
+  struct linnet_text text;
+  enum linnet_status status = linnet_text_open(scorer->context, path, MAX_MAP_BYTES, &text);
+  while (status == LINNET_OK && linnet_text_next_line(&text))
+    status = load_map_line(scorer, &text);
+  linnet_text_close(&text);
+  return status;
+}
+
+enum linnet_status linnet_scorer_normalise(struct linnet_scorer *scorer, const char *token, size_t *index) {
+  size_t length = strlen(token);
+  if (scorer->settings.strip_stress)
+    length = linnet_strip_stress(token, length);
+  size_t mapped = linnet_names_find(&scorer->map_from, token, length);
+  if (mapped != LINNET_NOT_FOUND) {
+    *index = scorer->map_to[mapped];
+    if (*index == LINNET_NOT_FOUND)
+      return LINNET_OK;
+    token = linnet_names_text(&scorer->vocabulary, *index);
+    length = strlen(token);
+  }
+  *index = LINNET_NOT_FOUND;
+  if (linnet_names_find(&scorer->ignored, token, length) != LINNET_NOT_FOUND)
+    return LINNET_OK;
+  return linnet_names_add(&scorer->vocabulary, token, length, index, NULL);
+}
+
+/* Appends normalised tokens behind the `used` first ones; *kept is how many were not dropped. */
+static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t used, const char *const *tokens,
+                                        size_t count, size_t *kept) {
+  *kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    size_t index;
+    LINNET_TRY(linnet_scorer_normalise(scorer, tokens[i], &index));
+    if (index == LINNET_NOT_FOUND)
+      continue;
+    int *grown = linnet_grow(scorer->context, scorer->tokens, &scorer->token_capacity, used + *kept + 1, sizeof *grown);
+    if (!grown)
+      return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu tokens", used + *kept);
+    scorer->tokens = grown;
+    scorer->tokens[used + (*kept)++] = (int)index;
+  }
+  return LINNET_OK;
+}
+
+/* --- utterances ------------------------------------------------------------------------------------------------- */
+
+/* Aligns the tokens of the utterance behind the edits in use. */
+static enum linnet_status align_utterance(struct linnet_scorer *scorer, struct linnet_scored *u) {
+  size_t room = u->edit + u->reference_count + u->hypothesis_count;
+  uint8_t *grown = linnet_grow(scorer->context, scorer->edits, &scorer->edit_capacity, room, sizeof *grown);
+  if (!grown)
+    return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu aligned tokens", u->edit);
+  scorer->edits = grown;
+  const int *reference = scorer->tokens ? scorer->tokens + u->token : NULL;
+  const int *hypothesis = scorer->tokens ? reference + u->reference_count : NULL;
+  LINNET_TRY(linnet_align(scorer->context, reference, u->reference_count, hypothesis, u->hypothesis_count,
+                          scorer->edits + u->edit, &u->edit_count));
+  linnet_count_edits(scorer->edits + u->edit, u->edit_count, &u->score);
+  return LINNET_OK;
+}
+
+static enum linnet_status reserve_utterance(struct linnet_scorer *scorer) {
+  struct linnet_scored *utterances = linnet_grow(scorer->context, scorer->utterances, &scorer->utterance_capacity,
+                                                 scorer->ids.count + 1, sizeof *utterances);
+  if (utterances)
+    scorer->utterances = utterances;
+  struct linnet_score_sum *sums =
+      linnet_grow(scorer->context, scorer->sums, &scorer->sum_capacity, scorer->speakers.count + 1, sizeof *sums);
+  if (sums)
+    scorer->sums = sums;
+  if (!utterances || !sums)
+    return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu utterances", scorer->ids.count);
+  return LINNET_OK;
+}
+
+static void add_to_sum(struct linnet_score_sum *sum, const struct linnet_scored *u) {
+  const struct linnet_score *s = &u->score;
+  sum->score.reference += s->reference;
+  sum->score.substitutions += s->substitutions;
+  sum->score.insertions += s->insertions;
+  sum->score.deletions += s->deletions;
+  sum->utterances++;
+  sum->wrong += s->substitutions + s->insertions + s->deletions > 0;
+  sum->lost += u->lost;
+}
+
+/* Gives the utterance its names; from here on nothing fails. */
+static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, const char *speaker,
+                                 struct linnet_scored *u) {
+  LINNET_TRY(reserve_utterance(scorer));
+  size_t index;
+  bool fresh = false;
+  u->speaker = LINNET_NOT_FOUND;
+  if (speaker)
+    LINNET_TRY(linnet_names_add(&scorer->speakers, speaker, strlen(speaker), &u->speaker, &fresh));
+  enum linnet_status status = linnet_names_add(&scorer->ids, id, strlen(id), &index, NULL);
+  if (status != LINNET_OK) {
+    if (fresh)
+      linnet_names_pop(&scorer->speakers);
+    return status;
+  }
+  scorer->utterances[index] = *u;
+  scorer->token_count = u->token + u->reference_count + u->hypothesis_count;
+  scorer->edit_count = u->edit + u->edit_count;
+  add_to_sum(&scorer->total, u);
+  if (fresh)
+    scorer->sums[u->speaker] = (struct linnet_score_sum){.name = linnet_names_text(&scorer->speakers, u->speaker)};
+  if (speaker)
+    add_to_sum(&scorer->sums[u->speaker], u);
+  return LINNET_OK;
+}
+
+static enum linnet_status add_utterance(struct linnet_scorer *scorer, const char *id, const char *speaker,
+                                        const char *const *reference, size_t reference_count,
+                                        const char *const *hypothesis, size_t hypothesis_count, bool lost) {
+  if (!scorer)
+    return LINNET_ERROR_ARGUMENT;
+  if (!id || (!reference && reference_count > 0) || (!hypothesis && hypothesis_count > 0))
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add: an argument is NULL");
+  if (linnet_names_find(&scorer->ids, id, strlen(id)) != LINNET_NOT_FOUND)
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "utterance '%.100s' was added before", id);
+  struct linnet_scored u = {.token = scorer->token_count, .edit = scorer->edit_count, .lost = lost};
+  LINNET_TRY(append_tokens(scorer, u.token, reference, reference_count, &u.reference_count));
+  LINNET_TRY(append_tokens(scorer, u.token + u.reference_count, hypothesis, hypothesis_count, &u.hypothesis_count));
+  LINNET_TRY(align_utterance(scorer, &u));
+  return commit(scorer, id, speaker, &u);
+}
+
+enum linnet_status linnet_scorer_add(struct linnet_scorer *scorer, const char *id, const char *speaker,
+                                     const char *const *reference, size_t reference_count,
+                                     const char *const *hypothesis, size_t hypothesis_count) {
+  return add_utterance(scorer, id, speaker, reference, reference_count, hypothesis, hypothesis_count, false);
+}
+
+enum linnet_status linnet_scorer_add_lost(struct linnet_scorer *scorer, const char *id, const char *speaker,
+                                          const char *const *reference, size_t reference_count) {
+  return add_utterance(scorer, id, speaker, reference, reference_count, NULL, 0, true);
+}
+
+/* --- results ---------------------------------------------------------------------------------------------------- */
+
+struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer) {
+  return scorer->total;
+}
+
+size_t linnet_scorer_speakers(const struct linnet_scorer *scorer) {
+  return scorer->speakers.count;
+}
+
+struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer, size_t index) {
+  return index < scorer->speakers.count ? scorer->sums[index] : (struct linnet_score_sum){.name = ""};
+}
+
+size_t linnet_scorer_utterances(const struct linnet_scorer *scorer) {
+  return scorer->ids.count;
+}
+
+struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_scorer *scorer, size_t index) {
+  if (index >= scorer->ids.count)
+    return (struct linnet_scored_utterance){.id = ""};
+  const struct linnet_scored *u = &scorer->utterances[index];
+  return (struct linnet_scored_utterance){
+      .id = linnet_names_text(&scorer->ids, index),
+      .speaker = u->speaker == LINNET_NOT_FOUND ? NULL : linnet_names_text(&scorer->speakers, u->speaker),
+      .score = u->score,
+      .lost = u->lost,
+      .pairs = u->edit_count,
+  };
+}
+
+void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index, struct linnet_score_pair *pairs) {
+  if (index >= scorer->ids.count)
+    return;
+  const struct linnet_scored *u = &scorer->utterances[index];
+  size_t i = u->token, j = u->token + u->reference_count;
+  for (size_t k = 0; k < u->edit_count; k++)
+    pairs[k] = linnet_scorer_step(scorer, scorer->edits[u->edit + k], &i, &j);
+}

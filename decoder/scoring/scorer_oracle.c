@@ -1,0 +1,249 @@
+/* Oracles: of each lattice, or n-best list, the path that is nearest to the reference is scored. */
+#include <stdio.h>
+#include <string.h>
+
+#include "decoder/scoring/scorer.h"
+
+/* Work space of all utterances. */
+struct oracle {
+  struct linnet_scorer *scorer;
+  const struct linnet_transcripts *reference, *speakers;
+  const struct linnet_symbols *symbols; /* of the lattices */
+  struct linnet_lattice *lattice;
+  struct linnet_segment *segments; /* of one hypothesis of an n-best list */
+  int *labels;                     /* (symbols): index in the vocabulary + 1, 0: dropped; those up to `labelled` */
+  int *said;                       /* of one reference, as labels */
+  const char **heard;              /* of one path */
+  size_t labelled, label_capacity, said_capacity, heard_capacity, segment_capacity;
+};
+
+static enum linnet_status out_of_memory(const struct oracle *o) {
+  return linnet_fail(o->scorer->context, LINNET_ERROR_MEMORY, "out of memory for an oracle");
+}
+
+static enum linnet_status open_oracle(struct oracle *o, struct linnet_scorer *scorer,
+                                      const struct linnet_transcripts *reference, const struct linnet_symbols *symbols,
+                                      const struct linnet_transcripts *speakers) {
+  *o = (struct oracle){.scorer = scorer, .reference = reference, .speakers = speakers, .symbols = symbols};
+  return linnet_lattice_create(scorer->context, &o->lattice);
+}
+
+static void close_oracle(struct oracle *o) {
+  struct linnet_context *context = o->scorer->context;
+  linnet_lattice_destroy(o->lattice);
+  linnet_free(context, o->segments);
+  linnet_free(context, o->labels);
+  linnet_free(context, o->said);
+  linnet_free(context, o->heard);
+}
+
+/* --- tokens as they are compared ---------------------------------------------------------------------------------- */
+
+static enum linnet_status label_of(struct linnet_scorer *scorer, const char *token, int *label) {
+  size_t index = LINNET_NOT_FOUND;
+  LINNET_TRY(linnet_scorer_normalise(scorer, token, &index));
+  *label = index == LINNET_NOT_FOUND ? 0 : (int)index + 1;
+  return LINNET_OK;
+}
+
+/* Labels of the symbols that came since the last time. */
+static enum linnet_status label_symbols(struct oracle *o) {
+  size_t count = (size_t)linnet_symbols_count(o->symbols);
+  int *grown = linnet_grow(o->scorer->context, o->labels, &o->label_capacity, count, sizeof *grown);
+  if (!grown)
+    return out_of_memory(o);
+  o->labels = grown;
+  grown[0] = 0;
+  for (size_t i = o->labelled > 0 ? o->labelled : 1; i < count; i++)
+    LINNET_TRY(label_of(o->scorer, linnet_symbols_name(o->symbols, (int)i), &grown[i]));
+  o->labelled = count;
+  return LINNET_OK;
+}
+
+/* The reference as labels, without what is dropped. */
+static enum linnet_status label_reference(struct oracle *o, const char *const *tokens, size_t count, size_t *kept) {
+  int *grown = linnet_grow(o->scorer->context, o->said, &o->said_capacity, count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(o);
+  o->said = grown;
+  *kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    int label = 0;
+    LINNET_TRY(label_of(o->scorer, tokens[i], &label));
+    if (label > 0)
+      grown[(*kept)++] = label;
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status check_symbols(const struct oracle *o, const char *id) {
+  size_t arcs;
+  const struct linnet_lattice_arc *arc = linnet_lattice_arcs(o->lattice, &arcs);
+  for (size_t i = 0; i < arcs; i++)
+    if (arc[i].symbol >= linnet_symbols_count(o->symbols))
+      return linnet_fail(o->scorer->context, LINNET_ERROR_FORMAT,
+                         "utterance '%.100s': the lattice holds symbol %d, but there are %d: is it the right table?",
+                         id, arc[i].symbol, linnet_symbols_count(o->symbols));
+  return LINNET_OK;
+}
+
+/* --- one utterance ------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status name_path(struct oracle *o, const struct linnet_lattice_nearest *nearest) {
+  const char **grown =
+      linnet_grow(o->scorer->context, (void *)o->heard, &o->heard_capacity, nearest->count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(o);
+  o->heard = grown;
+  for (size_t i = 0; i < nearest->count; i++)
+    grown[i] = linnet_symbols_name(o->symbols, nearest->symbols[i]);
+  return LINNET_OK;
+}
+
+/* Puts the utterance's id before the sentence that the context holds. */
+static enum linnet_status name_utterance(const struct oracle *o, const char *id, enum linnet_status status) {
+  char sentence[400];
+  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(o->scorer->context));
+  return linnet_fail(o->scorer->context, status, "utterance '%.100s': %s", id, sentence);
+}
+
+/* Finishes the lattice and finds the path nearest to the reference (count); without paths *states is 0 and nothing is
+ * found. */
+static enum linnet_status find_nearest(struct oracle *o, const char *const *tokens, size_t count, size_t *states,
+                                       struct linnet_lattice_nearest *nearest) {
+  size_t kept = 0;
+  LINNET_TRY(linnet_lattice_finish(o->lattice, NULL));
+  linnet_lattice_states(o->lattice, states);
+  if (*states == 0)
+    return LINNET_OK;
+  LINNET_TRY(label_symbols(o));
+  LINNET_TRY(label_reference(o, tokens, count, &kept));
+  return linnet_lattice_oracle(o->lattice, o->labels, o->said, kept, nearest);
+}
+
+/* Scores the lattice as it was filled, for an utterance of the reference. */
+static enum linnet_status score_lattice(struct oracle *o, size_t index) {
+  const char *id = linnet_transcripts_id(o->reference, index), *speaker;
+  size_t count, states;
+  const char *const *tokens = linnet_transcripts_tokens(o->reference, index, &count);
+  struct linnet_lattice_nearest nearest;
+  LINNET_TRY(linnet_scorer_find_speaker(o->scorer, o->speakers, id, &speaker));
+  LINNET_TRY(check_symbols(o, id));
+  enum linnet_status status = find_nearest(o, tokens, count, &states, &nearest);
+  if (status != LINNET_OK)
+    return name_utterance(o, id, status);
+  if (states == 0)
+    return linnet_scorer_add_lost(o->scorer, id, speaker, tokens, count);
+  LINNET_TRY(name_path(o, &nearest));
+  return linnet_scorer_add(o->scorer, id, speaker, tokens, count, o->heard, nearest.count);
+}
+
+static enum linnet_status add_rest(const struct oracle *o) {
+  for (size_t i = 0; i < linnet_transcripts_count(o->reference); i++) {
+    const char *id = linnet_transcripts_id(o->reference, i), *speaker;
+    size_t count;
+    const char *const *tokens = linnet_transcripts_tokens(o->reference, i, &count);
+    if (linnet_names_find(&o->scorer->ids, id, strlen(id)) != LINNET_NOT_FOUND)
+      continue;
+    LINNET_TRY(linnet_scorer_find_speaker(o->scorer, o->speakers, id, &speaker));
+    LINNET_TRY(linnet_scorer_add_lost(o->scorer, id, speaker, tokens, count));
+  }
+  return LINNET_OK;
+}
+
+/* --- lattices ----------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status score_lattices(struct oracle *o, struct linnet_lattice_reader *reader) {
+  enum linnet_status status;
+  const char *id;
+  while ((status = linnet_lattice_reader_next(reader, &id, o->lattice)) == LINNET_OK) {
+    size_t index = linnet_transcripts_find(o->reference, id);
+    if (index == LINNET_NOT_FOUND)
+      LINNET_TRY(linnet_scorer_judge_extra(o->scorer, 1, 1, id));
+    else
+      LINNET_TRY(score_lattice(o, index));
+  }
+  return status == LINNET_END ? add_rest(o) : status;
+}
+
+enum linnet_status linnet_scorer_add_lattices(struct linnet_scorer *scorer, const struct linnet_transcripts *reference,
+                                              struct linnet_lattice_reader *reader,
+                                              const struct linnet_symbols *symbols,
+                                              const struct linnet_transcripts *speakers) {
+  struct oracle o;
+  if (!scorer)
+    return LINNET_ERROR_ARGUMENT;
+  if (!reference || !reader || !symbols)
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add_lattices: an argument is NULL");
+  enum linnet_status status = open_oracle(&o, scorer, reference, symbols, speakers);
+  if (status == LINNET_OK)
+    status = score_lattices(&o, reader);
+  close_oracle(&o);
+  return status;
+}
+
+/* --- n-best lists ------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status add_hypothesis(struct oracle *o, struct linnet_symbols *symbols, const char *const *tokens,
+                                         size_t count) {
+  struct linnet_segment *grown =
+      linnet_grow(o->scorer->context, o->segments, &o->segment_capacity, count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(o);
+  o->segments = grown;
+  for (size_t i = 0; i < count; i++) {
+    grown[i] = (struct linnet_segment){.symbol = 0};
+    LINNET_TRY(linnet_symbols_add(symbols, tokens[i], &grown[i].symbol));
+  }
+  return linnet_lattice_add_path(o->lattice, grown, count, 0, 0);
+}
+
+/* The list of an utterance; *used counts its hypotheses. */
+static enum linnet_status fill_list(struct oracle *o, struct linnet_symbols *symbols, const char *id,
+                                    const struct linnet_transcripts *hypotheses, size_t *used) {
+  size_t size = strlen(id) + 32, count;
+  char *name = linnet_alloc(o->scorer->context, size, 1);
+  enum linnet_status status = name ? LINNET_OK : out_of_memory(o);
+  linnet_lattice_reset(o->lattice);
+  for (size_t rank = 1; status == LINNET_OK; rank++) {
+    snprintf(name, size, "%s-%zu", id, rank);
+    size_t found = linnet_transcripts_find(hypotheses, name);
+    if (found == LINNET_NOT_FOUND)
+      break;
+    const char *const *tokens = linnet_transcripts_tokens(hypotheses, found, &count);
+    status = add_hypothesis(o, symbols, tokens, count);
+    (*used)++;
+  }
+  linnet_free(o->scorer->context, name);
+  return status;
+}
+
+static enum linnet_status score_lists(struct oracle *o, struct linnet_symbols *symbols,
+                                      const struct linnet_transcripts *hypotheses) {
+  size_t used = 0, count = linnet_transcripts_count(hypotheses);
+  for (size_t i = 0; i < linnet_transcripts_count(o->reference); i++) {
+    LINNET_TRY(fill_list(o, symbols, linnet_transcripts_id(o->reference, i), hypotheses, &used));
+    LINNET_TRY(score_lattice(o, i));
+  }
+  if (used == count)
+    return LINNET_OK;
+  return linnet_scorer_judge_extra(o->scorer, count - used, count, "not called ID-1, ID-2 ... of a reference's ID");
+}
+
+enum linnet_status linnet_scorer_add_nbest(struct linnet_scorer *scorer, const struct linnet_transcripts *reference,
+                                           const struct linnet_transcripts *hypotheses,
+                                           const struct linnet_transcripts *speakers) {
+  struct oracle o;
+  struct linnet_symbols *symbols = NULL;
+  if (!scorer)
+    return LINNET_ERROR_ARGUMENT;
+  if (!reference || !hypotheses)
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add_nbest: an argument is NULL");
+  LINNET_TRY(linnet_symbols_create(scorer->context, NULL, 0, &symbols));
+  enum linnet_status status = open_oracle(&o, scorer, reference, symbols, speakers);
+  if (status == LINNET_OK)
+    status = score_lists(&o, symbols, hypotheses);
+  close_oracle(&o);
+  linnet_symbols_destroy(symbols);
+  return status;
+}

@@ -1,0 +1,171 @@
+/* What is computed over all utterances of a scorer: the table of confusions, and the bootstrap. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "decoder/scoring/scorer.h"
+
+/* --- confusions ------------------------------------------------------------------------------------------------- */
+
+/* The errors of one utterance, each a confusion seen once; returns how many. */
+static size_t list_errors(const struct linnet_scorer *scorer, const struct linnet_scored *u,
+                          struct linnet_confusion *list) {
+  size_t i = u->token, j = u->token + u->reference_count, count = 0;
+  for (size_t k = 0; k < u->edit_count; k++) {
+    uint8_t edit = scorer->edits[u->edit + k];
+    struct linnet_score_pair pair = linnet_scorer_step(scorer, edit, &i, &j);
+    if (edit != LINNET_EDIT_MATCH)
+      list[count++] = (struct linnet_confusion){pair, 1};
+  }
+  return count;
+}
+
+/* NULL before all. */
+static int compare_tokens(const char *a, const char *b) {
+  return !a || !b ? (a != NULL) - (b != NULL) : strcmp(a, b);
+}
+
+static int by_tokens(const void *a, const void *b) {
+  const struct linnet_confusion *x = a, *y = b;
+  int order = compare_tokens(x->pair.reference, y->pair.reference);
+  return order != 0 ? order : compare_tokens(x->pair.hypothesis, y->pair.hypothesis);
+}
+
+static int by_count(const void *a, const void *b) {
+  const struct linnet_confusion *x = a, *y = b;
+  if (x->count != y->count)
+    return x->count > y->count ? -1 : 1;
+  return by_tokens(a, b);
+}
+
+/* Joins equal neighbours; returns how many are left. */
+static size_t merge(struct linnet_confusion *list, size_t count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (kept > 0 && by_tokens(&list[kept - 1], &list[i]) == 0)
+      list[kept - 1].count++;
+    else
+      list[kept++] = list[i];
+  }
+  return kept;
+}
+
+enum linnet_status linnet_scorer_confusions(struct linnet_scorer *scorer, const struct linnet_confusion **confusions,
+                                            size_t *count) {
+  if (!scorer || !confusions || !count)
+    return LINNET_ERROR_ARGUMENT;
+  const struct linnet_score *total = &scorer->total.score;
+  size_t errors = total->substitutions + total->insertions + total->deletions, listed = 0;
+  struct linnet_confusion *list = linnet_alloc(scorer->context, errors, sizeof *list);
+  if (!list)
+    return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for %zu confusions", errors);
+  for (size_t i = 0; i < scorer->ids.count; i++)
+    listed += list_errors(scorer, &scorer->utterances[i], list + listed);
+  qsort(list, listed, sizeof *list, by_tokens);
+  listed = merge(list, listed);
+  qsort(list, listed, sizeof *list, by_count);
+  linnet_free(scorer->context, scorer->confusions);
+  scorer->confusions = list;
+  *confusions = list;
+  *count = listed;
+  return LINNET_OK;
+}
+
+/* --- bootstrap -------------------------------------------------------------------------------------------------- */
+
+/* Errors and reference tokens of what is drawn as a whole. */
+struct unit {
+  uint64_t errors, reference;
+};
+
+static struct unit unit_of(const struct linnet_score *score) {
+  return (struct unit){score->substitutions + score->insertions + score->deletions, score->reference};
+}
+
+/* The error rate, in percent, of resample `number`: units drawn with replacement. Philox gives four draws at a time. */
+static double resampled_rate(const struct unit *units, size_t count, uint64_t seed, size_t number) {
+  struct linnet_score sum = {0};
+  struct linnet_philox random = {{0}};
+  for (size_t i = 0; i < count; i++) {
+    if (i % 4 == 0)
+      random = linnet_philox(seed, number, i / 4);
+    const struct unit *unit = &units[(uint64_t)random.word[i % 4] * count >> 32];
+    sum.substitutions += unit->errors;
+    sum.reference += unit->reference;
+  }
+  return linnet_score_percent(&sum);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Between the two nearest of sorted values, as far as the rank lies between theirs. */
+static double quantile(const double *sorted, size_t count, double fraction) {
+  double rank = fraction * (double)(count - 1);
+  size_t below = (size_t)rank, above = below + 1 < count ? below + 1 : below;
+  double part = rank - (double)below;
+  return part > 0 ? sorted[below] * (1 - part) + sorted[above] * part : sorted[below];
+}
+
+static double standard_deviation(const double *values, size_t count) {
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < count; i++)
+    sum += values[i];
+  double mean = sum / (double)count;
+  for (size_t i = 0; i < count; i++)
+    square += (values[i] - mean) * (values[i] - mean);
+  return count > 1 ? sqrt(square / (double)(count - 1)) : 0;
+}
+
+static struct linnet_interval interval_of(const struct unit *units, size_t count, uint64_t seed, double *rates,
+                                          size_t resamples) {
+  for (size_t b = 0; b < resamples; b++)
+    rates[b] = resampled_rate(units, count, seed, b);
+  qsort(rates, resamples, sizeof *rates, compare_doubles);
+  return (struct linnet_interval){quantile(rates, resamples, 0.025), quantile(rates, resamples, 0.975),
+                                  standard_deviation(rates, resamples)};
+}
+
+static size_t list_units(const struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit, struct unit *units) {
+  bool speakers = unit == LINNET_BOOTSTRAP_SPEAKER;
+  size_t count = speakers ? scorer->speakers.count : scorer->ids.count;
+  for (size_t i = 0; i < count; i++)
+    units[i] = unit_of(speakers ? &scorer->sums[i].score : &scorer->utterances[i].score);
+  return count;
+}
+
+static enum linnet_status check_bootstrap(const struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
+                                          size_t resamples) {
+  if (unit != LINNET_BOOTSTRAP_UTTERANCE && unit != LINNET_BOOTSTRAP_SPEAKER)
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_bootstrap: no such unit");
+  if (resamples < 1 || resamples > 1000000)
+    return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "%zu bootstrap resamples: must be 1 to 1000000",
+                       resamples);
+  if (scorer->ids.count == 0)
+    return linnet_fail(scorer->context, LINNET_ERROR_STATE, "linnet_scorer_bootstrap: there are no utterances");
+  for (size_t i = 0; unit == LINNET_BOOTSTRAP_SPEAKER && i < scorer->ids.count; i++)
+    if (scorer->utterances[i].speaker == LINNET_NOT_FOUND)
+      return linnet_fail(scorer->context, LINNET_ERROR_STATE,
+                         "a bootstrap over speakers needs a speaker for each utterance; '%.100s' has none",
+                         linnet_names_text(&scorer->ids, i));
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
+                                           size_t resamples, uint64_t seed, struct linnet_interval *interval) {
+  if (!scorer || !interval)
+    return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(check_bootstrap(scorer, unit, resamples));
+  struct unit *units = linnet_alloc(scorer->context, scorer->ids.count, sizeof *units);
+  double *rates = linnet_alloc(scorer->context, resamples, sizeof *rates);
+  if (units && rates)
+    *interval = interval_of(units, list_units(scorer, unit, units), seed, rates, resamples);
+  bool good = units && rates;
+  linnet_free(scorer->context, units);
+  linnet_free(scorer->context, rates);
+  return good ? LINNET_OK
+              : linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for %zu resamples", resamples);
+}

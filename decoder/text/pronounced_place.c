@@ -1,0 +1,138 @@
+/* Where in time the words of a text are, with those that could not be aligned. */
+#include <math.h>
+#include <string.h>
+
+#include "decoder/base/utf8.h"
+#include "decoder/text/pronounced_text.h"
+
+static const double min_frames = 0.5; /* of a word whose neighbours leave it none */
+
+struct placing {
+  const struct linnet_pronounced_text *text;
+  const struct linnet_aligned_word *words;
+  size_t word_count;
+  double frames;
+  struct linnet_placed_word *placed;
+  size_t capacity, count;
+};
+
+static void put(struct placing *p, struct linnet_placed_word word) {
+  if (p->count < p->capacity)
+    p->placed[p->count] = word;
+  p->count++;
+}
+
+static size_t index_of(const struct placing *p, size_t i) {
+  return p->text->index[p->words[i].word];
+}
+
+static bool is_unknown(const struct placing *p, size_t word) {
+  return word < p->text->word_count && p->text->words[word].source == LINNET_WORD_UNKNOWN;
+}
+
+static double characters(const struct placing *p, size_t word) {
+  double count = 0;
+  size_t bytes;
+  for (const char *c = p->text->words[word].text; *c; c += bytes, count++)
+    linnet_utf8_decode(c, &bytes);
+  return count;
+}
+
+/* Unknown words [first, end) between `start` and `stop`, by their lengths. */
+static void share(struct placing *p, size_t first, size_t end, double start, double stop) {
+  double total = 0, done = 0;
+  for (size_t w = first; w < end; w++)
+    total += characters(p, w);
+  for (size_t w = first; w < end; w++) {
+    double from = start + (stop - start) * done / total;
+    done += characters(p, w);
+    put(p, (struct linnet_placed_word){w, LINNET_NOT_FOUND, from, start + (stop - start) * done / total});
+  }
+}
+
+/* How many unknown words stand directly behind, and before, a word of the text. */
+static size_t unknown_behind(const struct placing *p, size_t word) {
+  size_t count = 0;
+  while (is_unknown(p, word + 1 + count))
+    count++;
+  return count;
+}
+
+static size_t unknown_before(const struct placing *p, size_t word) {
+  size_t count = 0;
+  while (word > count && is_unknown(p, word - 1 - count))
+    count++;
+  return count;
+}
+
+/* How much of `wanted` frames a word of `length` frames gives away: it keeps half of itself. */
+static double given(double wanted, double length) {
+  return fmin(wanted, length / 2);
+}
+
+/* The unknown words between aligned words i and i + 1, which end and begin at *end and *start. Both may give frames. */
+static void place_between(struct placing *p, size_t i, double *end, double *start) {
+  size_t before = index_of(p, i), after = index_of(p, i + 1), behind = unknown_behind(p, before);
+  size_t ahead = unknown_before(p, after);
+  bool together = before + 1 + behind == after;
+  size_t count = behind + (together ? 0 : ahead);
+  if (count == 0)
+    return;
+  double lacking = fmax(0, min_frames * (double)count - (*start - *end)) / 2;
+  *end -= given(lacking, (double)(p->words[i].end - p->words[i].start));
+  *start += given(lacking, (double)(p->words[i + 1].end - p->words[i + 1].start));
+  double middle = *end + (*start - *end) * (double)behind / (double)count;
+  share(p, before + 1, before + 1 + behind, *end, middle);
+  if (!together)
+    share(p, after - ahead, after, middle, *start);
+}
+
+/* The unknown words behind the last word of the alignment, `word` of the text, which ends at *end. */
+static void place_last(struct placing *p, size_t word, double *end) {
+  const struct linnet_aligned_word *last = &p->words[p->word_count - 1];
+  size_t count = unknown_behind(p, word);
+  double stop = fmax(p->frames, *end);
+  *end -= given(fmax(0, min_frames * (double)count - (stop - *end)), (double)(last->end - last->start));
+  share(p, word + 1, word + 1 + count, *end, stop);
+}
+
+static void place_all(struct placing *p) {
+  if (p->word_count == 0) {
+    size_t unknown = is_unknown(p, 0) ? unknown_behind(p, 0) + 1 : 0;
+    share(p, 0, p->text->aligned_count == 0 ? unknown : 0, 0, p->frames);
+    return;
+  }
+  size_t first = index_of(p, 0), last = index_of(p, p->word_count - 1), before = unknown_before(p, first);
+  double start = (double)p->words[0].start, lacking = fmax(0, min_frames * (double)before - start);
+  start += given(lacking, (double)(p->words[0].end - p->words[0].start));
+  share(p, first - before, first, 0, start);
+  for (size_t i = 0; i < p->word_count; i++) {
+    size_t at = p->count;
+    double end = (double)p->words[i].end;
+    put(p, (struct linnet_placed_word){index_of(p, i), i, start, end});
+    start = 0;
+    if (i + 1 < p->word_count) {
+      start = (double)p->words[i + 1].start;
+      place_between(p, i, &end, &start);
+    } else {
+      place_last(p, last, &end);
+    }
+    if (at < p->capacity)
+      p->placed[at].end = end;
+  }
+}
+
+enum linnet_status linnet_pronounced_text_place(const struct linnet_pronounced_text *text,
+                                                const struct linnet_alignment *alignment, size_t frames,
+                                                struct linnet_placed_word *placed, size_t capacity, size_t *count) {
+  if (!text || !alignment || (!placed && capacity > 0) || !count)
+    return LINNET_ERROR_ARGUMENT;
+  struct placing p = {.text = text, .frames = (double)frames, .placed = placed, .capacity = capacity};
+  p.words = linnet_alignment_words(alignment, &p.word_count);
+  for (size_t i = 0; i < p.word_count; i++)
+    if (p.words[i].word >= text->aligned_count)
+      return LINNET_ERROR_ARGUMENT;
+  place_all(&p);
+  *count = p.count;
+  return p.count <= capacity ? LINNET_OK : LINNET_ERROR_LIMIT;
+}

@@ -1,0 +1,64 @@
+/* A text with pronunciations while it is made. */
+#ifndef LINNET_PRONOUNCED_TEXT_INTERNAL_H
+#define LINNET_PRONOUNCED_TEXT_INTERNAL_H
+
+#include <linnet/pronounced_text.h>
+
+#include "decoder/base/names.h"
+#include "decoder/text/text_ways.h"
+
+/* A pronunciation: labels [first, first + count) of a pool. */
+struct linnet_label_range {
+  size_t first, count;
+};
+
+/* Labels that grow, and pronunciations of them. */
+struct linnet_label_pool {
+  int *labels;
+  struct linnet_label_range *ranges;
+  size_t label_count, label_capacity, range_count, range_capacity;
+};
+
+/* Written words are `words`. Those with pronunciations are `aligned`, with the indices of their words in `index`. The
+ * variants of all of them lie one after the other; `spoken` has their words. */
+struct linnet_pronounced_text {
+  struct linnet_context *context;
+  char *buffer; /* tokens, each with a NUL */
+  struct linnet_written_word *words;
+  struct linnet_align_word *aligned;
+  size_t *index;
+  struct linnet_pronunciation *variants;
+  const char **spoken;
+  struct linnet_label_pool pool;
+  struct linnet_names strings;
+  size_t word_count, aligned_count, spoken_capacity;
+};
+
+/* Words that were guessed: their pronunciations are ranges [first, first + count) of `pool`. */
+struct linnet_guess {
+  size_t first, count;
+};
+
+struct linnet_pronouncer {
+  struct linnet_context *context;
+  const struct linnet_pronounced_text_settings *settings;
+  struct linnet_pronounced_text *text;
+  struct linnet_text_speaker speaker;
+  struct linnet_names guessed; /* words; `guesses` are theirs */
+  struct linnet_guess *guesses;
+  size_t guess_capacity;
+  struct linnet_label_pool pool;
+};
+
+/* Adds a pronunciation whose labels were put at the end of the pool, from `first` on. */
+enum linnet_status linnet_label_pool_close(struct linnet_context *context, struct linnet_label_pool *pool,
+                                           size_t first);
+enum linnet_status linnet_label_pool_put(struct linnet_context *context, struct linnet_label_pool *pool,
+                                         const int *labels, size_t count);
+void linnet_label_pool_clear(struct linnet_context *context, struct linnet_label_pool *pool);
+
+/* Finds the pronunciations of a written word: appends them to the text's pool, and to the text's aligned words if there
+ * are any; sets its source. *silent: the word is punctuation. */
+enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct linnet_written_word *word, bool *silent);
+
+#endif

@@ -1,0 +1,131 @@
+/* The rules by which written text is spoken, as a file of them says (docs/text-rules.md): tables of strings, sets of
+ * number words, and patterns of tokens. */
+#ifndef LINNET_TEXT_RULES_H
+#define LINNET_TEXT_RULES_H
+
+#include <linnet/lexicon.h>
+#include <linnet/text_normalizer.h>
+
+#include "decoder/base/names.h"
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+/* A string and what it stands for: columns with '|' between them; "" where there is nothing. */
+struct linnet_text_entry {
+  const char *key, *value;
+};
+
+struct linnet_text_table {
+  const char *name;
+  struct linnet_text_entry *entries;
+  size_t count, capacity;
+};
+
+/* The entry of a key, in any case of ASCII letters if `fold`; and the longest key that `text` begins with. NULL: there
+ * is none. `table` may be NULL. */
+const struct linnet_text_entry *linnet_text_table_find(const struct linnet_text_table *table, const char *key,
+                                                       bool fold);
+const struct linnet_text_entry *linnet_text_table_prefix(const struct linnet_text_table *table, const char *text);
+
+/* Column `column`, from 0, of a value; "" if there are fewer. *length is its number of bytes. */
+const char *linnet_text_column(const char *value, size_t column, size_t *length);
+
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
+
+enum { LINNET_TEXT_MAX_PARTS = 8 };
+
+/* A word, or the quotient or the remainder said by a set of numbers. */
+struct linnet_text_part {
+  enum { LINNET_TEXT_WORD, LINNET_TEXT_QUOTIENT, LINNET_TEXT_REMAINDER } kind;
+  const char *word; /* or the name of the set, "": the one that is being said */
+  size_t set;       /* index, set once all is read */
+};
+
+struct linnet_text_phrase {
+  struct linnet_text_part parts[LINNET_TEXT_MAX_PARTS];
+  size_t count;
+};
+
+/* How numbers from `base` to the next base are said: n = quotient * divisor + remainder. */
+struct linnet_text_base {
+  uint64_t base, divisor;
+  struct linnet_text_phrase even, odd; /* without and with a remainder */
+};
+
+struct linnet_text_set {
+  const char *name;
+  struct linnet_text_base *bases; /* in increasing order */
+  size_t count, capacity;
+  size_t like; /* the set whose bases count where this one has none, LINNET_NOT_FOUND: none */
+};
+
+/* --- patterns ----------------------------------------------------------------------------------------------------- */
+
+enum { LINNET_TEXT_MAX_ITEMS = 16, LINNET_TEXT_MAX_FIELDS = 8 };
+
+/* A piece of a pattern: characters as they are, or a field. */
+struct linnet_text_item {
+  enum {
+    LINNET_TEXT_LITERAL,
+    LINNET_TEXT_INTEGER, /* low to high; commas between groups of three only where there is no limit */
+    LINNET_TEXT_DIGITS,  /* `count` of them, 0: any number */
+    LINNET_TEXT_LETTERS,
+    LINNET_TEXT_KEY /* of a table */
+  } kind;
+  const char *text; /* the literal; the table's name */
+  size_t table, count;
+  uint64_t low, high;
+};
+
+/* A piece of what is said: a word, or a field in some form. */
+struct linnet_text_saying {
+  enum {
+    LINNET_TEXT_SAY_WORD,
+    LINNET_TEXT_SAY_NUMBER,
+    LINNET_TEXT_SAY_EACH,
+    LINNET_TEXT_SAY_COLUMN,
+    LINNET_TEXT_SAY_FIELD
+  } kind;
+  const char *word; /* or the name of a set of numbers */
+  size_t field, set, column;
+};
+
+struct linnet_text_rule {
+  struct linnet_text_item items[LINNET_TEXT_MAX_ITEMS];
+  struct linnet_text_saying sayings[LINNET_TEXT_MAX_ITEMS];
+  size_t item_count, saying_count;
+  bool after; /* the pattern is of two tokens with a space between them; what is said is the second's */
+};
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+struct linnet_text_normalizer {
+  struct linnet_context *context;
+  struct linnet_names strings; /* all strings of the file */
+  struct linnet_text_table *tables;
+  struct linnet_text_set *sets;
+  struct linnet_text_rule *rules;
+  size_t table_count, table_capacity, set_count, set_capacity, rule_count, rule_capacity;
+  /* Tables that have a meaning, indices; LINNET_NOT_FOUND where the file has none. */
+  size_t fold, outer, join, vowel, letter, symbol, abbreviation;
+};
+
+/* A table by index; NULL for LINNET_NOT_FOUND. */
+static inline const struct linnet_text_table *linnet_text_table_at(const struct linnet_text_normalizer *n,
+                                                                   size_t index) {
+  return index < n->table_count ? &n->tables[index] : NULL;
+}
+
+/* Parses the two sides of a rule: the pattern, one token, or two of a rule `after` another token; and what is said,
+ * tokens. Names are not resolved yet. */
+struct linnet_text;
+enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text, bool after,
+                                          struct linnet_text_rule *rule);
+
+/* Decimal digits, 1 to 18 of them; returns what follows, NULL if there are none or more. */
+const char *linnet_text_read_integer(const char *text, uint64_t *value);
+
+/* The one copy of a string, NULL without memory. */
+const char *linnet_text_intern(struct linnet_text_normalizer *n, const char *string, size_t length);
+
+#endif

@@ -1,0 +1,60 @@
+/* Ways to say a token, while they are found. */
+#ifndef LINNET_TEXT_WAYS_H
+#define LINNET_TEXT_WAYS_H
+
+#include "decoder/text/text_rules.h"
+
+struct linnet_text_way {
+  char words[LINNET_SPOKEN_MAX_BYTES]; /* with a space between them */
+  size_t bytes;
+  bool too_long, known;
+};
+
+struct linnet_text_ways {
+  struct linnet_text_way way[LINNET_SPOKEN_MAX];
+  size_t count;
+  bool too_long; /* of the parts of a token: they cannot be said together */
+};
+
+/* `steps` for one token, and `longest_acronym` but in texts of capitals alone. */
+enum { LINNET_TEXT_STEPS = 4096, LINNET_TEXT_ACRONYM_LETTERS = 5 };
+
+/* What decides about words, and how much work is left. */
+struct linnet_text_speaker {
+  const struct linnet_text_normalizer *n;
+  linnet_known_word_fn known;
+  void *user;
+  size_t steps;           /* of numbers and splits: a bound against rules that do not end */
+  size_t longest_acronym; /* the maximum number of letters that are said one by one */
+};
+
+/* Appends words behind a space; too many bytes leave the way too long, which linnet_text_ways_add refuses. */
+void linnet_text_put(struct linnet_text_way *way, const char *words, size_t bytes);
+
+/* The next word of *words, which are separated by spaces; *words then points after it. False at the end. */
+bool linnet_text_next_word(const char **words, char word[LINNET_SPOKEN_MAX_BYTES]);
+
+/* Adds a way and whether its words are known, unless it is there, is empty or too long, or there are LINNET_SPOKEN_MAX.
+ */
+void linnet_text_ways_add(struct linnet_text_speaker *speaker, struct linnet_text_ways *ways,
+                          struct linnet_text_way *way);
+
+/* Moves the ways whose words are all known to the front; returns their number. */
+size_t linnet_text_ways_sort(struct linnet_text_ways *ways);
+
+/* Says a number by a set of the rules. */
+void linnet_text_say_number(struct linnet_text_speaker *speaker, size_t set, uint64_t value,
+                            struct linnet_text_way *way);
+
+/* Adds what all rules whose pattern is the whole token say; with `after` two tokens, of which the second is said. */
+void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, bool after,
+                             struct linnet_text_ways *ways);
+
+/* Finds the ways to say a token; none where it is punctuation. False if it is too long to be said. */
+bool linnet_text_speak(struct linnet_text_speaker *speaker, const char *token, struct linnet_text_ways *ways);
+
+/* Adds the ways that the token has only behind `previous`, as "million" has behind "$5". */
+void linnet_text_speak_after(struct linnet_text_speaker *speaker, const char *previous, const char *token,
+                             struct linnet_text_ways *ways);
+
+#endif

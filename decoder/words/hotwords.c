@@ -1,0 +1,231 @@
+#include "decoder/words/hotwords.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "decoder/base/number.h"
+#include "decoder/base/text_file.h"
+#include "decoder/words/label_tree.h"
+
+enum { MAX_BYTES = 1 << 26, MAX_WORDS = 64 };
+
+static const double default_weight = 10, max_weight = 100;
+
+struct phrase {
+  size_t first, count; /* of tokens */
+  size_t line;
+  double weight;
+};
+
+struct linnet_hotwords {
+  struct linnet_context *context;
+  const struct linnet_lexicon *lexicon; /* while it is read */
+  struct linnet_text text;
+  struct phrase *phrases;
+  size_t count, capacity;
+  int *tokens; /* of all phrases */
+  size_t token_count, token_capacity;
+  struct linnet_label_tree tree; /* of phrases, by their numbers; what follows is (nodes) */
+  uint32_t *fail;                /* the longest proper end of a state that is a state */
+  double *paid;                  /* weights of the phrases that end in the state */
+  double *pending;               /* earned by a phrase under way */
+  double most;
+};
+
+static enum linnet_status out_of_memory(const struct linnet_hotwords *h) {
+  return linnet_fail(h->context, LINNET_ERROR_MEMORY, "%s:%zu: out of memory for hotwords", h->text.name, h->text.line);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status add_token(struct linnet_hotwords *h, struct phrase *phrase, const char *word) {
+  size_t index = linnet_lexicon_find(h->lexicon, word);
+  if (index == LINNET_NOT_FOUND)
+    return linnet_fail(h->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: '%.100s' is not in the lexicon: add its pronunciation there", h->text.name,
+                       h->text.line, word);
+  if (phrase->count == MAX_WORDS)
+    return linnet_fail(h->context, LINNET_ERROR_LIMIT, "%s:%zu: a phrase of more than %d words", h->text.name,
+                       h->text.line, MAX_WORDS);
+  int *grown = linnet_grow(h->context, h->tokens, &h->token_capacity, h->token_count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(h);
+  h->tokens = grown;
+  h->tokens[h->token_count++] = (int)index + 1;
+  phrase->count++;
+  return LINNET_OK;
+}
+
+/* The last token is a weight if it is a number, unless it stands alone. */
+static bool is_weight(const struct phrase *phrase, const char *token, const char *next, double *weight) {
+  return !next && phrase->count > 0 && linnet_parse_number(token, weight);
+}
+
+static enum linnet_status read_phrase(struct linnet_hotwords *h, const char *token, struct phrase *phrase) {
+  while (token) {
+    const char *next = linnet_text_token(&h->text);
+    if (!is_weight(phrase, token, next, &phrase->weight))
+      LINNET_TRY(add_token(h, phrase, token));
+    token = next;
+  }
+  if (fabs(phrase->weight) <= max_weight)
+    return LINNET_OK;
+  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: a weight of %g: must be -%g to %g", h->text.name,
+                     h->text.line, phrase->weight, max_weight, max_weight);
+}
+
+static enum linnet_status read_lines(struct linnet_hotwords *h) {
+  while (linnet_text_next_line(&h->text)) {
+    struct phrase phrase = {.first = h->token_count, .line = h->text.line, .weight = default_weight};
+    const char *token = linnet_text_token(&h->text);
+    if (*token == '#')
+      continue;
+    LINNET_TRY(read_phrase(h, token, &phrase));
+    struct phrase *grown = linnet_grow(h->context, h->phrases, &h->capacity, h->count + 1, sizeof *grown);
+    if (!grown)
+      return out_of_memory(h);
+    h->phrases = grown;
+    h->phrases[h->count++] = phrase;
+  }
+  return LINNET_OK;
+}
+
+/* --- the automaton ------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status make_tree(struct linnet_hotwords *h) {
+  struct linnet_label_sequence *sequences = linnet_alloc(h->context, h->count, sizeof *sequences);
+  if (!sequences)
+    return out_of_memory(h);
+  for (size_t i = 0; i < h->count; i++)
+    sequences[i] = (struct linnet_label_sequence){h->tokens + h->phrases[i].first, h->phrases[i].count, (uint32_t)i};
+  enum linnet_status status = linnet_label_tree_create(&h->tree, h->context, sequences, h->count);
+  linnet_free(h->context, sequences);
+  return status;
+}
+
+static uint32_t next_state(const struct linnet_hotwords *h, uint32_t state, int token) {
+  uint32_t child;
+  while ((child = linnet_label_tree_child(&h->tree, state, token)) == 0 && state != 0)
+    state = h->fail[state];
+  return child;
+}
+
+static enum linnet_status check_duplicates(const struct linnet_hotwords *h, uint32_t node) {
+  const struct linnet_label_node *n = &h->tree.nodes[node];
+  if (n[1].first_value - n->first_value < 2)
+    return LINNET_OK;
+  const uint32_t *phrases = h->tree.values + n->first_value;
+  return linnet_fail(h->context, LINNET_ERROR_FORMAT, "%s:%zu: the same phrase is on line %zu: remove one of them",
+                     h->text.name, h->phrases[phrases[1]].line, h->phrases[phrases[0]].line);
+}
+
+/* What each phrase earns at the states on its way. */
+static void add_pending(struct linnet_hotwords *h, const struct phrase *phrase) {
+  uint32_t node = 0;
+  for (size_t i = 0; i + 1 < phrase->count; i++) {
+    node = linnet_label_tree_child(&h->tree, node, h->tokens[phrase->first + i]);
+    h->pending[node] = fmax(h->pending[node], phrase->weight * (double)(i + 1) / (double)phrase->count);
+  }
+}
+
+/* Parents come before children and have shorter words, as have the states that failing leads to. */
+static enum linnet_status link_states(struct linnet_hotwords *h) {
+  for (uint32_t node = 1; node < h->tree.count; node++) {
+    const struct linnet_label_node *n = &h->tree.nodes[node];
+    LINNET_TRY(check_duplicates(h, node));
+    h->fail[node] = n->parent == 0 ? 0 : next_state(h, h->fail[n->parent], n->label);
+    bool ends = n[1].first_value > n->first_value;
+    h->paid[node] = h->paid[h->fail[node]] + (ends ? h->phrases[h->tree.values[n->first_value]].weight : 0);
+    h->pending[node] = fmax(h->pending[node], h->pending[h->fail[node]]);
+    h->most = fmax(h->most, h->paid[node] + h->pending[node]);
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status build(struct linnet_hotwords *h) {
+  LINNET_TRY(read_lines(h));
+  LINNET_TRY(make_tree(h));
+  h->fail = linnet_calloc(h->context, h->tree.count, sizeof *h->fail);
+  h->paid = linnet_calloc(h->context, h->tree.count, sizeof *h->paid);
+  h->pending = linnet_calloc(h->context, h->tree.count, sizeof *h->pending);
+  if (!h->fail || !h->paid || !h->pending)
+    return out_of_memory(h);
+  for (size_t i = 0; i < h->count; i++)
+    add_pending(h, &h->phrases[i]);
+  return link_states(h);
+}
+
+/* The text is open, or that failed. */
+static enum linnet_status finish(struct linnet_hotwords *h, enum linnet_status status,
+                                 struct linnet_hotwords **hotwords) {
+  if (status == LINNET_OK)
+    status = build(h);
+  linnet_text_close(&h->text);
+  if (status == LINNET_OK)
+    *hotwords = h;
+  else
+    linnet_hotwords_destroy(h);
+  return status;
+}
+
+static enum linnet_status start(struct linnet_context *context, const void *source,
+                                const struct linnet_lexicon *lexicon, struct linnet_hotwords **hotwords,
+                                struct linnet_hotwords **h) {
+  if (hotwords)
+    *hotwords = NULL;
+  if (!context || !source || !lexicon || !hotwords)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_hotwords_load: an argument is NULL");
+  *h = linnet_calloc(context, 1, sizeof **h);
+  if (!*h)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for hotwords");
+  (*h)->context = (*h)->text.context = context;
+  (*h)->lexicon = lexicon;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_hotwords_load(struct linnet_context *context, const char *path,
+                                        const struct linnet_lexicon *lexicon, struct linnet_hotwords **hotwords) {
+  struct linnet_hotwords *h = NULL;
+  LINNET_TRY(start(context, path, lexicon, hotwords, &h));
+  return finish(h, linnet_text_open(context, path, MAX_BYTES, &h->text), hotwords);
+}
+
+enum linnet_status linnet_hotwords_load_memory(struct linnet_context *context, const void *data, size_t bytes,
+                                               const char *name, const struct linnet_lexicon *lexicon,
+                                               struct linnet_hotwords **hotwords) {
+  struct linnet_hotwords *h = NULL;
+  LINNET_TRY(start(context, data || bytes == 0 ? name : NULL, lexicon, hotwords, &h));
+  return finish(h, linnet_text_open_memory(context, data, bytes, name, MAX_BYTES, &h->text), hotwords);
+}
+
+void linnet_hotwords_destroy(struct linnet_hotwords *hotwords) {
+  if (!hotwords)
+    return;
+  linnet_label_tree_destroy(&hotwords->tree);
+  linnet_free(hotwords->context, hotwords->phrases);
+  linnet_free(hotwords->context, hotwords->tokens);
+  linnet_free(hotwords->context, hotwords->fail);
+  linnet_free(hotwords->context, hotwords->paid);
+  linnet_free(hotwords->context, hotwords->pending);
+  linnet_free(hotwords->context, hotwords);
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+size_t linnet_hotwords_count(const struct linnet_hotwords *hotwords) {
+  return hotwords->count;
+}
+
+uint32_t linnet_hotwords_step(const struct linnet_hotwords *h, uint32_t state, unsigned token, double *gain) {
+  uint32_t next = next_state(h, state, (int)token);
+  *gain = h->paid[next] + h->pending[next] - h->pending[state];
+  return next;
+}
+
+double linnet_hotwords_finish(const struct linnet_hotwords *hotwords, uint32_t state) {
+  return -hotwords->pending[state];
+}
+
+double linnet_hotwords_most(const struct linnet_hotwords *hotwords) {
+  return hotwords->most;
+}

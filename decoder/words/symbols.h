@@ -1,0 +1,15 @@
+/* What the readers of lexicons and transcripts need of a symbol table. */
+#ifndef LINNET_SYMBOLS_H
+#define LINNET_SYMBOLS_H
+
+#include <linnet/lexicon.h>
+
+#include "decoder/base/names.h"
+
+/* The names with the given table's strings, sorted by bytes, after the blank. *symbols is NULL on failure. */
+enum linnet_status linnet_symbols_from_names(const struct linnet_names *names, struct linnet_symbols **symbols);
+
+enum linnet_status linnet_symbols_copy(struct linnet_context *context, const struct linnet_symbols *from,
+                                       struct linnet_symbols **symbols);
+
+#endif

@@ -1,0 +1,258 @@
+/* What a frame of the search for words makes of the beam: the states as they are, and new ones. */
+#include "decoder/base/exp_array.h"
+#include "decoder/words/word_step.h"
+
+/* Values of the table are states, or this. */
+static const uint32_t CANDIDATE = LINNET_NO_STATE - 1;
+
+/* --- the states of the beam as they are --------------------------------------------------------------------------- */
+
+static void stay(const struct linnet_word_step *f) {
+  struct linnet_word_search *s = f->search;
+  const struct linnet_word_side *now = s->now;
+  for (size_t i = 0; i < now->count; i++)
+    s->stay.factor[i] = linnet_row_exponent(&f->row, now->states[i].symbol);
+  linnet_exp_array(s->stay.factor, s->stay.factor, now->count);
+  for (size_t i = 0; i < now->count; i++) {
+    const struct linnet_word_state *state = &now->states[i];
+    s->stay.inflow[i] = s->stay.factor[i] > 0 ? linnet_word_inflow_of(s, state) : 0.0;
+    s->stay.symbol[i] = linnet_row_floor((now->symbol[i] + s->stay.inflow[i]) * s->stay.factor[i]);
+    s->stay.blank[i] = linnet_row_floor((now->blank[i] + now->symbol[i]) * f->row.blank);
+  }
+}
+
+static void keep_stays(struct linnet_word_step *f) {
+  const struct linnet_word_search *s = f->search;
+  double best = 0, worst = INFINITY;
+  for (size_t i = 0; i < s->now->count; i++) {
+    double score = (s->stay.blank[i] + s->stay.symbol[i]) * s->now->weight[i];
+    best = score > best ? score : best;
+    worst = score < worst ? score : worst;
+    s->candidates[i] = (struct linnet_candidate){score, 0, (uint32_t)i};
+  }
+  f->count = s->now->count;
+  f->to_beat = best * s->score_ratio;
+  if (f->count == s->beam && worst > f->to_beat)
+    f->to_beat = worst;
+}
+
+/* --- new states --------------------------------------------------------------------------------------------------- */
+
+void linnet_word_fill_table(struct linnet_word_search *s) {
+  linnet_pair_table_empty(&s->table);
+  for (uint32_t i = 0; i < s->now->count; i++)
+    linnet_pair_table_put(&s->table, s->now->states[i].place.history, s->now->states[i].place.node, i);
+}
+
+/* Keeps the best candidates, of which there are more than enough, and their places. */
+static void shrink(struct linnet_word_step *f) {
+  struct linnet_word_search *s = f->search;
+  struct linnet_word_place *places = s->spare;
+  f->count = linnet_candidates_rank(s->candidates, f->count, s->beam);
+  f->place_count = 0;
+  for (size_t i = 0; i < f->count; i++)
+    if (s->candidates[i].symbol > 0) {
+      places[f->place_count] = s->places[s->candidates[i].parent];
+      s->candidates[i].parent = (uint32_t)f->place_count++;
+    }
+  s->spare = s->places;
+  s->places = places;
+  linnet_word_fill_table(s); /* it forgets the others */
+  for (size_t i = 0; i < f->place_count; i++)
+    linnet_pair_table_put(&s->table, places[i].history, places[i].node, CANDIDATE);
+  double worst = s->candidates[f->count - 1].score;
+  f->to_beat = worst > f->to_beat ? worst : f->to_beat;
+}
+
+static void add_candidate(struct linnet_word_step *f, double score, struct linnet_word_place place) {
+  struct linnet_word_search *s = f->search;
+  if (f->count == s->max_candidates)
+    shrink(f);
+  linnet_pair_table_put(&s->table, place.history, place.node, CANDIDATE);
+  s->places[f->place_count] = place;
+  s->candidates[f->count++] = (struct linnet_candidate){score, ++f->serial, (uint32_t)f->place_count++};
+}
+
+/* A place that a state leads to: unless it is in the beam or a candidate, it becomes one if all that leads there is
+ * good enough. */
+static void try_place(struct linnet_word_step *f, struct linnet_word_place to, uint32_t from) {
+  struct linnet_word_search *s = f->search;
+  if (linnet_pair_table_find(&s->table, to.history, to.node) != LINNET_NO_PAIR)
+    return;
+  uint32_t symbol = s->tree.nodes[to.node].symbol;
+  double probability = s->choice.probability[symbol];
+  linnet_word_find_sources(s, to, from);
+  double sum = linnet_word_inflow(s, to.node, symbol);
+  double score = linnet_row_floor(sum * probability) * linnet_word_weight_of(s, to, from);
+  if (score >= f->to_beat && score > 0)
+    add_candidate(f, score, to);
+}
+
+/* The next phone of the same word. */
+static void go_on(struct linnet_word_step *f, uint32_t from) {
+  const struct linnet_word_search *s = f->search;
+  struct linnet_word_place to = s->now->states[from].place;
+  const struct linnet_word_state *state = &s->now->states[from];
+  double per_look = s->now->score[from] / state->look;
+  for (to.node = state->first_child; to.node < state->end_child; to.node++) {
+    const struct linnet_word_node *child = &s->tree.nodes[to.node];
+    double probability = s->choice.probability[child->symbol];
+    if (per_look * child->look * probability >= f->to_beat && probability > 0)
+      try_place(f, to, from);
+  }
+}
+
+/* What starts after a word sequence, the state's own or one word longer: `score` is that of the state with it, without
+ * lookahead. */
+static void start(struct linnet_word_step *f, uint32_t from, uint32_t history, double score) {
+  const struct linnet_word_search *s = f->search;
+  for (size_t i = 0; i < s->choice.count; i++) {
+    uint32_t symbol = s->choice.chosen[i].symbol;
+    const uint32_t *starts = s->tree.starts + symbol * LINNET_WORD_STARTS;
+    double reached = score * s->choice.probability[symbol];
+    if (reached * s->tree.most_start < f->to_beat)
+      return;
+    for (size_t k = 0; k < LINNET_WORD_STARTS; k++)
+      if (starts[k] != 0 &&
+          reached * s->tree.nodes[starts[k]].look * linnet_word_arrive(&s->tree, starts[k]) >= f->to_beat)
+        try_place(f, (struct linnet_word_place){history, starts[k]}, from);
+  }
+}
+
+/* The next symbol of the same unknown word. */
+static void go_on_unknown(struct linnet_word_step *f, uint32_t from) {
+  const struct linnet_word_search *s = f->search;
+  double score = s->now->score[from] * s->tree.arrive;
+  for (size_t i = 0; i < s->choice.count; i++) {
+    uint32_t symbol = s->choice.chosen[i].symbol, node = s->tree.starts[symbol * LINNET_WORD_STARTS + 2];
+    if (score * s->choice.probability[symbol] < f->to_beat)
+      return;
+    if (node != 0)
+      try_place(f, (struct linnet_word_place){s->now->states[from].place.history, node}, from);
+  }
+}
+
+/* --- leaving words ------------------------------------------------------------------------------------------------ */
+
+/* The score of a state without lookahead. */
+static double bare_score(const struct linnet_word_search *s, uint32_t state) {
+  return s->now->score[state] / s->now->states[state].look;
+}
+
+static void find_leave(struct linnet_word_search *s, struct linnet_word_state *state) {
+  state->leave = 0;
+  for (uint32_t i = 0; i < state->word_count; i++) {
+    uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
+    state->leave = fmax(state->leave, s->history.items[longer].factor);
+  }
+}
+
+/* Asks the model for the words that end in states from which something could follow now, given the probability of the
+ * best symbol; returns the best score, but for that probability, of anything that follows a state. */
+static double find_leaves(const struct linnet_word_step *f, double best_symbol) {
+  struct linnet_word_search *s = f->search;
+  double best = s->now->score[0], most = s->tree.most_start;
+  for (uint32_t i = 0; i < s->now->count; i++) {
+    struct linnet_word_state *state = &s->now->states[i];
+    double bare = bare_score(s, i) * most;
+    if (linnet_word_is_between(&s->tree, state->place.node)) {
+      best = fmax(best, bare);
+      continue;
+    }
+    if (state->leave < 0 && bare * s->most_factor * best_symbol >= f->to_beat)
+      find_leave(s, state);
+    best = fmax(best, bare * state->leave);
+  }
+  return best;
+}
+
+static void leave(struct linnet_word_step *f, uint32_t from) {
+  struct linnet_word_search *s = f->search;
+  const struct linnet_word_state *state = &s->now->states[from];
+  double bare = bare_score(s, from);
+  for (uint32_t i = 0; i < state->word_count; i++) {
+    uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
+    start(f, from, longer, bare * s->history.items[longer].factor);
+  }
+}
+
+static double best_symbol(const struct linnet_row *row, size_t symbols) {
+  float best = -INFINITY;
+  for (size_t v = 1; v < symbols && row->values; v++)
+    best = linnet_row_sane(row->values[v]) > best ? row->values[v] : best;
+  double exponent = (double)best - (double)row->largest, probability;
+  linnet_exp_array(&exponent, &probability, 1);
+  return probability;
+}
+
+static void expand(struct linnet_word_step *f, uint32_t from, double probability) {
+  const struct linnet_word_search *s = f->search;
+  const struct linnet_word_state *state = &s->now->states[from];
+  bool good = s->now->score[from] * probability >= f->to_beat;
+  if (linnet_word_is_between(&s->tree, state->place.node)) {
+    start(f, from, state->place.history, bare_score(s, from));
+    return;
+  }
+  if (good && linnet_word_is_loop(&s->tree, state->place.node))
+    go_on_unknown(f, from);
+  else if (good)
+    go_on(f, from);
+  if (state->leave > 0 && bare_score(s, from) * state->leave * s->tree.most_start * probability >= f->to_beat)
+    leave(f, from);
+}
+
+static void expand_all(struct linnet_word_step *f) {
+  struct linnet_word_search *s = f->search;
+  double probability = best_symbol(&f->row, s->choice.symbols);
+  for (size_t i = 0; i < s->choice.count; i++) /* of the frame before */
+    s->choice.probability[s->choice.chosen[i].symbol] = 0;
+  double best = find_leaves(f, probability);
+  linnet_row_choose(&f->row, &s->choice, f->to_beat / best);
+  for (uint32_t i = 0; i < s->now->count && s->choice.count > 0; i++)
+    expand(f, i, probability);
+}
+
+/* --- which stay --------------------------------------------------------------------------------------------------- */
+
+static struct linnet_word_place place_of(const struct linnet_word_search *s, const struct linnet_candidate *c) {
+  return c->symbol == 0 ? s->now->states[c->parent].place : s->places[c->parent];
+}
+
+/* Whether a better candidate, of those kept, makes this one pointless; if not, it is kept at `index`. */
+static bool recombines(struct linnet_word_search *s, const struct linnet_candidate *c, uint32_t index) {
+  struct linnet_word_place place = place_of(s, c);
+  uint64_t hash = linnet_history_hash(&s->history, place.history);
+  uint32_t better = linnet_pair_table_find(&s->kept, hash, place.node);
+  if (better == LINNET_NO_PAIR) {
+    linnet_pair_table_put(&s->kept, hash, place.node, index);
+    return false;
+  }
+  return linnet_history_same(&s->history, place.history, place_of(s, &s->candidates[better]).history);
+}
+
+/* The best candidates in order, without those too far below the best, the impossible, and those that recombine; returns
+ * their number. */
+static size_t rank(struct linnet_word_step *f) {
+  struct linnet_word_search *s = f->search;
+  size_t kept = 0, ranked = 0;
+  linnet_pair_table_empty(&s->kept);
+  while (kept < s->beam && ranked < f->count) {
+    size_t end = ranked + linnet_candidates_rank(s->candidates + ranked, f->count - ranked, s->beam - kept);
+    double lowest = s->candidates[0].score * s->score_ratio;
+    for (; ranked < end; ranked++) {
+      const struct linnet_candidate *c = &s->candidates[ranked];
+      if (c->score < lowest || !(c->score > 0))
+        return kept;
+      if (!s->recombine || !recombines(s, c, (uint32_t)kept))
+        s->candidates[kept++] = *c;
+    }
+  }
+  return kept;
+}
+
+size_t linnet_word_expand(struct linnet_word_step *f) {
+  stay(f);
+  keep_stays(f);
+  expand_all(f);
+  return rank(f);
+}

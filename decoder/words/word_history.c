@@ -1,0 +1,117 @@
+#include "decoder/words/word_history.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "decoder/ctc/beam_fusion.h"
+#include "decoder/words/hotwords.h"
+
+enum { STATE_ALIGNMENT = 16 };
+
+enum linnet_status linnet_history_create(struct linnet_history *history, struct linnet_context *context,
+                                         const struct linnet_word_search_settings *settings) {
+  *history = (struct linnet_history){.context = context,
+                                     .model = settings->model,
+                                     .hotwords = settings->hotwords,
+                                     .weight = settings->model_weight,
+                                     .bonus = settings->word_bonus};
+  linnet_tree_pool_create(&history->trie.pool, context, sizeof(struct linnet_trie_node));
+  if (!history->model)
+    return LINNET_OK;
+  LINNET_TRY(linnet_model_check(context, history->model));
+  history->stride = (history->model->state_size + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+  return LINNET_OK;
+}
+
+void linnet_history_destroy(struct linnet_history *history) {
+  if (!history->context)
+    return;
+  linnet_tree_pool_destroy(&history->trie.pool);
+  linnet_free(history->context, history->items);
+  linnet_free(history->context, history->states);
+}
+
+bool linnet_history_grow(struct linnet_history *h, size_t sequences) {
+  if (!linnet_tree_pool_grow(&h->trie.pool, sequences))
+    return false;
+  size_t capacity = h->trie.pool.capacity;
+  struct linnet_history_item *items = linnet_grow(h->context, h->items, &h->item_capacity, capacity, sizeof *items);
+  if (items)
+    h->items = items;
+  unsigned char *states = NULL;
+  if (items && h->model)
+    states = linnet_grow(h->context, h->states, &h->state_capacity, capacity, h->stride);
+  if (states)
+    h->states = states;
+  return items && (states || !h->model);
+}
+
+static void *state_of(const struct linnet_history *h, uint32_t node) {
+  return h->states + node * h->stride;
+}
+
+void linnet_history_clear(struct linnet_history *h) {
+  linnet_trie_clear(&h->trie);
+  h->items[LINNET_TRIE_ROOT] = (struct linnet_history_item){.factor = 1, .hotword_state = LINNET_HOTWORDS_START};
+  if (h->model)
+    h->model->begin(h->model->user, state_of(h, LINNET_TRIE_ROOT));
+}
+
+static double weighted(const struct linnet_history *h, double language) {
+  return language == -(double)INFINITY ? language : h->weight * language;
+}
+
+static void score_child(struct linnet_history *h, uint32_t parent, uint32_t child, uint32_t token) {
+  const struct linnet_history_item *from = &h->items[parent];
+  struct linnet_history_item *to = &h->items[child];
+  double language = 0, gain = 0;
+  *to = *from;
+  if (h->model)
+    language = linnet_model_checked(h->model->score(h->model->user, state_of(h, parent), token, state_of(h, child)));
+  if (h->hotwords)
+    to->hotword_state = linnet_hotwords_step(h->hotwords, from->hotword_state, token, &gain);
+  to->language += language;
+  to->hotwords += gain;
+  to->factor = exp(weighted(h, language) + h->bonus + gain);
+}
+
+uint32_t linnet_history_child(struct linnet_history *h, uint32_t node, uint32_t token) {
+  bool fresh;
+  uint32_t child = linnet_trie_find_or_add(&h->trie, node, token, &fresh);
+  if (fresh)
+    score_child(h, node, child, token);
+  return child;
+}
+
+double linnet_history_most(const struct linnet_history *h) {
+  return exp(h->bonus + (h->hotwords ? linnet_hotwords_most(h->hotwords) : 0.0));
+}
+
+bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b) {
+  return h->items[a].hotword_state == h->items[b].hotword_state &&
+         (!h->model || memcmp(state_of(h, a), state_of(h, b), h->model->state_size) == 0);
+}
+
+/* FNV-1a. */
+uint64_t linnet_history_hash(const struct linnet_history *h, uint32_t node) {
+  uint64_t hash = 0xCBF29CE484222325u ^ h->items[node].hotword_state;
+  const unsigned char *state = h->model ? state_of(h, node) : NULL;
+  for (size_t i = 0; h->model && i < h->model->state_size; i++)
+    hash = (hash ^ state[i]) * 0x100000001B3u;
+  return hash;
+}
+
+void linnet_history_score(const struct linnet_history *h, uint32_t node, bool ended, double *language, double *score) {
+  const struct linnet_history_item *item = &h->items[node];
+  double hotwords = item->hotwords;
+  *language = item->language;
+  if (ended && h->model)
+    *language += linnet_model_checked(h->model->finish(h->model->user, state_of(h, node)));
+  if (ended && h->hotwords)
+    hotwords += linnet_hotwords_finish(h->hotwords, item->hotword_state);
+  *score = weighted(h, *language) + h->bonus * (double)linnet_history_at(h, node)->depth + hotwords;
+}
+
+size_t linnet_history_memory(const struct linnet_history *h) {
+  return linnet_tree_pool_memory(&h->trie.pool) + h->item_capacity * sizeof *h->items + h->state_capacity * h->stride;
+}

@@ -1,0 +1,260 @@
+/* The object of the search for words: its memory, and what goes in. */
+#include <math.h>
+#include <string.h>
+
+#include "decoder/words/word_beam.h"
+
+enum { MAX_SYMBOLS = 1 << 24, SPARE_CANDIDATES = 64 };
+
+void linnet_word_search_settings_default(struct linnet_word_search_settings *settings) {
+  *settings = (struct linnet_word_search_settings){.size = sizeof *settings,
+                                                   .beam = 50,
+                                                   .symbol_threshold = INFINITY,
+                                                   .score_threshold = INFINITY,
+                                                   .model_weight = 1,
+                                                   .unknown_penalty = INFINITY,
+                                                   .recombine = 1};
+}
+
+/* --- memory of a fixed size --------------------------------------------------------------------------------------- */
+
+static void lay_out_side(struct linnet_arena *arena, size_t beam, struct linnet_word_side *side) {
+  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
+  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
+  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
+  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
+  side->states = linnet_arena_take(arena, beam, sizeof *side->states);
+  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
+}
+
+static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
+  lay_out_side(arena, s->beam, &s->sides[0]);
+  lay_out_side(arena, s->beam, &s->sides[1]);
+  s->stay.factor = linnet_arena_take(arena, s->beam, sizeof *s->stay.factor);
+  s->stay.inflow = linnet_arena_take(arena, s->beam, sizeof *s->stay.inflow);
+  s->stay.blank = linnet_arena_take(arena, s->beam, sizeof *s->stay.blank);
+  s->stay.symbol = linnet_arena_take(arena, s->beam, sizeof *s->stay.symbol);
+  s->candidates = linnet_arena_take(arena, s->max_candidates, sizeof *s->candidates);
+  s->places = linnet_arena_take(arena, s->max_candidates, sizeof *s->places);
+  s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
+  s->sources.states = linnet_arena_take(arena, s->beam, sizeof *s->sources.states);
+  linnet_row_choice_lay_out(&s->choice, arena);
+  linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
+  linnet_pair_table_lay_out(&s->kept, arena, s->beam);
+}
+
+static enum linnet_status allocate(struct linnet_word_search *s) {
+  struct linnet_arena arena = {0};
+  lay_out(&arena, s);
+  arena.size = arena.used;
+  arena.base = s->block = arena.used == SIZE_MAX ? NULL : linnet_calloc(s->context, arena.used, 1);
+  if (!arena.base || !linnet_history_grow(&s->history, 4 * s->beam + 1) ||
+      !linnet_tree_pool_grow(&s->records, 4 * s->beam))
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a search for words of %zu states", s->beam);
+  arena.used = 0;
+  lay_out(&arena, s);
+  s->block_bytes = arena.used;
+  return LINNET_OK;
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status check_weights(struct linnet_context *context, const struct linnet_word_search_settings *s) {
+  if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0) || !(s->unknown_penalty >= 0))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_word_search_create: thresholds %g and %g and penalty %g, must be at least 0",
+                       (double)s->symbol_threshold, (double)s->score_threshold, (double)s->unknown_penalty);
+  if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->word_bonus) <= 100))
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_word_search_create: model weight %g and word bonus %g, must be 0 to 1000 and -100 to 100",
+        (double)s->model_weight, (double)s->word_bonus);
+  return LINNET_OK;
+}
+
+static enum linnet_status check(struct linnet_context *context, const struct linnet_lexicon *lexicon, int symbols,
+                                const struct linnet_word_search_settings *s) {
+  if (!context || !lexicon || symbols < 1 || symbols > MAX_SYMBOLS)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_word_search_create: no lexicon, or %d symbols: must be 1 to %d", symbols, MAX_SYMBOLS);
+  if (s->size != sizeof *s)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_word_search_create: settings of another size: fill them with "
+                       "linnet_word_search_settings_default");
+  if (s->beam < 1 || s->beam > LINNET_WORD_SEARCH_MAX)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: a beam of %zu, must be 1 to %d",
+                       s->beam, LINNET_WORD_SEARCH_MAX);
+  for (size_t i = 0; i < s->silence_count; i++)
+    if (s->silences[i] < 1 || s->silences[i] >= symbols)
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: silence %d of %d symbols",
+                         s->silences[i], symbols);
+  return check_weights(context, s);
+}
+
+/* What follows from the settings. */
+static void apply_settings(struct linnet_word_search *s, size_t symbols) {
+  const struct linnet_word_search_settings *settings = &s->settings;
+  s->beam = settings->beam;
+  s->choice = (struct linnet_row_choice){.symbols = symbols,
+                                         .top = settings->top_symbols > 0 ? settings->top_symbols : symbols,
+                                         .threshold = settings->symbol_threshold};
+  s->score_ratio = exp(-(double)settings->score_threshold);
+  s->recombine = settings->recombine != 0;
+  s->max_candidates = 2 * s->beam + SPARE_CANDIDATES;
+}
+
+/* With the tree of another search, or one of its own if that is NULL. */
+static enum linnet_status build(struct linnet_word_search *s, size_t symbols, const struct linnet_word_tree *tree) {
+  linnet_tree_pool_create(&s->records, s->context, sizeof(struct linnet_word_record));
+  apply_settings(s, symbols);
+  LINNET_TRY(
+      linnet_calibrations_copy(s->context, "linnet_word_search_create", s->settings.calibrations, &s->calibrations));
+  s->settings.calibrations = &s->calibrations;
+  if (tree)
+    s->tree = linnet_word_tree_share(tree, s->context);
+  else
+    LINNET_TRY(linnet_word_tree_create(&s->tree, s->context, s->lexicon, (uint32_t)symbols, &s->settings));
+  s->settings.lookahead = NULL;
+  s->settings.silences = NULL;
+  LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
+  s->most_factor = linnet_history_most(&s->history);
+  return allocate(s);
+}
+
+static enum linnet_status open_search(struct linnet_context *context, const struct linnet_lexicon *lexicon,
+                                      size_t symbols, const struct linnet_word_search_settings *settings,
+                                      const struct linnet_word_tree *tree, struct linnet_word_search **search) {
+  struct linnet_word_search *s = linnet_calloc(context, 1, sizeof *s);
+  if (!s)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a search for words");
+  s->context = context;
+  s->lexicon = lexicon;
+  s->settings = *settings;
+  enum linnet_status status = build(s, symbols, tree);
+  if (status != LINNET_OK) {
+    linnet_word_search_destroy(s);
+    return status;
+  }
+  linnet_word_search_reset(s);
+  *search = s;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_word_search_create(struct linnet_context *context, const struct linnet_lexicon *lexicon,
+                                             int symbols, const struct linnet_word_search_settings *settings,
+                                             struct linnet_word_search **search) {
+  struct linnet_word_search_settings defaults;
+  linnet_word_search_settings_default(&defaults);
+  if (!settings)
+    settings = &defaults;
+  if (!search)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: no place for the result");
+  *search = NULL;
+  LINNET_TRY(check(context, lexicon, symbols, settings));
+  return open_search(context, lexicon, (size_t)symbols, settings, NULL, search);
+}
+
+enum linnet_status linnet_word_search_share(struct linnet_context *context, const struct linnet_word_search *first,
+                                            struct linnet_word_search **search) {
+  if (search)
+    *search = NULL;
+  if (!context || !first || !search)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_share: an argument is NULL");
+  return open_search(context, first->lexicon, first->choice.symbols, &first->settings, &first->tree, search);
+}
+
+/* The empty word sequence at the root alone. */
+void linnet_word_search_reset(struct linnet_word_search *s) {
+  struct linnet_word_side *now = s->now = &s->sides[0];
+  s->next = &s->sides[1];
+  linnet_history_clear(&s->history);
+  linnet_tree_pool_clear(&s->records);
+  now->count = 1;
+  now->blank[0] = now->weight[0] = 1;
+  now->score[0] = 1;
+  now->symbol[0] = 0;
+  now->states[0] = linnet_word_state_at(s, (struct linnet_word_place){LINNET_TRIE_ROOT, LINNET_WORD_ROOT});
+  linnet_tokens_start(&now->tokens[0]);
+  s->frames = 0;
+  s->log_scale = 0;
+  s->exponent = 0;
+  s->finished = s->ranked = false;
+  s->sources.frame = 0;
+  linnet_word_link(s);
+}
+
+void linnet_word_search_destroy(struct linnet_word_search *s) {
+  if (!s)
+    return;
+  linnet_word_tree_destroy(&s->tree);
+  linnet_history_destroy(&s->history);
+  linnet_tree_pool_destroy(&s->records);
+  linnet_free(s->context, s->results);
+  linnet_free(s->context, s->ranks);
+  linnet_free(s->context, s->segments);
+  linnet_free(s->context, s->words);
+  linnet_free(s->context, s->block);
+  linnet_free(s->context, s);
+}
+
+size_t linnet_word_search_memory(const struct linnet_word_search *s) {
+  return sizeof *s + s->block_bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
+         linnet_tree_pool_memory(&s->records) + s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks +
+         s->max_segments * sizeof *s->segments + s->max_words * sizeof *s->words;
+}
+
+size_t linnet_word_search_tree_memory(const struct linnet_word_search *s) {
+  return linnet_word_tree_memory(&s->tree);
+}
+
+/* --- frames ------------------------------------------------------------------------------------------------------- */
+
+/* What was less than half of all would soon be needed again. */
+static bool is_enough(const struct linnet_tree_pool *pool, size_t items) {
+  size_t left = linnet_tree_pool_left(pool);
+  return left >= items && left >= pool->capacity / 2;
+}
+
+static size_t grown(const struct linnet_tree_pool *pool, size_t items) {
+  return pool->capacity + (pool->capacity > items ? pool->capacity : items);
+}
+
+bool linnet_word_make_room(struct linnet_word_search *s, size_t sequences) {
+  struct linnet_tree_pool *pool = &s->history.trie.pool;
+  if (linnet_tree_pool_left(pool) >= sequences)
+    return true;
+  for (size_t i = 0; i < s->now->count; i++)
+    linnet_tree_pool_mark(pool, s->now->states[i].place.history);
+  linnet_trie_sweep(&s->history.trie);
+  return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
+}
+
+static bool make_record_room(struct linnet_word_search *s, size_t records) {
+  if (linnet_tree_pool_left(&s->records) >= records)
+    return true;
+  for (size_t i = 0; i < s->now->count; i++)
+    linnet_tokens_mark(&s->now->tokens[i], &s->records);
+  linnet_tree_pool_sweep(&s->records);
+  linnet_tree_pool_unmark(&s->records);
+  return is_enough(&s->records, records) || linnet_tree_pool_grow(&s->records, grown(&s->records, records));
+}
+
+enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const float *log_posteriors, size_t frames) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (!log_posteriors && frames > 0)
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: no posteriors");
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the search was finished: call linnet_word_search_reset first");
+  if (frames > UINT32_MAX - 2 - s->frames)
+    return linnet_fail(s->context, LINNET_ERROR_LIMIT, "linnet_word_search_accept: more than 2^32 - 3 frames");
+  linnet_poll_begin(s->context);
+  for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(s->context));
+    if (!linnet_word_make_room(s, linnet_word_room(s)) || !make_record_room(s, 2 * s->beam))
+      return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
+    linnet_word_frame(s, log_posteriors + t * s->choice.symbols);
+    s->ranked = false;
+  }
+  return LINNET_OK;
+}

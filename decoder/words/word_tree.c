@@ -1,0 +1,199 @@
+#include "decoder/words/word_tree.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Lower lookaheads would leave too little of a double for the rest. */
+static const double least_look = -300;
+
+/* Bits of a symbol while the tree is made. */
+enum { IS_SILENCE = 1 };
+
+struct builder {
+  struct linnet_word_tree *tree;
+  const struct linnet_lexicon *lexicon;
+  const struct linnet_word_search_settings *settings;
+  struct linnet_label_sequence *sequences;
+  size_t count, capacity;
+  unsigned char *silence;          /* (symbols) */
+  struct linnet_label_tree labels; /* of pronunciations; its values are tokens */
+};
+
+static enum linnet_status out_of_memory(const struct builder *b) {
+  return linnet_fail(b->tree->context, LINNET_ERROR_MEMORY, "out of memory for the prefix tree of %zu words",
+                     linnet_lexicon_count(b->lexicon));
+}
+
+/* --- pronunciations ----------------------------------------------------------------------------------------------- */
+
+static enum linnet_status add_pronunciation(struct builder *b, size_t word, size_t variant) {
+  size_t count;
+  const int *labels = linnet_lexicon_pronunciation(b->lexicon, word, variant, &count);
+  for (size_t i = 0; i < count; i++)
+    if (labels[i] < 1 || (uint32_t)labels[i] >= b->tree->symbols)
+      return linnet_fail(b->tree->context, LINNET_ERROR_ARGUMENT,
+                         "the lexicon's word '%.100s' has phone %d, but there are %u symbols: load it with the symbols "
+                         "of the posteriors",
+                         linnet_lexicon_word(b->lexicon, word), labels[i], (unsigned)b->tree->symbols);
+  struct linnet_label_sequence *grown =
+      linnet_grow(b->tree->context, b->sequences, &b->capacity, b->count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(b);
+  b->sequences = grown;
+  b->sequences[b->count++] = (struct linnet_label_sequence){labels, count, (uint32_t)word + 1};
+  return LINNET_OK;
+}
+
+static bool is_impossible(const struct builder *b, uint32_t token) {
+  return b->settings->lookahead && !(b->settings->lookahead[token] > -INFINITY);
+}
+
+static enum linnet_status add_pronunciations(struct builder *b) {
+  for (size_t word = 0; word < linnet_lexicon_count(b->lexicon); word++)
+    for (size_t v = 0; v < linnet_lexicon_variants(b->lexicon, word) && !is_impossible(b, (uint32_t)word + 1); v++)
+      LINNET_TRY(add_pronunciation(b, word, v));
+  return LINNET_OK;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+static void count_nodes(struct builder *b) {
+  struct linnet_word_tree *tree = b->tree;
+  uint32_t silences = 0;
+  for (uint32_t symbol = 1; symbol < tree->symbols; symbol++)
+    silences += b->silence[symbol] == IS_SILENCE;
+  bool unknown = b->settings->unknown_penalty < INFINITY && !is_impossible(b, tree->unknown);
+  tree->silences = b->labels.count;
+  tree->loop = tree->silences + silences;
+  tree->count = tree->loop + (unknown ? tree->symbols - 1 - silences : 0);
+}
+
+/* Silences and the loop have no children. */
+static void add_between(struct builder *b) {
+  struct linnet_word_tree *tree = b->tree;
+  uint32_t silence = tree->silences, loop = tree->loop, words = b->labels.value_count;
+  for (uint32_t symbol = 1; symbol < tree->symbols; symbol++) {
+    bool is_silence = b->silence[symbol] == IS_SILENCE;
+    if (!is_silence && loop == tree->count)
+      continue;
+    uint32_t node = is_silence ? silence++ : loop++;
+    tree->nodes[node] = (struct linnet_word_node){.first_child = tree->silences, .symbol = symbol};
+    tree->starts[symbol * LINNET_WORD_STARTS + (is_silence ? 1 : 2)] = node;
+  }
+  for (uint32_t node = tree->silences; node <= tree->count; node++)
+    tree->nodes[node].first_word = words + (node > tree->loop ? node - tree->loop : 0);
+  for (uint32_t i = 0; i < tree->count - tree->loop; i++)
+    tree->words[words + i] = tree->unknown;
+  tree->nodes[tree->count].first_child = tree->silences;
+}
+
+static void copy_labels(struct builder *b) {
+  struct linnet_word_tree *tree = b->tree;
+  const struct linnet_label_tree *labels = &b->labels;
+  for (uint32_t node = 0; node < labels->count; node++) {
+    const struct linnet_label_node *n = &labels->nodes[node];
+    tree->nodes[node] = (struct linnet_word_node){n->first_child, n->first_value, n->parent, (uint32_t)n->label, 1};
+    if (node > 0 && n->parent == LINNET_WORD_ROOT)
+      tree->starts[(uint32_t)n->label * LINNET_WORD_STARTS] = node;
+  }
+  if (labels->value_count > 0)
+    memcpy(tree->words, labels->values, labels->value_count * sizeof *tree->words);
+}
+
+/* --- lookahead ---------------------------------------------------------------------------------------------------- */
+
+static double look_of_words(const struct builder *b, uint32_t node) {
+  size_t count;
+  const uint32_t *tokens = linnet_word_ends(b->tree, node, &count);
+  double best = 0;
+  for (size_t i = 0; i < count; i++) {
+    double look = b->settings->lookahead ? (double)b->settings->lookahead[tokens[i]] : 0.0;
+    look = look < 0 ? look * (double)b->settings->model_weight : 0.0;
+    best = fmax(best, exp(fmax(look, least_look)));
+  }
+  return best;
+}
+
+/* Smears the words' lookaheads towards the root: parents come before children. */
+static void spread_look(const struct builder *b) {
+  struct linnet_word_tree *tree = b->tree;
+  for (uint32_t node = 0; node < tree->count; node++)
+    tree->nodes[node].look = look_of_words(b, node);
+  struct linnet_word_node *root = &tree->nodes[LINNET_WORD_ROOT];
+  for (uint32_t node = tree->silences; node-- > 1;) {
+    double *parent = &tree->nodes[tree->nodes[node].parent].look;
+    *parent = fmax(*parent, tree->nodes[node].look);
+  }
+  for (uint32_t node = tree->loop; node < tree->count; node++)
+    root->look = fmax(root->look, tree->nodes[node].look);
+  tree->most_start = root->look = root->look > 0 ? root->look : 1;
+  for (uint32_t node = tree->silences; node < tree->loop; node++)
+    tree->nodes[node].look = root->look;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status allocate(struct builder *b) {
+  struct linnet_word_tree *tree = b->tree;
+  tree->word_count = b->labels.value_count + tree->count - tree->loop;
+  tree->nodes = linnet_alloc(tree->context, (size_t)tree->count + 1, sizeof *tree->nodes);
+  tree->words = linnet_alloc(tree->context, tree->word_count, sizeof *tree->words);
+  tree->starts = linnet_calloc(tree->context, tree->symbols, LINNET_WORD_STARTS * sizeof *tree->starts);
+  return tree->nodes && tree->words && tree->starts ? LINNET_OK : out_of_memory(b);
+}
+
+static enum linnet_status build(struct builder *b) {
+  b->tree->references = linnet_alloc(b->tree->context, 1, sizeof *b->tree->references);
+  if (!b->tree->references)
+    return out_of_memory(b);
+  atomic_init(b->tree->references, 1);
+  b->silence = linnet_calloc(b->tree->context, b->tree->symbols, 1);
+  if (!b->silence)
+    return out_of_memory(b);
+  for (size_t i = 0; i < b->settings->silence_count; i++)
+    b->silence[b->settings->silences[i]] = IS_SILENCE;
+  LINNET_TRY(add_pronunciations(b));
+  LINNET_TRY(linnet_label_tree_create(&b->labels, b->tree->context, b->sequences, b->count));
+  count_nodes(b);
+  LINNET_TRY(allocate(b));
+  copy_labels(b);
+  add_between(b);
+  spread_look(b);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct linnet_context *context,
+                                           const struct linnet_lexicon *lexicon, uint32_t symbols,
+                                           const struct linnet_word_search_settings *settings) {
+  *tree = (struct linnet_word_tree){.context = context,
+                                    .symbols = symbols,
+                                    .unknown = (unsigned)linnet_lexicon_count(lexicon) + 1,
+                                    .arrive = exp(-(double)settings->unknown_penalty)};
+  struct builder b = {.tree = tree, .lexicon = lexicon, .settings = settings};
+  enum linnet_status status = build(&b);
+  linnet_label_tree_destroy(&b.labels);
+  linnet_free(context, b.sequences);
+  linnet_free(context, b.silence);
+  return status;
+}
+
+void linnet_word_tree_destroy(struct linnet_word_tree *tree) {
+  if (!tree->context || (tree->references && atomic_fetch_sub(tree->references, 1) > 1))
+    return;
+  linnet_free(tree->context, tree->references);
+  linnet_free(tree->context, tree->nodes);
+  linnet_free(tree->context, tree->words);
+  linnet_free(tree->context, tree->starts);
+}
+
+struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tree, struct linnet_context *context) {
+  struct linnet_word_tree copy = *tree;
+  copy.context = context;
+  atomic_fetch_add(tree->references, 1);
+  return copy;
+}
+
+size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {
+  return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->word_count * sizeof *tree->words +
+         (size_t)tree->symbols * LINNET_WORD_STARTS * sizeof *tree->starts;
+}

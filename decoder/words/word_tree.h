@@ -1,0 +1,74 @@
+/* The places where a search for words can be: the prefix tree of the pronunciations, and beside it silences and the
+ * phone loop of unknown words, one node for each symbol.
+ *
+ *   0      1 ... silences - 1       silences            loop
+ *   root   nodes of the tree        one per silence     one per symbol, silences excepted
+ *
+ * The root, where a search begins, and silences lie between words. A word starts at a child of the root or in the loop,
+ * and ends at a node of the tree with words, or in the loop. */
+#ifndef LINNET_WORD_TREE_H
+#define LINNET_WORD_TREE_H
+
+#include <stdatomic.h>
+
+#include <linnet/word_search.h>
+
+#include "decoder/words/label_tree.h"
+
+#define LINNET_WORD_ROOT 0u
+
+struct linnet_word_node {
+  uint32_t first_child, first_word; /* the ranges end where those of the next node begin; words are tokens */
+  uint32_t parent;                  /* the root's and that of what starts between words is the root */
+  uint32_t symbol;                  /* 0 at the root */
+  double look; /* exp(model_weight * the highest lookahead of the words that can follow), above 0 */
+};
+
+struct linnet_word_tree {
+  struct linnet_context *context;
+  atomic_uint *references;        /* copies that share the arrays */
+  struct linnet_word_node *nodes; /* (count + 1) */
+  uint32_t *words; /* (word_count) tokens: those of the tree, then the unknown word for each node of the loop */
+  uint32_t word_count;
+  uint32_t *starts;               /* (symbols, STARTS): nodes by which a symbol can follow a word, 0: none */
+  uint32_t silences, loop, count; /* where these begin; the end */
+  uint32_t symbols;
+  unsigned unknown;  /* token */
+  double arrive;     /* exp(-unknown_penalty): factor of each symbol of an unknown word */
+  double most_start; /* the highest `look` of a node in `starts` */
+};
+
+enum { LINNET_WORD_STARTS = 3 };
+
+/* The settings are valid. A tree of zeros may be destroyed. */
+enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct linnet_context *context,
+                                           const struct linnet_lexicon *lexicon, uint32_t symbols,
+                                           const struct linnet_word_search_settings *settings);
+void linnet_word_tree_destroy(struct linnet_word_tree *tree);
+
+/* A copy that shares the arrays, from any thread; destroyed like the original, in any order. */
+struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tree, struct linnet_context *context);
+
+size_t linnet_word_tree_memory(const struct linnet_word_tree *tree);
+
+static inline bool linnet_word_is_loop(const struct linnet_word_tree *tree, uint32_t node) {
+  return node >= tree->loop;
+}
+
+static inline bool linnet_word_is_silence(const struct linnet_word_tree *tree, uint32_t node) {
+  return node >= tree->silences && node < tree->loop;
+}
+
+/* Between words: what may follow is what may follow a word. */
+static inline bool linnet_word_is_between(const struct linnet_word_tree *tree, uint32_t node) {
+  return node == LINNET_WORD_ROOT || linnet_word_is_silence(tree, node);
+}
+
+/* The tokens that end at a node. */
+static inline const uint32_t *linnet_word_ends(const struct linnet_word_tree *tree, uint32_t node, size_t *count) {
+  const struct linnet_word_node *n = &tree->nodes[node];
+  *count = n[1].first_word - n->first_word;
+  return tree->words + n->first_word;
+}
+
+#endif

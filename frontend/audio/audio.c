@@ -1,0 +1,397 @@
+/* Audio inputs: decoding in blocks, one channel, one rate.
+ *
+ *   decoder -> interleaved (block, channels) -> mono (block) -> [resampler] -> out (ready) -> the caller */
+#include <linnet/audio.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "frontend/audio/audio_decoder.h"
+#include "frontend/audio/resample.h"
+
+enum {
+  BLOCK_SAMPLES = 16384,
+  OUT_SAMPLES = 8192,
+  PROBE_BYTES = 1 << 24 /* of a pipe: enough for the pictures that stand before the audio of some files */
+};
+
+struct linnet_audio {
+  struct linnet_context *context;
+  struct linnet_audio_settings settings;
+  struct linnet_bytes bytes;
+  struct linnet_decoder_info input;
+  struct linnet_resampler *resampler; /* NULL: the rates are equal */
+  size_t block;                       /* frames decoded at a time */
+  float *interleaved;                 /* (block, channels) */
+  float *mono;                        /* (block): mono[taken] ... mono[available - 1] are still to be used */
+  size_t taken, available;
+  bool decoded;              /* the decoder has nothing more */
+  bool started;              /* something was read */
+  int64_t skip;              /* frames still to be dropped before the first one wanted */
+  int64_t left;              /* frames still wanted; -1: all */
+  uint64_t frames;           /* decoded so far, for messages */
+  double delivered;          /* samples read out so far */
+  enum linnet_status status; /* of a read that failed: all later ones fail too */
+};
+
+void linnet_audio_settings_default(struct linnet_audio_settings *settings) {
+  *settings = (struct linnet_audio_settings){.size = sizeof *settings,
+                                             .sample_rate = 16000,
+                                             .channel = LINNET_CHANNEL_MIX,
+                                             .raw_format = LINNET_SAMPLE_NONE,
+                                             .raw_rate = 16000,
+                                             .raw_channels = 1};
+}
+
+/* --- Opening -------------------------------------------------------------------------------------------------- */
+
+static bool valid_rate(double rate) {
+  return rate >= LINNET_AUDIO_MIN_RATE && rate <= LINNET_AUDIO_MAX_RATE;
+}
+
+static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_audio_settings *s) {
+  enum linnet_status bad = LINNET_ERROR_ARGUMENT;
+  if (s->size != sizeof *s)
+    return linnet_fail(context, bad, "audio: settings not initialised: call linnet_audio_settings_default");
+  if (!valid_rate(s->sample_rate))
+    return linnet_fail(context, bad, "audio: sample rate %g Hz is not in %g to %g", s->sample_rate,
+                       LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
+  if (s->channel < LINNET_CHANNEL_MIX)
+    return linnet_fail(context, bad, "audio: channel %d: channels count from 0", s->channel);
+  if ((unsigned)s->raw_format > LINNET_SAMPLE_ALAW)
+    return linnet_fail(context, bad, "audio: unknown raw sample format %d", (int)s->raw_format);
+  if (!(s->max_seconds >= 0))
+    return linnet_fail(context, bad, "audio: a maximum of %g seconds is none: 0 is no maximum", s->max_seconds);
+  if (s->raw_format == LINNET_SAMPLE_NONE)
+    return LINNET_OK;
+  if (!valid_rate(s->raw_rate))
+    return linnet_fail(context, bad, "audio: rate %g Hz of raw input is not in %g to %g", s->raw_rate,
+                       LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
+  if (s->raw_channels < 1 || s->raw_channels > LINNET_AUDIO_MAX_RAW_CHANNELS)
+    return linnet_fail(context, bad, "audio: %d channels of raw input: 1 to %d are possible", s->raw_channels,
+                       LINNET_AUDIO_MAX_RAW_CHANNELS);
+  return LINNET_OK;
+}
+
+static enum linnet_status check_input(const struct linnet_audio *audio) {
+  const struct linnet_decoder_info *input = &audio->input;
+  if (!valid_rate(input->rate))
+    return linnet_fail(audio->context, LINNET_ERROR_UNSUPPORTED, "%s: its sample rate of %g Hz is not in %g to %g",
+                       audio->bytes.name, input->rate, LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
+  if (audio->settings.channel >= input->channels)
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT,
+                       "%s: channel %d was asked for, but it has %d (counted from 0)", audio->bytes.name,
+                       audio->settings.channel, input->channels);
+  return LINNET_OK;
+}
+
+static enum linnet_status open_header(struct linnet_audio *audio) {
+  if (linnet_sphere_found(&audio->bytes)) { /* libsndfile reads SPHERE, but not what is coded inside */
+    struct linnet_sphere sphere;
+    LINNET_TRY(linnet_sphere_read(&audio->bytes, &sphere));
+    if (sphere.shortened)
+      return linnet_decoder_open_shorten(&audio->bytes, &sphere, &audio->input);
+  }
+  return linnet_decoder_open_sndfile(&audio->bytes, &audio->input);
+}
+
+static void close_decoder(struct linnet_audio *audio) {
+  if (audio->input.kind)
+    audio->input.kind->destroy(audio->input.decoder);
+  audio->input = (struct linnet_decoder_info){.kind = NULL};
+}
+
+/* A pipe is read to its end, unless its beginning already is of no format that is read. */
+static enum linnet_status open_decoder(struct linnet_audio *audio) {
+  bool more = false;
+  if (audio->settings.raw_format != LINNET_SAMPLE_NONE)
+    return linnet_decoder_open_raw(&audio->bytes, &audio->settings, &audio->input);
+  LINNET_TRY(linnet_bytes_slurp(&audio->bytes, PROBE_BYTES, &more));
+  if (more && !linnet_sphere_found(&audio->bytes) && !linnet_sndfile_found(&audio->bytes)) {
+    LINNET_TRY(open_header(audio));
+    close_decoder(audio);
+  }
+  if (more)
+    LINNET_TRY(linnet_bytes_slurp(&audio->bytes, SIZE_MAX, &more));
+  return open_header(audio);
+}
+
+static enum linnet_status prepare(struct linnet_audio *audio) {
+  LINNET_TRY(open_decoder(audio));
+  LINNET_TRY(check_input(audio));
+  size_t channels = (size_t)audio->input.channels;
+  audio->block = BLOCK_SAMPLES / channels;
+  audio->left = -1;
+  audio->interleaved = linnet_alloc(audio->context, audio->block * channels, sizeof(float));
+  audio->mono = linnet_alloc(audio->context, audio->block, sizeof(float));
+  if (!audio->interleaved || !audio->mono)
+    return linnet_fail(audio->context, LINNET_ERROR_MEMORY, "%s: out of memory", audio->bytes.name);
+  if (audio->input.rate == audio->settings.sample_rate)
+    return LINNET_OK;
+  return linnet_resampler_create(audio->context, audio->input.rate, audio->settings.sample_rate, &audio->resampler);
+}
+
+/* An object with valid settings and no input yet. */
+static enum linnet_status begin(struct linnet_context *context, const struct linnet_audio_settings *settings,
+                                struct linnet_audio **result) {
+  struct linnet_audio_settings defaults;
+  linnet_audio_settings_default(&defaults);
+  if (!settings)
+    settings = &defaults;
+  LINNET_TRY(check_settings(context, settings));
+  linnet_poll_begin(context);
+  struct linnet_audio *audio = linnet_calloc(context, 1, sizeof *audio);
+  if (!audio)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an audio input");
+  audio->context = context;
+  audio->settings = *settings;
+  *result = audio;
+  return LINNET_OK;
+}
+
+/* `status` tells how opening the bytes went. */
+static enum linnet_status finish(struct linnet_audio *audio, enum linnet_status status, struct linnet_audio **result) {
+  if (status == LINNET_OK)
+    status = prepare(audio);
+  if (status != LINNET_OK) {
+    linnet_audio_destroy(audio);
+    return status;
+  }
+  *result = audio;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_audio_open(struct linnet_context *context, const char *path,
+                                     const struct linnet_audio_settings *settings, struct linnet_audio **result) {
+  if (result)
+    *result = NULL;
+  if (!context || !path || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open: NULL argument");
+  struct linnet_audio *audio;
+  LINNET_TRY(begin(context, settings, &audio));
+  return finish(audio, linnet_bytes_open_path(context, path, &audio->bytes), result);
+}
+
+enum linnet_status linnet_audio_open_fd(struct linnet_context *context, int fd, const char *name,
+                                        const struct linnet_audio_settings *settings, struct linnet_audio **result) {
+  if (result)
+    *result = NULL;
+  if (!context || fd < 0 || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open_fd: NULL argument or no descriptor");
+  struct linnet_audio *audio;
+  LINNET_TRY(begin(context, settings, &audio));
+  return finish(audio, linnet_bytes_open_fd(context, fd, name ? name : "descriptor", &audio->bytes), result);
+}
+
+enum linnet_status linnet_audio_open_memory(struct linnet_context *context, const void *data, size_t bytes,
+                                            const struct linnet_audio_settings *settings,
+                                            struct linnet_audio **result) {
+  if (result)
+    *result = NULL;
+  if (!context || !data || bytes > INT64_MAX || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_audio_open_memory: NULL argument or too many bytes");
+  struct linnet_audio *audio;
+  LINNET_TRY(begin(context, settings, &audio));
+  return finish(audio, linnet_bytes_open_memory(context, data, bytes, "audio in memory", &audio->bytes), result);
+}
+
+void linnet_audio_destroy(struct linnet_audio *audio) {
+  if (!audio)
+    return;
+  close_decoder(audio);
+  linnet_resampler_destroy(audio->resampler);
+  linnet_bytes_close(&audio->bytes);
+  linnet_free(audio->context, audio->interleaved);
+  linnet_free(audio->context, audio->mono);
+  linnet_free(audio->context, audio);
+}
+
+double linnet_audio_input_rate(const struct linnet_audio *audio) {
+  return audio ? audio->input.rate : -1;
+}
+
+int linnet_audio_input_channels(const struct linnet_audio *audio) {
+  return audio ? audio->input.channels : -1;
+}
+
+double linnet_audio_seconds(const struct linnet_audio *audio) {
+  return audio && audio->input.frames >= 0 ? (double)audio->input.frames / audio->input.rate : -1;
+}
+
+/* --- Choosing a part ------------------------------------------------------------------------------------------ */
+
+enum linnet_status linnet_audio_select(struct linnet_audio *audio, double start, double end) {
+  if (!audio)
+    return LINNET_ERROR_ARGUMENT;
+  if (audio->started)
+    return linnet_fail(audio->context, LINNET_ERROR_STATE, "linnet_audio_select: reading has begun");
+  const struct linnet_decoder_info *input = &audio->input;
+  double longest = 1e9; /* seconds: the products below stay within 64 bits */
+  if (!(start >= 0 && start <= longest) || !(end < 0 || (end > start && end <= longest)))
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "%s: no time from %g to %g seconds", audio->bytes.name,
+                       start, end);
+  int64_t first = llround(start * input->rate);
+  if (input->frames >= 0 && first >= input->frames && first > 0)
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "%s: lasts %.3f seconds, but %.3f to %.3f is wanted",
+                       audio->bytes.name, linnet_audio_seconds(audio), start, end);
+  audio->left = end < 0 ? -1 : llround(end * input->rate) - first;
+  audio->skip = input->kind->seek(input->decoder, first) ? 0 : first;
+  return LINNET_OK;
+}
+
+/* --- Reading -------------------------------------------------------------------------------------------------- */
+
+static void pick_channel(const float *interleaved, size_t channels, size_t channel, size_t frames, float *mono) {
+  for (size_t t = 0; t < frames; t++)
+    mono[t] = interleaved[t * channels + channel];
+}
+
+static void mix_channels(const float *interleaved, size_t channels, size_t frames, float *mono) {
+  for (size_t t = 0; t < frames; t++) {
+    float sum = 0;
+    for (size_t c = 0; c < channels; c++)
+      sum += interleaved[t * channels + c];
+    mono[t] = sum / (float)channels;
+  }
+}
+
+static enum linnet_status check_finite(const struct linnet_audio *audio, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!isfinite(audio->mono[i]))
+      return linnet_fail(audio->context, LINNET_ERROR_FORMAT, "%s: the sample at %.4f seconds is not finite",
+                         audio->bytes.name, (double)(audio->frames + i) / audio->input.rate);
+  return LINNET_OK;
+}
+
+/* Decodes the next block into `mono`, as long as more is wanted. */
+static enum linnet_status decode(struct linnet_audio *audio) {
+  size_t channels = (size_t)audio->input.channels, got = 0, wanted = audio->block;
+  LINNET_TRY(linnet_poll_check(audio->context));
+  audio->taken = audio->available = 0;
+  if (audio->left >= 0 && audio->skip == 0 && (uint64_t)audio->left < wanted)
+    wanted = (size_t)audio->left;
+  if (wanted > 0)
+    LINNET_TRY(audio->input.kind->read(audio->input.decoder, audio->interleaved, wanted, &got));
+  audio->decoded = got == 0;
+  if (audio->settings.channel == LINNET_CHANNEL_MIX && channels > 1)
+    mix_channels(audio->interleaved, channels, got, audio->mono);
+  else
+    pick_channel(audio->interleaved, channels, audio->settings.channel < 0 ? 0 : (size_t)audio->settings.channel, got,
+                 audio->mono);
+  LINNET_TRY(check_finite(audio, got));
+  audio->frames += got;
+  size_t dropped = audio->skip < (int64_t)got ? (size_t)audio->skip : got;
+  audio->skip -= (int64_t)dropped;
+  audio->taken = dropped;
+  audio->available = got;
+  if (audio->left >= 0 && got - dropped > (uint64_t)audio->left)
+    audio->available = dropped + (size_t)audio->left;
+  if (audio->left >= 0)
+    audio->left -= (int64_t)(audio->available - dropped);
+  return LINNET_OK;
+}
+
+static enum linnet_status read_plain(struct linnet_audio *audio, float *samples, size_t capacity, size_t *count) {
+  while (audio->taken == audio->available && !audio->decoded)
+    LINNET_TRY(decode(audio));
+  size_t left = audio->available - audio->taken;
+  *count = left < capacity ? left : capacity;
+  memcpy(samples, audio->mono + audio->taken, *count * sizeof *samples);
+  audio->taken += *count;
+  return LINNET_OK;
+}
+
+static enum linnet_status read_resampled(struct linnet_audio *audio, float *samples, size_t capacity, size_t *count) {
+  *count = 0;
+  while (*count == 0) {
+    if (audio->taken == audio->available && !audio->decoded)
+      LINNET_TRY(decode(audio));
+    size_t used = 0, left = audio->available - audio->taken;
+    bool ended = audio->decoded && left == 0;
+    LINNET_TRY(linnet_resampler_run(audio->resampler, ended ? NULL : audio->mono + audio->taken, left, &used, samples,
+                                    capacity, count));
+    audio->taken += used;
+    if (ended)
+      break;
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status check_maximum(struct linnet_audio *audio, size_t count) {
+  const struct linnet_audio_settings *s = &audio->settings;
+  audio->delivered += (double)count;
+  if (s->max_seconds == 0 || audio->delivered <= s->max_seconds * s->sample_rate)
+    return LINNET_OK;
+  return linnet_fail(audio->context, LINNET_ERROR_LIMIT,
+                     "%s: longer than the maximum of %g seconds: cut it, or raise the maximum (--max-seconds)",
+                     audio->bytes.name, s->max_seconds);
+}
+
+enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples, size_t capacity, size_t *count) {
+  if (count)
+    *count = 0;
+  if (!audio)
+    return LINNET_ERROR_ARGUMENT;
+  if (!samples || capacity == 0 || !count)
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "linnet_audio_read: NULL argument or no room");
+  audio->started = true;
+  linnet_poll_begin(audio->context);
+  if (audio->status != LINNET_OK)
+    return linnet_fail(audio->context, audio->status, "%s: reading has failed before", audio->bytes.name);
+  audio->status =
+      audio->resampler ? read_resampled(audio, samples, capacity, count) : read_plain(audio, samples, capacity, count);
+  if (audio->status == LINNET_OK)
+    audio->status = check_maximum(audio, *count);
+  if (audio->status != LINNET_OK)
+    return audio->status;
+  return *count > 0 ? LINNET_OK : LINNET_END;
+}
+
+/* The header's word on the length saves growing, but is not believed beyond a minute or so. */
+static size_t first_capacity(const struct linnet_audio *audio) {
+  double expected = linnet_audio_seconds(audio) * audio->settings.sample_rate + 64;
+  return expected < OUT_SAMPLES ? OUT_SAMPLES : expected > (1 << 20) ? 1 << 20 : (size_t)expected;
+}
+
+static enum linnet_status read_rest(struct linnet_audio *audio, float **samples, size_t *count) {
+  size_t capacity = 0, needed = first_capacity(audio);
+  for (;;) {
+    float *grown = linnet_grow(audio->context, *samples, &capacity, needed, sizeof **samples);
+    if (!grown)
+      return linnet_fail(audio->context, LINNET_ERROR_MEMORY, "%s: out of memory after %zu samples", audio->bytes.name,
+                         *count);
+    *samples = grown;
+    size_t got;
+    enum linnet_status status = linnet_audio_read(audio, *samples + *count, capacity - *count, &got);
+    *count += got;
+    if (status != LINNET_OK)
+      return status == LINNET_END ? LINNET_OK : status;
+    if (*count > LINNET_AUDIO_MAX_SAMPLES)
+      return linnet_fail(audio->context, LINNET_ERROR_LIMIT, "%s: longer than %zu samples: read it in pieces",
+                         audio->bytes.name, LINNET_AUDIO_MAX_SAMPLES);
+    needed = *count + 1;
+  }
+}
+
+enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, float **samples, size_t *count) {
+  if (samples)
+    *samples = NULL;
+  if (count)
+    *count = 0;
+  if (!audio)
+    return LINNET_ERROR_ARGUMENT;
+  if (!samples || !count)
+    return linnet_fail(audio->context, LINNET_ERROR_ARGUMENT, "linnet_audio_read_all: NULL argument");
+  enum linnet_status status = read_rest(audio, samples, count);
+  if (status != LINNET_OK) {
+    linnet_free(audio->context, *samples);
+    *samples = NULL;
+    *count = 0;
+  }
+  return status;
+}
+
+void linnet_audio_release(struct linnet_context *context, float *samples) {
+  if (context)
+    linnet_free(context, samples);
+}

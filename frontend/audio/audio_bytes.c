@@ -1,0 +1,165 @@
+#include "frontend/audio/audio_bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linnet/audio.h>
+
+enum { POLL_MILLISECONDS = 50 }; /* between two looks at whether the call is cancelled, while a pipe is empty */
+
+static enum linnet_status set_name(struct linnet_bytes *bytes, const char *name) {
+  bytes->name = linnet_strdup(bytes->context, name);
+  if (!bytes->name)
+    return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", name);
+  return LINNET_OK;
+}
+
+static enum linnet_status fail_errno(struct linnet_context *context, const char *name) {
+  return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", name, strerror(errno));
+}
+
+/* A regular file is read by position, anything else as it comes. */
+static enum linnet_status inspect(struct linnet_bytes *bytes, const char *name) {
+  struct stat status;
+  if (fstat(bytes->fd, &status) != 0)
+    return fail_errno(bytes->context, name);
+  if (S_ISDIR(status.st_mode))
+    return linnet_fail(bytes->context, LINNET_ERROR_IO, "%s: is a folder: name an audio file in it", name);
+  off_t start = S_ISREG(status.st_mode) ? lseek(bytes->fd, 0, SEEK_CUR) : -1;
+  bytes->seekable = start >= 0;
+  bytes->base = start >= 0 ? start : 0;
+  bytes->size = start < 0 ? -1 : status.st_size > start ? status.st_size - start : 0;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, const char *name,
+                                        struct linnet_bytes *bytes) {
+  *bytes = (struct linnet_bytes){.context = context, .fd = fd};
+  LINNET_TRY(inspect(bytes, name));
+  return set_name(bytes, name);
+}
+
+enum linnet_status linnet_bytes_open_path(struct linnet_context *context, const char *path,
+                                          struct linnet_bytes *bytes) {
+  if (strcmp(path, "-") == 0)
+    return linnet_bytes_open_fd(context, STDIN_FILENO, "standard input", bytes);
+  *bytes = (struct linnet_bytes){.fd = -1};
+  int fd;
+  do
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0)
+    return fail_errno(context, path);
+  enum linnet_status status = linnet_bytes_open_fd(context, fd, path, bytes);
+  if (status != LINNET_OK) {
+    close(fd);
+    return status;
+  }
+  bytes->owns_fd = true;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_bytes_open_memory(struct linnet_context *context, const void *data, size_t size,
+                                            const char *name, struct linnet_bytes *bytes) {
+  *bytes = (struct linnet_bytes){.context = context, .data = data, .fd = -1, .seekable = true, .size = (int64_t)size};
+  return set_name(bytes, name);
+}
+
+static size_t read_memory(struct linnet_bytes *bytes, void *to, size_t n) {
+  if (bytes->position >= bytes->size)
+    return 0;
+  size_t left = (size_t)(bytes->size - bytes->position);
+  n = n < left ? n : left;
+  memcpy(to, bytes->data + bytes->position, n);
+  return n;
+}
+
+/* Waits until a pipe has bytes, or ends; false if the call is cancelled before. A signal wakes one thread alone, so a
+ * read that blocks may not notice it. */
+static bool wait_for_bytes(const struct linnet_bytes *bytes) {
+  struct pollfd descriptor = {.fd = bytes->fd, .events = POLLIN};
+  bool wait = !bytes->seekable && linnet_poll_of(bytes->context);
+  while (!linnet_poll_stopped(bytes->context))
+    if (!wait || poll(&descriptor, 1, POLL_MILLISECONDS) > 0)
+      return true;
+  return false;
+}
+
+static size_t read_fd(struct linnet_bytes *bytes, void *to, size_t n) {
+  ssize_t got;
+  if (!wait_for_bytes(bytes)) {
+    bytes->error = ECANCELED;
+    return 0;
+  }
+  do
+    got = bytes->seekable ? pread(bytes->fd, to, n, bytes->base + bytes->position) : read(bytes->fd, to, n);
+  while (got < 0 && errno == EINTR);
+  if (got < 0)
+    bytes->error = errno;
+  return got < 0 ? 0 : (size_t)got;
+}
+
+size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n) {
+  if (bytes->error || n == 0)
+    return 0;
+  size_t got = bytes->data ? read_memory(bytes, to, n) : read_fd(bytes, to, n);
+  bytes->position += (int64_t)got;
+  return got;
+}
+
+enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes) {
+  if (!bytes->error)
+    return LINNET_OK;
+  if (bytes->error == ECANCELED)
+    return linnet_fail(bytes->context, LINNET_ERROR_CANCELLED, "%s: reading was cancelled", bytes->name);
+  return linnet_fail(bytes->context, LINNET_ERROR_IO, "%s: %s", bytes->name, strerror(bytes->error));
+}
+
+/* Adds what a pipe holds to a growing block; *size is what it has. */
+static enum linnet_status slurp_all(struct linnet_bytes *bytes, size_t enough, size_t *size, bool *more) {
+  for (*more = true; *size < enough;) {
+    void *grown = linnet_grow(bytes->context, bytes->owned, &bytes->owned_capacity, *size + 65536, 1);
+    if (!grown)
+      return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory after %zu bytes", bytes->name, *size);
+    bytes->owned = grown;
+    size_t got = linnet_bytes_read(bytes, (char *)bytes->owned + *size, bytes->owned_capacity - *size);
+    *more = got > 0;
+    if (got == 0)
+      return linnet_bytes_check(bytes);
+    *size += got;
+    if (*size > LINNET_AUDIO_MAX_PIPE_BYTES)
+      return linnet_fail(bytes->context, LINNET_ERROR_LIMIT,
+                         "%s: more than %zu bytes on a pipe: write them to a file, or send raw PCM", bytes->name,
+                         LINNET_AUDIO_MAX_PIPE_BYTES);
+  }
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes, size_t enough, bool *more) {
+  size_t size = bytes->owned ? (size_t)bytes->size : 0;
+  *more = false;
+  if (bytes->seekable && !bytes->owned)
+    return LINNET_OK;
+  bytes->data = NULL; /* the pipe is read again */
+  bytes->seekable = false;
+  LINNET_TRY(slurp_all(bytes, enough, &size, more));
+  bytes->data = bytes->owned;
+  bytes->size = (int64_t)size;
+  bytes->position = 0;
+  bytes->seekable = true;
+  return LINNET_OK;
+}
+
+void linnet_bytes_close(struct linnet_bytes *bytes) {
+  if (!bytes->context)
+    return;
+  if (bytes->owns_fd)
+    close(bytes->fd);
+  linnet_free(bytes->context, bytes->owned);
+  linnet_free(bytes->context, bytes->name);
+  *bytes = (struct linnet_bytes){.fd = -1};
+}

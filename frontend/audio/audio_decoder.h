@@ -1,0 +1,42 @@
+/* Decoding: bytes to interleaved float samples on the int16 scale, by libsndfile, from Shorten in SPHERE, or from raw
+ * PCM. */
+#ifndef LINNET_AUDIO_DECODER_H
+#define LINNET_AUDIO_DECODER_H
+
+#include <linnet/audio.h>
+
+#include "frontend/audio/audio_bytes.h"
+#include "frontend/audio/sphere.h"
+
+struct linnet_decoder; /* the state of one kind of decoder */
+
+struct linnet_decoder_kind {
+  /* Reads up to `frames` frames of all channels; *got is 0 only at the end. */
+  enum linnet_status (*read)(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got);
+  /* Makes `frame` the next one to be read; false where that cannot be done. */
+  bool (*seek)(struct linnet_decoder *decoder, int64_t frame);
+  void (*destroy)(struct linnet_decoder *decoder);
+};
+
+/* What a decoder is and what it found out about its input. */
+struct linnet_decoder_info {
+  const struct linnet_decoder_kind *kind;
+  struct linnet_decoder *decoder;
+  double rate;    /* Hz */
+  int channels;   /* at least 1 */
+  int64_t frames; /* -1: not known */
+};
+
+/* `bytes` must outlive the decoder and be seekable for libsndfile. On failure nothing needs destroying; a build without
+ * libsndfile always fails here (audio_none.c). */
+enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info);
+
+/* Whether the bytes begin as a format of libsndfile's does. Some have no such beginning. */
+bool linnet_sndfile_found(struct linnet_bytes *bytes);
+/* `sphere` is the header of the input, which says that it holds Shorten. */
+enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const struct linnet_sphere *sphere,
+                                               struct linnet_decoder_info *info);
+enum linnet_status linnet_decoder_open_raw(struct linnet_bytes *bytes, const struct linnet_audio_settings *settings,
+                                           struct linnet_decoder_info *info);
+
+#endif

@@ -1,0 +1,280 @@
+/* Files with a header, through libsndfile's virtual input. */
+#include "frontend/audio/audio_decoder.h"
+
+#include <sndfile.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory_limit.h"
+#include "base/reader.h"
+
+enum { MAX_CHANNELS = 1024 }; /* libsndfile's own limit */
+
+/* libsndfile and the codecs behind it crash, or call a file damaged, when an allocation fails. They take less than
+ * 2 MB; this leaves a margin for other threads. */
+enum { NEEDED_MEMORY = 16 << 20 };
+
+static enum linnet_status check_memory(const struct linnet_bytes *bytes) {
+  return linnet_memory_available(NEEDED_MEMORY)
+             ? LINNET_OK
+             : linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory for decoding", bytes->name);
+}
+
+/* Programs that write WAV to a pipe cannot go back to fill in the length. libsndfile takes a length that is too large
+ * for what it should be, but believes a zero, so the four bytes at `offset` are replaced on the way to it. */
+struct correction {
+  int64_t offset; /* 0: none */
+  unsigned char length[4];
+};
+
+struct linnet_decoder {
+  struct linnet_bytes *bytes;
+  struct correction correction;
+  SNDFILE *file;
+  size_t channels;
+  bool warned;
+};
+
+/* --- Virtual input -------------------------------------------------------------------------------------------- */
+
+static sf_count_t virtual_length(void *user) {
+  return ((struct linnet_decoder *)user)->bytes->size;
+}
+
+static sf_count_t virtual_tell(void *user) {
+  return ((struct linnet_decoder *)user)->bytes->position;
+}
+
+static sf_count_t virtual_seek(sf_count_t offset, int whence, void *user) {
+  struct linnet_bytes *bytes = ((struct linnet_decoder *)user)->bytes;
+  int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? bytes->position : bytes->size, to;
+  if (__builtin_add_overflow(from, (int64_t)offset, &to) || to < 0)
+    return -1;
+  return bytes->position = to;
+}
+
+/* Reads n bytes, fewer only at the end. */
+static size_t read_fully(struct linnet_bytes *bytes, void *to, size_t n) {
+  size_t done = 0, got;
+  while (done < n && (got = linnet_bytes_read(bytes, (char *)to + done, n - done)) > 0)
+    done += got;
+  return done;
+}
+
+static sf_count_t virtual_read(void *to, sf_count_t count, void *user) {
+  struct linnet_decoder *decoder = user;
+  if (count <= 0)
+    return 0;
+  int64_t from = decoder->bytes->position;
+  size_t got = read_fully(decoder->bytes, to, (size_t)count);
+  const struct correction *c = &decoder->correction;
+  for (int i = 0; i < 4 && c->offset > 0; i++)
+    if (c->offset + i >= from && c->offset + i < from + (int64_t)got)
+      ((unsigned char *)to)[c->offset + i - from] = c->length[i];
+  return (sf_count_t)got;
+}
+
+static sf_count_t virtual_write(const void *from, sf_count_t count, void *user) {
+  (void)from, (void)count, (void)user;
+  return 0;
+}
+
+/* --- WAV without a length ------------------------------------------------------------------------------------- */
+
+struct chunk {
+  char id[4];
+  uint32_t length;
+};
+
+static bool read_chunk(struct linnet_bytes *bytes, int64_t at, struct chunk *chunk) {
+  unsigned char head[8];
+  bytes->position = at;
+  if (at < 0 || read_fully(bytes, head, sizeof head) != sizeof head)
+    return false;
+  memcpy(chunk->id, head, 4);
+  chunk->length = linnet_load_u32(head + 4);
+  return true;
+}
+
+static int64_t after(int64_t at, const struct chunk *chunk) {
+  return at + 8 + chunk->length + (chunk->length & 1);
+}
+
+/* Whether nothing but chunks with names fills the file from `at` on: then the data before them is really empty. */
+static bool only_chunks(struct linnet_bytes *bytes, int64_t at) {
+  struct chunk chunk;
+  for (int i = 0; i < 100 && at < bytes->size; i++) {
+    if (!read_chunk(bytes, at, &chunk))
+      return false;
+    for (int c = 0; c < 4; c++)
+      if (chunk.id[c] < ' ' || chunk.id[c] > '~')
+        return false;
+    at = after(at, &chunk);
+  }
+  return at == bytes->size || at == bytes->size + 1;
+}
+
+static struct correction correct_wav(struct linnet_bytes *bytes) {
+  struct correction correction = {0};
+  struct chunk chunk;
+  int64_t at = 12;
+  if (!read_chunk(bytes, 0, &chunk) || memcmp(chunk.id, "RIFF", 4) != 0)
+    return correction;
+  for (int i = 0; i < 100 && read_chunk(bytes, at, &chunk) && memcmp(chunk.id, "data", 4) != 0; i++)
+    at = after(at, &chunk);
+  int64_t left = bytes->size - at - 8;
+  if (memcmp(chunk.id, "data", 4) != 0 || chunk.length != 0 || left <= 0 || only_chunks(bytes, at + 8))
+    return correction;
+  uint32_t length = left < UINT32_MAX ? (uint32_t)left : UINT32_MAX - 1;
+  correction.offset = at + 4;
+  for (int i = 0; i < 4; i++)
+    correction.length[i] = (unsigned char)(length >> 8 * i);
+  return correction;
+}
+
+/* --- What a file that cannot be opened seems to be ------------------------------------------------------------ */
+
+static const struct {
+  const char *name, *magic;
+} magics[] = {{"WAV", "RIFF"},  {"WAV", "RIFX"}, {"RF64", "RF64"},    {"AIFF", "FORM"},
+              {"FLAC", "fLaC"}, {"Ogg", "OggS"}, {"AU", ".snd"},      {"CAF", "caff"},
+              {"W64", "riff"},  {"MP3", "ID3"},  {"MP3", "\xff\xfb"}, {"SPHERE", "NIST_1A"}};
+
+static const char *find_magic(const char *head, size_t n) {
+  for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+    if (n >= strlen(magics[i].magic) && memcmp(head, magics[i].magic, strlen(magics[i].magic)) == 0)
+      return magics[i].name;
+  return NULL;
+}
+
+bool linnet_sndfile_found(struct linnet_bytes *bytes) {
+  char head[16];
+  bytes->position = 0;
+  return find_magic(head, read_fully(bytes, head, sizeof head)) != NULL;
+}
+
+/* Containers of compressed audio that other programs turn into WAV. */
+static const struct {
+  const char *name, *magic;
+  size_t offset;
+} foreign[] = {{"MP4 or M4A", "ftyp", 4},
+               {"WebM or Matroska", "\x1A\x45\xDF\xA3", 0},
+               {"WMA or ASF", "\x30\x26\xB2\x75", 0},
+               {"AAC", "\xff\xf1", 0},
+               {"AAC", "\xff\xf9", 0},
+               {"AMR", "#!AMR", 0},
+               {"AC-3", "\x0B\x77", 0},
+               {"APE", "MAC ", 0},
+               {"WavPack", "wvpk", 0},
+               {"TTA", "TTA1", 0},
+               {"DSD", "DSD ", 0},
+               {"RealMedia", ".RMF", 0},
+               {"FLV", "FLV\x01", 0},
+               {"DTS", "\x7F\xFE\x80\x01", 0}};
+
+static const char *find_foreign(const char *head, size_t n) {
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+    size_t length = strlen(foreign[i].magic), at = foreign[i].offset;
+    if (n >= at + length && memcmp(head + at, foreign[i].magic, length) == 0)
+      return foreign[i].name;
+  }
+  return n >= 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "AVI ", 4) == 0 ? "AVI" : NULL;
+}
+
+static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const char *name) {
+  const char *slash = strrchr(bytes->name, '/'), *file = slash ? slash + 1 : bytes->name;
+  const char *dot = strrchr(file, '.'), *quote = strpbrk(bytes->name, " '()&;$") ? "\"" : "";
+  int length = dot && dot > file ? (int)(dot - file) : (int)strlen(file);
+  if (!bytes->owns_fd) /* no file of that name */
+    return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
+                       "%s: is %s, which is not read: convert it, as with 'ffmpeg -i pipe:0 -f wav pipe:1'",
+                       bytes->name, name);
+  return linnet_fail(bytes->context, LINNET_ERROR_UNSUPPORTED,
+                     "%s: is %s, which is not read: convert it, as with 'ffmpeg -i %s%s%s %s%.*s.wav%s'", bytes->name,
+                     name, quote, bytes->name, quote, quote, length, file, quote);
+}
+
+/* libsndfile keeps the reason in a variable that all threads share, so the sentence is made from the bytes. */
+static enum linnet_status explain(struct linnet_bytes *bytes) {
+  char head[1024];
+  bytes->position = 0;
+  size_t n = read_fully(bytes, head, sizeof head);
+  LINNET_TRY(linnet_bytes_check(bytes));
+  if (n == 0)
+    return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: is empty: record or copy it again", bytes->name);
+  const char *other = find_foreign(head, n);
+  if (other)
+    return fail_foreign(bytes, other);
+  const char *name = find_magic(head, n);
+  if (name)
+    return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
+                       "%s: looks like %s, but is damaged or holds a coding that is not read", bytes->name, name);
+  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT,
+                     "%s: not an audio format that is read (WAV, FLAC, Ogg Vorbis and Opus, MP3, AIFF, AU, W64, CAF, "
+                     "SPHERE, ...); for raw PCM say its sample format, rate and channels",
+                     bytes->name);
+}
+
+/* --- The decoder ---------------------------------------------------------------------------------------------- */
+
+static void sndfile_destroy(struct linnet_decoder *decoder) {
+  if (decoder->file)
+    sf_close(decoder->file);
+  linnet_free(decoder->bytes->context, decoder);
+}
+
+static void warn(struct linnet_decoder *decoder) {
+  if (sf_error(decoder->file) == SF_ERR_NO_ERROR || decoder->warned)
+    return;
+  decoder->warned = true;
+  linnet_log(decoder->bytes->context, LINNET_LOG_WARNING, "%s: decoding stopped early: %s", decoder->bytes->name,
+             sf_strerror(decoder->file));
+}
+
+static enum linnet_status sndfile_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
+  LINNET_TRY(check_memory(decoder->bytes));
+  sf_count_t n = sf_readf_float(decoder->file, interleaved, (sf_count_t)frames);
+  *got = n > 0 ? (size_t)n : 0;
+  if (*got < frames) {
+    LINNET_TRY(linnet_bytes_check(decoder->bytes));
+    warn(decoder);
+  }
+  for (size_t i = 0; i < *got * decoder->channels; i++)
+    interleaved[i] *= 32768;
+  return LINNET_OK;
+}
+
+static bool sndfile_seek(struct linnet_decoder *decoder, int64_t frame) {
+  return sf_seek(decoder->file, frame, SEEK_SET) == frame;
+}
+
+static const struct linnet_decoder_kind sndfile_kind = {sndfile_read, sndfile_seek, sndfile_destroy};
+
+static enum linnet_status check_info(const struct linnet_bytes *bytes, const SF_INFO *info) {
+  if (info->channels >= 1 && info->channels <= MAX_CHANNELS)
+    return LINNET_OK;
+  return linnet_fail(bytes->context, LINNET_ERROR_FORMAT, "%s: its header claims %d channels", bytes->name,
+                     info->channels);
+}
+
+enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info) {
+  LINNET_TRY(check_memory(bytes));
+  SF_VIRTUAL_IO input = {virtual_length, virtual_seek, virtual_read, virtual_write, virtual_tell};
+  struct linnet_decoder *decoder = linnet_calloc(bytes->context, 1, sizeof *decoder);
+  if (!decoder)
+    return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
+  decoder->bytes = bytes;
+  decoder->correction = correct_wav(bytes);
+  bytes->position = 0;
+  SF_INFO found = {0};
+  decoder->file = sf_open_virtual(&input, SFM_READ, &found, decoder);
+  enum linnet_status status = decoder->file ? check_info(bytes, &found) : explain(bytes);
+  if (status != LINNET_OK) {
+    sndfile_destroy(decoder);
+    return status;
+  }
+  decoder->channels = (size_t)found.channels;
+  int64_t frames = found.frames > 0 && found.frames < SF_COUNT_MAX ? found.frames : -1;
+  *info = (struct linnet_decoder_info){&sndfile_kind, decoder, found.samplerate, found.channels, frames};
+  return LINNET_OK;
+}

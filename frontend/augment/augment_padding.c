@@ -1,0 +1,93 @@
+/* Silence and faint noise before and after an utterance. */
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "frontend/augment/augment_draw.h"
+
+void linnet_padding_settings_default(struct linnet_padding_settings *settings) {
+  *settings = (struct linnet_padding_settings){
+      .size = sizeof *settings, .probability = 0.5, .max_seconds = 6, .level_low = -60, .level_high = -25};
+}
+
+static bool valid(const struct linnet_padding_settings *s, double sample_rate) {
+  return s && s->size == sizeof *s && linnet_inside(s->probability, 0, 1) && linnet_inside(s->max_seconds, 0, 600) &&
+         linnet_inside(s->level_low, -100, 100) && linnet_inside(s->level_high, s->level_low, 100) &&
+         linnet_inside(sample_rate, 1, 1e6);
+}
+
+enum linnet_status linnet_padding_check(const struct linnet_padding_settings *settings) {
+  return valid(settings, 1) ? LINNET_OK : LINNET_ERROR_ARGUMENT;
+}
+
+size_t linnet_padding_max(const struct linnet_padding_settings *settings, double sample_rate) {
+  return valid(settings, sample_rate) ? 2 * (size_t)(settings->max_seconds * sample_rate) : 0;
+}
+
+static double power_of(const float *samples, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++)
+    sum += (double)samples[i] * samples[i];
+  return count > 0 ? sum / (double)count : 0;
+}
+
+static double power_of_clip(const struct linnet_noise_clip *clip) {
+  double sum = 0;
+  for (size_t i = 0; i < clip->count; i++)
+    sum += (double)clip->samples[i] * clip->samples[i];
+  return clip->count > 0 ? sum / (double)clip->count : 0;
+}
+
+/* What the ends are filled with. */
+struct fill {
+  const struct linnet_noise_clip *clip; /* NULL: digital silence */
+  size_t next;                          /* sample of the clip */
+  float gain;
+};
+
+static struct fill draw_fill(const struct linnet_padding_settings *settings, struct linnet_philox random,
+                             const struct linnet_noise_clip *clips, size_t num_clips, double power) {
+  struct fill fill = {0};
+  if (num_clips == 0 || random.word[0] % 3 == 0)
+    return fill;
+  const struct linnet_noise_clip *clip = &clips[linnet_draw_below(random.word[1], num_clips)];
+  double noise = power_of_clip(clip),
+         level = linnet_draw_between(random.word[3], settings->level_low, settings->level_high);
+  if (noise <= 0)
+    return fill;
+  fill.clip = clip;
+  fill.next = linnet_draw_below(random.word[2], clip->count);
+  fill.gain = (float)sqrt(power / noise * pow(10, level / 10));
+  return fill;
+}
+
+static void fill_samples(struct fill *fill, float *samples, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    samples[i] = fill->clip ? rintf(fill->gain * fill->clip->samples[fill->next]) : 0;
+    fill->next = fill->clip && fill->next + 1 < fill->clip->count ? fill->next + 1 : 0;
+  }
+}
+
+static size_t draw_length(const struct linnet_padding_settings *settings, double sample_rate, uint32_t word) {
+  double u = linnet_philox_uniform(word);
+  return (size_t)(settings->max_seconds * sample_rate * u * u);
+}
+
+enum linnet_status linnet_augment_padding(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
+                                          double sample_rate, const struct linnet_noise_clip *clips, size_t num_clips,
+                                          float *samples, size_t *count) {
+  if (!valid(settings, sample_rate) || !count || !samples || (num_clips > 0 && !clips))
+    return LINNET_ERROR_ARGUMENT;
+  struct linnet_philox random = linnet_draw(key, LINNET_DRAW_PADDING);
+  if (linnet_philox_uniform(random.word[0]) >= settings->probability)
+    return LINNET_OK;
+  size_t before = draw_length(settings, sample_rate, random.word[1]);
+  size_t after = draw_length(settings, sample_rate, random.word[2]);
+  struct fill fill =
+      draw_fill(settings, linnet_draw(key, LINNET_DRAW_PADDING + 1), clips, num_clips, power_of(samples, *count));
+  memmove(samples + before, samples, *count * sizeof *samples);
+  fill_samples(&fill, samples, before);
+  fill_samples(&fill, samples + before + *count, after);
+  *count += before + after;
+  return LINNET_OK;
+}

@@ -1,0 +1,328 @@
+/* Filterbank objects: settings, buffers, framing, and blocks of frames through window, FFT, power and mel. */
+#include <linnet/features.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "frontend/features/dither.h"
+#include "frontend/features/fbank_kernel.h"
+#include "frontend/features/fft.h"
+
+enum { LANES = LINNET_FBANK_LANES, MAX_WINDOW = 65536, MAX_SHIFT = 1 << 20 };
+
+struct linnet_fbank {
+  struct linnet_context *context;
+  struct linnet_fbank_settings settings;
+  const struct linnet_fbank_kernels *kernels;
+  size_t window, shift, half; /* samples; half: half the FFT size, which is also the number of bins */
+  struct linnet_mel mel;
+  float *weights;  /* (window): the Povey window */
+  float *twiddle;  /* see fbank_kernel.h */
+  float *time;     /* (2 * half): a windowed frame; zero from `window` on */
+  float *spectrum; /* (2 * half) */
+  float *split;    /* (2 * half + 1) */
+  float *power;    /* (LANES, stride) */
+  size_t stride;
+  float *lanes;
+  struct linnet_fft *fft; /* time -> spectrum */
+
+  /* A block: samples of at most LANES frames. `block` is used within one call, `held` is the incremental state: its
+   * first `count` samples were accepted but not yet left behind, `skip` more are to be dropped before the next one
+   * is held (where the shift is larger than the window). */
+  size_t capacity;
+  float *block, *held;
+  size_t count, skip;
+  uint64_t position; /* samples accepted: the position of the next one */
+};
+
+/* --- Settings ------------------------------------------------------------------------------------------------- */
+
+void linnet_fbank_settings_default(struct linnet_fbank_settings *settings) {
+  *settings = (struct linnet_fbank_settings){.size = sizeof *settings,
+                                             .sample_rate = 16000,
+                                             .frame_length = 25,
+                                             .frame_shift = 10,
+                                             .num_mel = 40,
+                                             .low_frequency = 20,
+                                             .high_frequency = 0,
+                                             .preemphasis = 0.97,
+                                             .dither = 0,
+                                             .dither_seed = 0};
+}
+
+static bool inside(double value, double low, double high) {
+  return value >= low && value <= high;
+} /* false for NaN */
+
+static enum linnet_status check_frequencies(struct linnet_context *context, const struct linnet_fbank_settings *s) {
+  double nyquist = s->sample_rate / 2;
+  if (inside(s->low_frequency, 0, nyquist) && inside(s->high_frequency, s->low_frequency, nyquist) &&
+      s->high_frequency > s->low_frequency)
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                     "filterbank: bands from %g to %g Hz: they must rise, between 0 and the Nyquist frequency %g Hz",
+                     s->low_frequency, s->high_frequency, nyquist);
+}
+
+static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_fbank_settings *s) {
+  enum linnet_status bad = LINNET_ERROR_ARGUMENT;
+  if (s->size != sizeof *s)
+    return linnet_fail(context, bad, "filterbank: settings not initialised: call linnet_fbank_settings_default");
+  if (!inside(s->sample_rate, 1000, 384000))
+    return linnet_fail(context, bad, "filterbank: sample rate %g Hz is not in 1000 to 384000", s->sample_rate);
+  if (!inside(s->frame_length * s->sample_rate / 1000, 4, MAX_WINDOW))
+    return linnet_fail(context, bad, "filterbank: frame length %g ms is not 4 to %d samples at %g Hz", s->frame_length,
+                       MAX_WINDOW, s->sample_rate);
+  if (!inside(s->frame_shift * s->sample_rate / 1000, 1, MAX_SHIFT))
+    return linnet_fail(context, bad, "filterbank: frame shift %g ms is not 1 to %d samples at %g Hz", s->frame_shift,
+                       MAX_SHIFT, s->sample_rate);
+  if (s->num_mel < 1 || s->num_mel > LINNET_CMVN_MAX_DIM)
+    return linnet_fail(context, bad, "filterbank: %d mel bands: 1 to %d are possible", s->num_mel, LINNET_CMVN_MAX_DIM);
+  if (!inside(s->preemphasis, 0, 1))
+    return linnet_fail(context, bad, "filterbank: pre-emphasis %g is not in 0 to 1", s->preemphasis);
+  if (!inside(s->dither, 0, 32768))
+    return linnet_fail(context, bad, "filterbank: dither %g is not in 0 to 32768", s->dither);
+  return check_frequencies(context, s);
+}
+
+/* --- Making and destroying ------------------------------------------------------------------------------------ */
+
+static const struct linnet_fbank_kernels *choose_kernels(const char *name) {
+#ifdef LINNET_HAVE_KERNELS_AVX512
+  if (strcmp(name, "avx512") == 0)
+    return &linnet_fbank_kernels_avx512;
+#endif
+#ifdef LINNET_HAVE_KERNELS_AVX2
+  if (strcmp(name, "avx2") == 0)
+    return &linnet_fbank_kernels_avx2;
+#endif
+  (void)name;
+  return &linnet_fbank_kernels_generic;
+}
+
+static size_t power_of_two_from(size_t n) {
+  size_t power = 4;
+  while (power < n)
+    power *= 2;
+  return power;
+}
+
+static const double pi = 3.14159265358979323846;
+
+static void fill_weights(struct linnet_fbank *fbank) {
+  for (size_t i = 0; i < fbank->window; i++) {
+    double hann = 0.5 - 0.5 * cos(2 * pi * (double)i / (double)(fbank->window - 1));
+    fbank->weights[i] = (float)pow(hann, 0.85);
+  }
+}
+
+static void fill_twiddle(struct linnet_fbank *fbank) {
+  size_t n = fbank->half / 2 + 1;
+  for (size_t k = 0; k < n; k++) {
+    fbank->twiddle[k] = (float)cos(pi * (double)k / (double)fbank->half);
+    fbank->twiddle[n + k] = (float)sin(pi * (double)k / (double)fbank->half);
+  }
+}
+
+/* `capacity` and dimensions are bounded by check_settings, so no product here overflows. */
+static enum linnet_status allocate(struct linnet_fbank *fbank) {
+  struct linnet_context *context = fbank->context;
+  size_t fft = 2 * fbank->half, bins = fbank->mel.end - fbank->mel.begin;
+  fbank->stride = fbank->half + LANES; /* not a power of two, whose rows would share cache sets */
+  fbank->capacity = fbank->window + (LANES - 1) * fbank->shift;
+  fbank->weights = linnet_alloc(context, fbank->window, sizeof(float));
+  fbank->twiddle = linnet_alloc(context, fbank->half + 2, sizeof(float));
+  fbank->time = linnet_calloc(context, fft, sizeof(float));
+  fbank->spectrum = linnet_alloc(context, fft, sizeof(float));
+  fbank->split = linnet_alloc(context, fft + 1, sizeof(float));
+  fbank->power = linnet_calloc(context, LANES * fbank->stride, sizeof(float));
+  fbank->lanes = linnet_alloc(context, LANES * (bins + 3), sizeof(float));
+  fbank->held = linnet_alloc(context, fbank->capacity, sizeof(float));
+  fbank->block = fbank->settings.dither > 0 ? linnet_alloc(context, fbank->capacity, sizeof(float)) : NULL;
+  if (!fbank->weights || !fbank->twiddle || !fbank->time || !fbank->spectrum || !fbank->split || !fbank->power ||
+      !fbank->lanes || !fbank->held || (fbank->settings.dither > 0 && !fbank->block))
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "filterbank: out of memory for frames of %zu samples",
+                       fbank->window);
+  return LINNET_OK;
+}
+
+/* The transform of 2 * half real samples is done as one of half as many complex numbers, and power() sorts them out:
+ * FFTW's vector code for complex transforms is three times as fast as that for real ones. */
+static enum linnet_status prepare(struct linnet_fbank *fbank) {
+  const struct linnet_fbank_settings *s = &fbank->settings;
+  fbank->window = (size_t)(s->frame_length * s->sample_rate / 1000);
+  fbank->shift = (size_t)(s->frame_shift * s->sample_rate / 1000);
+  fbank->half = power_of_two_from(fbank->window) / 2;
+  fbank->kernels = choose_kernels(linnet_context_kernels(fbank->context));
+  LINNET_TRY(linnet_mel_create(fbank->context, (size_t)s->num_mel, fbank->half, s->sample_rate, s->low_frequency,
+                               s->high_frequency, &fbank->mel));
+  LINNET_TRY(allocate(fbank));
+  fill_weights(fbank);
+  fill_twiddle(fbank);
+  return linnet_fft_create(fbank->context, fbank->half, fbank->time, fbank->spectrum, &fbank->fft);
+}
+
+enum linnet_status linnet_fbank_create(struct linnet_context *context, const struct linnet_fbank_settings *settings,
+                                       struct linnet_fbank **result) {
+  if (!context || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_fbank_create: NULL argument");
+  *result = NULL;
+  struct linnet_fbank_settings resolved;
+  linnet_fbank_settings_default(&resolved);
+  if (settings)
+    resolved = *settings;
+  if (resolved.high_frequency <= 0)
+    resolved.high_frequency += resolved.sample_rate / 2;
+  LINNET_TRY(check_settings(context, &resolved));
+  struct linnet_fbank *fbank = linnet_calloc(context, 1, sizeof *fbank);
+  if (!fbank)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "filterbank: out of memory");
+  fbank->context = context;
+  fbank->settings = resolved;
+  enum linnet_status status = prepare(fbank);
+  if (status != LINNET_OK) {
+    linnet_fbank_destroy(fbank);
+    return status;
+  }
+  *result = fbank;
+  return LINNET_OK;
+}
+
+void linnet_fbank_destroy(struct linnet_fbank *fbank) {
+  if (!fbank)
+    return;
+  struct linnet_context *context = fbank->context;
+  linnet_fft_destroy(fbank->fft);
+  linnet_mel_release(context, &fbank->mel);
+  float *const buffers[] = {fbank->weights, fbank->twiddle, fbank->time, fbank->spectrum, fbank->split,
+                            fbank->power,   fbank->lanes,   fbank->held, fbank->block};
+  for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+    linnet_free(context, buffers[i]);
+  linnet_free(context, fbank);
+}
+
+/* --- What it was made with ------------------------------------------------------------------------------------ */
+
+const struct linnet_fbank_settings *linnet_fbank_settings_of(const struct linnet_fbank *fbank) {
+  return &fbank->settings;
+}
+
+size_t linnet_fbank_dim(const struct linnet_fbank *fbank) {
+  return fbank->mel.bands;
+}
+
+size_t linnet_fbank_window(const struct linnet_fbank *fbank) {
+  return fbank->window;
+}
+
+size_t linnet_fbank_shift(const struct linnet_fbank *fbank) {
+  return fbank->shift;
+}
+
+size_t linnet_fbank_frames(const struct linnet_fbank *fbank, size_t samples) {
+  return samples < fbank->window ? 0 : 1 + (samples - fbank->window) / fbank->shift;
+}
+
+/* --- Frames --------------------------------------------------------------------------------------------------- */
+
+/* At most LANES frames, which begin at samples, samples + shift, ... The lanes beyond hold powers of earlier blocks. */
+static enum linnet_status run_block(struct linnet_fbank *fbank, const float *samples, size_t frames, float *features) {
+  const struct linnet_fbank_kernels *kernels = fbank->kernels;
+  for (size_t i = 0; i < frames; i++) {
+    kernels->window(fbank->window, samples + i * fbank->shift, (float)fbank->settings.preemphasis, fbank->weights,
+                    fbank->time);
+    LINNET_TRY(linnet_fft_run(fbank->fft));
+    kernels->power(fbank->half, fbank->spectrum, fbank->twiddle, fbank->split, fbank->power + i * fbank->stride);
+  }
+  kernels->mel(&fbank->mel, fbank->power, fbank->stride, fbank->lanes, frames, features);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float *samples, size_t n, float *features) {
+  if (!fbank)
+    return LINNET_ERROR_ARGUMENT;
+  size_t frames = linnet_fbank_frames(fbank, n);
+  if (frames > 0 && (!samples || !features))
+    return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_compute: NULL argument");
+  linnet_poll_begin(fbank->context);
+  for (size_t done = 0; done < frames; done += LANES) {
+    LINNET_TRY(linnet_poll_check(fbank->context));
+    size_t now = frames - done < LANES ? frames - done : LANES;
+    const float *from = samples + done * fbank->shift;
+    if (fbank->block) {
+      size_t span = fbank->window + (now - 1) * fbank->shift;
+      linnet_dither(fbank->settings.dither, fbank->settings.dither_seed, done * fbank->shift, from, span, fbank->block);
+      from = fbank->block;
+    }
+    LINNET_TRY(run_block(fbank, from, now, features + done * fbank->mel.bands));
+  }
+  return LINNET_OK;
+}
+
+size_t linnet_fbank_pending(const struct linnet_fbank *fbank, size_t n) {
+  if (n <= fbank->skip)
+    return 0;
+  size_t arriving = n - fbank->skip;
+  return linnet_fbank_frames(fbank, arriving > SIZE_MAX - fbank->count ? SIZE_MAX : fbank->count + arriving);
+}
+
+/* Drops or holds some of n samples, as many as there is room for; returns how many. */
+static size_t hold(struct linnet_fbank *fbank, const float *samples, size_t n) {
+  size_t taken;
+  if (fbank->skip > 0) {
+    taken = n < fbank->skip ? n : fbank->skip;
+    fbank->skip -= taken;
+  } else {
+    size_t room = fbank->capacity - fbank->count;
+    taken = n < room ? n : room;
+    float *to = fbank->held + fbank->count;
+    if (fbank->block)
+      linnet_dither(fbank->settings.dither, fbank->settings.dither_seed, fbank->position, samples, taken, to);
+    else
+      memcpy(to, samples, taken * sizeof *to);
+    fbank->count += taken;
+  }
+  fbank->position += taken;
+  return taken;
+}
+
+static void leave_behind(struct linnet_fbank *fbank, size_t samples) {
+  size_t dropped = samples < fbank->count ? samples : fbank->count;
+  fbank->skip = samples - dropped;
+  fbank->count -= dropped;
+  memmove(fbank->held, fbank->held + dropped, fbank->count * sizeof *fbank->held);
+}
+
+enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *samples, size_t n, float *features,
+                                       size_t capacity, size_t *frames) {
+  if (!fbank)
+    return LINNET_ERROR_ARGUMENT;
+  if (!frames || (n > 0 && !samples) || (capacity > 0 && !features))
+    return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_accept: NULL argument");
+  *frames = 0;
+  size_t pending = linnet_fbank_pending(fbank, n);
+  if (pending > capacity)
+    return linnet_fail(fbank->context, LINNET_ERROR_LIMIT,
+                       "linnet_fbank_accept: room for %zu frames, but %zu become complete", capacity, pending);
+  linnet_poll_begin(fbank->context);
+  while (n > 0) {
+    LINNET_TRY(linnet_poll_check(fbank->context));
+    size_t taken = hold(fbank, samples, n), now = linnet_fbank_frames(fbank, fbank->count);
+    samples += taken;
+    n -= taken;
+    if (now == 0)
+      continue;
+    LINNET_TRY(run_block(fbank, fbank->held, now, features + *frames * fbank->mel.bands));
+    *frames += now;
+    leave_behind(fbank, now * fbank->shift);
+  }
+  return LINNET_OK;
+}
+
+void linnet_fbank_reset(struct linnet_fbank *fbank) {
+  if (!fbank)
+    return;
+  fbank->count = fbank->skip = 0;
+  fbank->position = 0;
+}

@@ -1,0 +1,60 @@
+#include "frontend/features/fft.h"
+
+#include <fftw3.h>
+#include <pthread.h>
+
+#include "base/memory_limit.h"
+
+struct linnet_fft {
+  struct linnet_context *context;
+  fftwf_plan plan;
+};
+
+/* FFTW plans for one caller at a time, and offers no planner without shared state. */
+static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+
+/* In bytes, with a margin for other threads: FFTW ends the process if its planner gets no memory. It takes some 2000
+ * small blocks, each of which may be a page (in a thread that malloc has no arena for, as the limit is near). */
+static size_t needed_memory(size_t n) {
+  return ((size_t)16 << 20) + 64 * n;
+}
+
+/* FFTW_ESTIMATE, as measuring would make the choice, and with it the last bits, depend on the machine's mood. */
+enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
+                                     struct linnet_fft **result) {
+  *result = NULL;
+  struct linnet_fft *fft = linnet_calloc(context, 1, sizeof *fft);
+  if (!fft)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu", n);
+  fft->context = context;
+  if (!linnet_memory_available(needed_memory(n))) {
+    linnet_free(context, fft);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT of %zu", n);
+  }
+  pthread_mutex_lock(&planner);
+  fft->plan = fftwf_plan_dft_1d((int)n, (fftwf_complex *)(void *)in, (fftwf_complex *)(void *)out, FFTW_FORWARD,
+                                FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
+  pthread_mutex_unlock(&planner);
+  if (!fft->plan) {
+    linnet_fft_destroy(fft);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "no plan for an FFT of %zu", n);
+  }
+  *result = fft;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_fft_run(struct linnet_fft *fft) {
+  fftwf_execute(fft->plan);
+  return LINNET_OK;
+}
+
+void linnet_fft_destroy(struct linnet_fft *fft) {
+  if (!fft)
+    return;
+  if (fft->plan) {
+    pthread_mutex_lock(&planner);
+    fftwf_destroy_plan(fft->plan);
+    pthread_mutex_unlock(&planner);
+  }
+  linnet_free(fft->context, fft);
+}

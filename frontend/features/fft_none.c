@@ -1,0 +1,29 @@
+/* In the place of fft_fftw.c, in a build without FFTW: a filterbank can be made, and counts frames, but computes none.
+ */
+#include "frontend/features/fft.h"
+
+struct linnet_fft {
+  struct linnet_context *context;
+};
+
+enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
+                                     struct linnet_fft **fft) {
+  (void)n, (void)in, (void)out;
+  *fft = linnet_alloc(context, 1, sizeof **fft);
+  if (!*fft)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an FFT");
+  (*fft)->context = context;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_fft_run(struct linnet_fft *fft) {
+  return linnet_fail(fft->context, LINNET_ERROR_UNSUPPORTED,
+                     "this build, without FFTW, computes no filterbank: use stored features, or install FFTW, "
+                     "libsndfile and soxr (Debian: libfftw3-dev, libsndfile1-dev, libsoxr-dev) and build with "
+                     "-DLINNET_AUDIO=ON");
+}
+
+void linnet_fft_destroy(struct linnet_fft *fft) {
+  if (fft)
+    linnet_free(fft->context, fft);
+}

@@ -1,0 +1,494 @@
+/* Kaldi data folders: their lists, put together by utterance. */
+#include <linnet/kaldi.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/c_locale.h"
+#include "frontend/kaldi/relative_path.h"
+#include "frontend/kaldi/table.h"
+
+struct recording {
+  char *path;          /* NULL: a command */
+  const char *command; /* NULL: a file */
+};
+
+struct utterance {
+  const char *id, *text, *phones, *speaker_name; /* into the tables */
+  size_t speaker;
+  size_t recording; /* index into recordings and the table `wav`; none without audio */
+  double start, end;
+};
+
+/* The lists, in the order of `list_names`. */
+enum list { WAV, SEGMENTS, TEXT, PHONES, UTT2SPK, SPK2UTT, LISTS };
+static const char *const list_names[LISTS] = {"wav.scp", "segments", "text", "phones", "utt2spk", "spk2utt"};
+
+struct linnet_data_folder {
+  struct linnet_context *context;
+  char *path;
+  struct linnet_table lists[LISTS]; /* empty, without a name, where the file is not there */
+  struct linnet_scp *features, *cmvn;
+  struct recording *recordings; /* (lists[WAV].count) */
+  struct utterance *utterances; /* (count), sorted by id */
+  size_t count;
+  const char **speakers; /* (speaker_count), sorted */
+  size_t speaker_count;
+};
+
+static enum linnet_status out_of_memory(const struct linnet_data_folder *folder) {
+  return linnet_fail(folder->context, LINNET_ERROR_MEMORY, "%s: out of memory", folder->path);
+}
+
+/* --- Reading the lists ------------------------------------------------------------------------------------------ */
+
+/* The path of a file in the folder, NULL if there is no memory for it. */
+static char *path_in(const struct linnet_data_folder *folder, const char *name) {
+  size_t bytes = strlen(folder->path) + strlen(name) + 2;
+  char *path = linnet_alloc(folder->context, bytes, 1);
+  if (path)
+    snprintf(path, bytes, "%s/%s", folder->path, name);
+  return path;
+}
+
+static enum linnet_status read_list(struct linnet_data_folder *folder, enum list list) {
+  char *path = path_in(folder, list_names[list]);
+  if (!path)
+    return out_of_memory(folder);
+  enum linnet_status status = LINNET_OK;
+  if (access(path, F_OK) == 0)
+    status = linnet_table_read(folder->context, path, &folder->lists[list]);
+  linnet_free(folder->context, path);
+  return status;
+}
+
+static enum linnet_status read_scp(struct linnet_data_folder *folder, const char *name, struct linnet_scp **scp) {
+  char *path = path_in(folder, name);
+  if (!path)
+    return out_of_memory(folder);
+  enum linnet_status status = LINNET_OK;
+  if (access(path, F_OK) == 0)
+    status = linnet_scp_open(folder->context, path, scp);
+  linnet_free(folder->context, path);
+  return status;
+}
+
+static enum linnet_status read_lists(struct linnet_data_folder *folder) {
+  struct stat status;
+  if (stat(folder->path, &status) != 0 || !S_ISDIR(status.st_mode))
+    return linnet_fail(folder->context, LINNET_ERROR_IO, "%s: is no folder that can be read", folder->path);
+  for (enum list list = 0; list < LISTS; list++)
+    LINNET_TRY(read_list(folder, list));
+  LINNET_TRY(read_scp(folder, "feats.scp", &folder->features));
+  LINNET_TRY(read_scp(folder, "cmvn.scp", &folder->cmvn));
+  if (folder->lists[WAV].name || folder->features)
+    return LINNET_OK;
+  return linnet_fail(folder->context, LINNET_ERROR_FORMAT,
+                     "%s: is no Kaldi data folder: it has neither wav.scp nor feats.scp", folder->path);
+}
+
+/* An entry of a list is wrong: "FILE:LINE: KEY WHAT". */
+static enum linnet_status fail_entry(const struct linnet_data_folder *folder, enum list list,
+                                     const struct linnet_entry *entry, const char *what) {
+  return linnet_fail(folder->context, LINNET_ERROR_FORMAT, "%s:%zu: %.100s %s", folder->lists[list].name, entry->line,
+                     entry->key, what);
+}
+
+/* --- Recordings -------------------------------------------------------------------------------------------------- */
+
+/* Takes the "|" off a command, in the table's own text. */
+static const char *cut_command(const struct linnet_table *table, const char *value) {
+  char *text = table->text + (value - table->text), *end = text + strlen(text) - 1;
+  while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
+    end--;
+  *end = '\0';
+  return text;
+}
+
+static enum linnet_status list_recordings(struct linnet_data_folder *folder) {
+  const struct linnet_table *wav = &folder->lists[WAV];
+  folder->recordings = linnet_calloc(folder->context, wav->count, sizeof *folder->recordings);
+  if (!folder->recordings)
+    return out_of_memory(folder);
+  for (size_t i = 0; i < wav->count; i++) {
+    const struct linnet_entry *entry = &wav->entries[i];
+    size_t length = strlen(entry->value);
+    if (length == 0)
+      return fail_entry(folder, WAV, entry, "has no file");
+    if (entry->value[length - 1] == '|')
+      folder->recordings[i].command = cut_command(wav, entry->value);
+    else
+      LINNET_TRY(linnet_relative_path(folder->context, wav->name, entry->value, length, &folder->recordings[i].path));
+  }
+  return LINNET_OK;
+}
+
+/* --- Utterances -------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status make_utterances(struct linnet_data_folder *folder, size_t count) {
+  folder->utterances = linnet_calloc(folder->context, count, sizeof *folder->utterances);
+  if (!folder->utterances)
+    return out_of_memory(folder);
+  folder->count = count;
+  for (size_t i = 0; i < count; i++)
+    folder->utterances[i].end = -1;
+  return LINNET_OK;
+}
+
+/* The next number of a line, in seconds; false if there is none. */
+static bool take_seconds(const char **text, double *seconds) {
+  char *end;
+  *seconds = strtod(*text, &end);
+  bool good = end != *text && isfinite(*seconds) && (*end == ' ' || *end == '\t' || *end == '\0');
+  *text = end;
+  return good;
+}
+
+/* "recording start end" */
+static enum linnet_status parse_segment(const struct linnet_data_folder *folder, const struct linnet_entry *entry,
+                                        struct utterance *utterance) {
+  char recording[LINNET_KALDI_MAX_KEY + 1];
+  size_t length = strcspn(entry->value, " \t");
+  const char *rest = entry->value + length;
+  utterance->id = entry->key;
+  if (length == 0 || length > LINNET_KALDI_MAX_KEY || !take_seconds(&rest, &utterance->start) ||
+      !take_seconds(&rest, &utterance->end) || rest[strspn(rest, " \t")])
+    return fail_entry(folder, SEGMENTS, entry, "should be followed by: recording start end");
+  if (utterance->start < 0 || (utterance->end >= 0 && utterance->end <= utterance->start))
+    return fail_entry(folder, SEGMENTS, entry, "ends before it starts");
+  snprintf(recording, sizeof recording, "%.*s", (int)length, entry->value);
+  const struct linnet_table *wav = &folder->lists[WAV];
+  const struct linnet_entry *found = linnet_table_find(wav, recording);
+  if (!found)
+    return fail_entry(folder, SEGMENTS, entry, "is part of a recording that wav.scp does not have");
+  utterance->recording = (size_t)(found - wav->entries);
+  return LINNET_OK;
+}
+
+static enum linnet_status list_segments(struct linnet_data_folder *folder) {
+  const struct linnet_table *segments = &folder->lists[SEGMENTS];
+  LINNET_TRY(make_utterances(folder, segments->count));
+  struct linnet_c_locale locale;
+  if (!linnet_c_locale_enter(&locale))
+    return out_of_memory(folder);
+  enum linnet_status status = LINNET_OK;
+  for (size_t i = 0; i < segments->count && status == LINNET_OK; i++)
+    status = parse_segment(folder, &segments->entries[i], &folder->utterances[i]);
+  linnet_c_locale_leave(&locale);
+  return status;
+}
+
+static enum linnet_status list_utterances(struct linnet_data_folder *folder) {
+  const struct linnet_table *wav = &folder->lists[WAV];
+  if (wav->name && folder->lists[SEGMENTS].name)
+    return list_segments(folder);
+  LINNET_TRY(make_utterances(folder, wav->name ? wav->count : linnet_scp_count(folder->features)));
+  for (size_t i = 0; i < folder->count; i++) {
+    folder->utterances[i].id = wav->name ? wav->entries[i].key : linnet_scp_key(folder->features, i);
+    folder->utterances[i].recording = i;
+  }
+  return LINNET_OK;
+}
+
+/* Text or phones of each utterance; lines of others are counted. */
+static void attach(struct linnet_data_folder *folder, enum list list) {
+  const struct linnet_table *table = &folder->lists[list];
+  size_t used = 0;
+  for (size_t i = 0; i < folder->count && table->name; i++) {
+    struct utterance *utterance = &folder->utterances[i];
+    const struct linnet_entry *entry = linnet_table_find(table, utterance->id);
+    used += entry != NULL;
+    const char *value = entry ? entry->value : NULL;
+    if (list == TEXT)
+      utterance->text = value;
+    else if (list == PHONES)
+      utterance->phones = value;
+    else
+      utterance->speaker_name = value;
+  }
+  if (used < table->count)
+    linnet_log(folder->context, LINNET_LOG_WARNING, "%s: %zu of %zu lines are about utterances that are not there",
+               table->name, table->count - used, table->count);
+}
+
+/* --- Speakers ---------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status check_speakers(const struct linnet_data_folder *folder) {
+  const struct linnet_table *table = &folder->lists[UTT2SPK];
+  for (size_t i = 0; i < table->count; i++)
+    if (!table->entries[i].value[0] || strpbrk(table->entries[i].value, " \t"))
+      return fail_entry(folder, UTT2SPK, &table->entries[i], "should be followed by one speaker");
+  return LINNET_OK;
+}
+
+/* Gives the utterances of a line of spk2utt their speaker. */
+static void attach_line(struct linnet_data_folder *folder, const struct linnet_entry *entry) {
+  char id[LINNET_KALDI_MAX_KEY + 1];
+  for (const char *at = entry->value; *at;) {
+    size_t length = strcspn(at, " \t");
+    snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id - 1), at);
+    size_t i = linnet_data_folder_find(folder, id);
+    if (i < folder->count)
+      folder->utterances[i].speaker_name = entry->key;
+    at += length;
+    at += strspn(at, " \t");
+  }
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Every utterance has a name by now; makes the sorted list and the indices. */
+static enum linnet_status index_speakers(struct linnet_data_folder *folder) {
+  folder->speakers = linnet_alloc(folder->context, folder->count, sizeof *folder->speakers);
+  if (!folder->speakers)
+    return out_of_memory(folder);
+  for (size_t i = 0; i < folder->count; i++)
+    folder->speakers[i] = folder->utterances[i].speaker_name;
+  qsort(folder->speakers, folder->count, sizeof *folder->speakers, by_name);
+  for (size_t i = 0; i < folder->count; i++)
+    if (i == 0 || strcmp(folder->speakers[i], folder->speakers[folder->speaker_count - 1]) != 0)
+      folder->speakers[folder->speaker_count++] = folder->speakers[i];
+  for (size_t i = 0; i < folder->count; i++) {
+    const char **found = bsearch(&folder->utterances[i].speaker_name, folder->speakers, folder->speaker_count,
+                                 sizeof *folder->speakers, by_name);
+    folder->utterances[i].speaker = (size_t)(found - folder->speakers);
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status attach_speakers(struct linnet_data_folder *folder) {
+  LINNET_TRY(check_speakers(folder));
+  const struct linnet_table *spk2utt = &folder->lists[SPK2UTT];
+  if (folder->lists[UTT2SPK].name)
+    attach(folder, UTT2SPK);
+  else
+    for (size_t i = 0; i < spk2utt->count; i++)
+      attach_line(folder, &spk2utt->entries[i]);
+  size_t unknown = 0;
+  for (size_t i = 0; i < folder->count; i++)
+    if (!folder->utterances[i].speaker_name) {
+      folder->utterances[i].speaker_name = folder->utterances[i].id;
+      unknown++;
+    }
+  if (unknown > 0 && (folder->lists[UTT2SPK].name || spk2utt->name))
+    linnet_log(folder->context, LINNET_LOG_WARNING, "%s: %zu of %zu utterances have no speaker: each is its own",
+               folder->path, unknown, folder->count);
+  return index_speakers(folder);
+}
+
+/* --- The object -------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status load(struct linnet_data_folder *folder) {
+  LINNET_TRY(read_lists(folder));
+  LINNET_TRY(list_recordings(folder));
+  LINNET_TRY(list_utterances(folder));
+  attach(folder, TEXT);
+  attach(folder, PHONES);
+  return attach_speakers(folder);
+}
+
+enum linnet_status linnet_data_folder_open(struct linnet_context *context, const char *path,
+                                           struct linnet_data_folder **result) {
+  if (result)
+    *result = NULL;
+  if (!context || !path || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_open: NULL argument");
+  struct linnet_data_folder *folder = linnet_calloc(context, 1, sizeof *folder);
+  if (!folder)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
+  folder->context = context;
+  folder->path = linnet_strdup(context, path);
+  enum linnet_status status =
+      folder->path ? load(folder) : linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", path);
+  if (status != LINNET_OK) {
+    linnet_data_folder_destroy(folder);
+    return status;
+  }
+  *result = folder;
+  return LINNET_OK;
+}
+
+void linnet_data_folder_destroy(struct linnet_data_folder *folder) {
+  if (!folder)
+    return;
+  struct linnet_context *context = folder->context;
+  for (size_t i = 0; i < folder->lists[WAV].count && folder->recordings; i++)
+    linnet_free(context, folder->recordings[i].path);
+  for (enum list list = 0; list < LISTS; list++)
+    linnet_table_release(&folder->lists[list]);
+  linnet_scp_destroy(folder->features);
+  linnet_scp_destroy(folder->cmvn);
+  linnet_free(context, folder->recordings);
+  linnet_free(context, folder->utterances);
+  linnet_free(context, folder->speakers);
+  linnet_free(context, folder->path);
+  linnet_free(context, folder);
+}
+
+/* --- What is in it ----------------------------------------------------------------------------------------------- */
+
+size_t linnet_data_folder_count(const struct linnet_data_folder *folder) {
+  return folder ? folder->count : 0;
+}
+
+/* NULL out of range. */
+static const struct utterance *utterance_at(const struct linnet_data_folder *folder, size_t index) {
+  return folder && index < folder->count ? &folder->utterances[index] : NULL;
+}
+
+static const struct recording *recording_at(const struct linnet_data_folder *folder, size_t index) {
+  const struct utterance *utterance = utterance_at(folder, index);
+  return utterance && folder->lists[WAV].name ? &folder->recordings[utterance->recording] : NULL;
+}
+
+const char *linnet_data_folder_id(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  return u ? u->id : NULL;
+}
+
+static int compare_id(const void *id, const void *utterance) {
+  return strcmp(id, ((const struct utterance *)utterance)->id);
+}
+
+size_t linnet_data_folder_find(const struct linnet_data_folder *folder, const char *id) {
+  if (!folder || !id || folder->count == 0)
+    return linnet_data_folder_count(folder);
+  const struct utterance *found =
+      bsearch(id, folder->utterances, folder->count, sizeof *folder->utterances, compare_id);
+  return found ? (size_t)(found - folder->utterances) : folder->count;
+}
+
+const char *linnet_data_folder_text(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  return u ? u->text : NULL;
+}
+
+const char *linnet_data_folder_phones(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  return u ? u->phones : NULL;
+}
+
+const char *linnet_data_folder_path(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct recording *recording = recording_at(folder, utterance);
+  return recording ? recording->path : NULL;
+}
+
+const char *linnet_data_folder_command(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct recording *recording = recording_at(folder, utterance);
+  return recording ? recording->command : NULL;
+}
+
+void linnet_data_folder_segment(const struct linnet_data_folder *folder, size_t utterance, double *start, double *end) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  *start = u ? u->start : 0;
+  *end = u ? u->end : -1;
+}
+
+size_t linnet_data_folder_speakers(const struct linnet_data_folder *folder) {
+  return folder ? folder->speaker_count : 0;
+}
+
+const char *linnet_data_folder_speaker_name(const struct linnet_data_folder *folder, size_t speaker) {
+  return folder && speaker < folder->speaker_count ? folder->speakers[speaker] : NULL;
+}
+
+size_t linnet_data_folder_speaker(const struct linnet_data_folder *folder, size_t utterance) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  return u ? u->speaker : linnet_data_folder_speakers(folder);
+}
+
+int linnet_data_folder_has_features(const struct linnet_data_folder *folder) {
+  return folder && folder->features;
+}
+
+int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder) {
+  return folder && folder->cmvn;
+}
+
+/* --- Loading ----------------------------------------------------------------------------------------------------- */
+
+/* Puts the utterance's id before the sentence that the context holds. */
+static enum linnet_status name_utterance(struct linnet_context *context, const char *id, enum linnet_status status) {
+  char sentence[400];
+  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));
+  return linnet_fail(context, status, "%.100s: %s", id, sentence);
+}
+
+static enum linnet_status read_audio(const struct utterance *utterance, struct linnet_context *context,
+                                     const char *path, const struct linnet_audio_settings *settings, float **samples,
+                                     size_t *count) {
+  struct linnet_audio *audio;
+  LINNET_TRY(linnet_audio_open(context, path, settings, &audio));
+  enum linnet_status status = LINNET_OK;
+  if (utterance->start > 0 || utterance->end >= 0)
+    status = linnet_audio_select(audio, utterance->start, utterance->end);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, samples, count);
+  linnet_audio_destroy(audio);
+  return status;
+}
+
+enum linnet_status linnet_data_folder_audio(const struct linnet_data_folder *folder, struct linnet_context *context,
+                                            size_t utterance, const struct linnet_audio_settings *settings,
+                                            float **samples, size_t *count) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  if (!u || !context || !samples || !count)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_audio: NULL argument or no such utterance");
+  *samples = NULL;
+  *count = 0;
+  const struct recording *recording = recording_at(folder, utterance);
+  if (!recording)
+    return linnet_fail(context, LINNET_ERROR_STATE, "%.100s: %s has no wav.scp", u->id, folder->path);
+  if (recording->command)
+    return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
+                       "%s:%zu: the audio of %.100s is the output of a command, which is run only by a tool that is "
+                       "told to: write it to a file and name that",
+                       folder->lists[WAV].name, folder->lists[WAV].entries[u->recording].line, u->id);
+  enum linnet_status status = read_audio(u, context, recording->path, settings, samples, count);
+  return status == LINNET_OK ? status : name_utterance(context, u->id, status);
+}
+
+static enum linnet_status check_finite(struct linnet_context *context, const char *id,
+                                       const struct linnet_matrix *matrix) {
+  for (size_t i = 0; i < matrix->rows * matrix->cols; i++)
+    if (!isfinite(matrix->values[i]))
+      return linnet_fail(context, LINNET_ERROR_FORMAT,
+                         "%.100s: its stored features are not finite (row %zu, column %zu)", id, i / matrix->cols,
+                         i % matrix->cols);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_data_folder_features(const struct linnet_data_folder *folder, struct linnet_context *context,
+                                               size_t utterance, struct linnet_matrix *matrix) {
+  const struct utterance *u = utterance_at(folder, utterance);
+  if (!u || !context || !matrix)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_data_folder_features: NULL argument or no such utterance");
+  if (!folder->features)
+    return linnet_fail(context, LINNET_ERROR_STATE, "%s has no feats.scp: make it with `linnet features`",
+                       folder->path);
+  size_t index = linnet_scp_find(folder->features, u->id);
+  if (index == linnet_scp_count(folder->features))
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "%.100s: is not in feats.scp of %s", u->id, folder->path);
+  LINNET_TRY(linnet_scp_read(folder->features, context, index, matrix));
+  return check_finite(context, u->id, matrix);
+}
+
+enum linnet_status linnet_data_folder_cmvn(const struct linnet_data_folder *folder, struct linnet_context *context,
+                                           size_t speaker, struct linnet_cmvn *cmvn) {
+  const char *name = linnet_data_folder_speaker_name(folder, speaker);
+  if (!name || !context || !cmvn)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_data_folder_cmvn: NULL argument or no such speaker");
+  if (!folder->cmvn)
+    return linnet_fail(context, LINNET_ERROR_STATE, "%s has no cmvn.scp", folder->path);
+  size_t index = linnet_scp_find(folder->cmvn, name);
+  if (index == linnet_scp_count(folder->cmvn))
+    return linnet_fail(context, LINNET_ERROR_FORMAT, "speaker %.100s is not in cmvn.scp of %s", name, folder->path);
+  return linnet_scp_read_cmvn(folder->cmvn, context, index, cmvn);
+}

@@ -1,0 +1,209 @@
+/* What the files of recognition share: the encoder's memory, and the first steps of a block. See encoder.c. */
+#ifndef LINNET_MODEL_ENCODER_H
+#define LINNET_MODEL_ENCODER_H
+
+#include <linnet/encoder.h>
+
+#include "backend/device.h"
+#include "base/base.h"
+#include "model/attention.h"
+#include "model/format/model.h"
+#include "model/inference/maps.h"
+
+enum {
+  BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */
+  MAX_GROUPS = 64,   /* states summed per layer */
+  OUTPUT_BLOCKS = 32 /* blocks of posteriors handed over at once */
+};
+
+/* One thread's scratch; R rows. */
+struct scratch {
+  real *normed, *narrow, *narrow2; /* (R, narrow) */
+  real *wide;                      /* (R, wide) */
+  real *phi;                       /* (R, phi): queries or keys of layers with a feature map apart from attention */
+  real *work;                      /* for ops */
+};
+
+/* What a kind of network needs, in elements. */
+struct linnet_encoder_sizes {
+  size_t rows, narrow, wide, phi; /* of the scratch: R, and how wide its rows are */
+  size_t work;
+  size_t least_rows; /* of a block */
+};
+
+struct linnet_encoder;
+struct rows;
+
+/* A kind of network in recognition, by enum linnet_encoder_kind; a new one is a file with such a row and its place in
+ * encoder.c. */
+struct linnet_encoder_ops {
+  struct linnet_encoder_sizes (*sizes)(const struct linnet_encoder *e);
+  /* Memory for the utterance, beyond x. */
+  enum linnet_status (*plan)(struct linnet_encoder *e);
+  /* All layers, from the features to x; what it leaves is dropped if the call was cancelled. */
+  void (*run)(struct linnet_encoder *e);
+  /* Rows (r.count, D) for the output map: in x, or in the scratch. */
+  const real *(*output)(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
+};
+
+extern const struct linnet_encoder_ops linnet_transformer_encoder, linnet_blstm_encoder;
+
+/* Memory that grows with the longest utterance. */
+struct linnet_buffer {
+  void *data;
+  size_t bytes;
+};
+
+/* What kinds of attention that see the whole utterance at once need; they run head by head. */
+struct whole {
+  struct linnet_buffer qkv;        /* (T, 3 D), or (T, 2 D) where queries are keys */
+  struct linnet_buffer phi;        /* (T, 2 heads F): mapped queries, then keys */
+  struct linnet_buffer heads;      /* (T, D): their output */
+  struct linnet_buffer kept, work; /* (threads, bytes of a head) */
+  size_t kept_bytes, work_bytes;
+};
+
+struct linnet_device_encoder;
+
+struct linnet_encoder {
+  struct linnet_context *context;
+  const struct linnet_model *model;
+  struct linnet_device_encoder *on_device; /* does all of it; NULL: on the CPU, by what follows */
+  const struct linnet_ops *ops;
+  const struct linnet_encoder_ops *kind;
+  size_t width;            /* D of x: the configuration's, or twice that for two directions */
+  struct scratch *scratch; /* (threads) */
+  real *scratch_memory;
+  real *padded;                /* (stack, input_dim): the last, incomplete stack of frames */
+  real *log_p;                 /* (OUTPUT_BLOCKS * BLOCK_ROWS, outputs) */
+  struct linnet_buffer x;      /* (T, D) */
+  struct linnet_buffer y;      /* (T, D), Bi-LSTM: the output of the running layer */
+  struct linnet_buffer edges;  /* (blocks, 2, half, D): first and last rows of each block before the convolution */
+  struct linnet_buffer states; /* (groups, state size), or those of two directions */
+  struct whole whole;
+
+  /* of the running utterance */
+  const float *features;
+  size_t in_frames, frames, block_rows, blocks, groups;
+  size_t layer, first_output; /* output: the first block of the chunk */
+  struct {
+    double from, to;
+    size_t units, done; /* done: atomic */
+  } loop;               /* see linnet_encoder_loop */
+};
+
+/* Whether the running call was cancelled. */
+static inline bool linnet_encoder_stopped(const struct linnet_encoder *e) {
+  return linnet_poll_stopped(e->context);
+}
+
+/* Runs `tasks` tasks that consist of `units` units in all, such as blocks of rows; they take the layer under way from
+ * one share of its work to another. A task calls linnet_encoder_unit before each unit: if that says no, the call was
+ * cancelled and the rest of the task is left out. */
+void linnet_encoder_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
+                         linnet_task_fn body);
+bool linnet_encoder_unit(struct linnet_encoder *e, unsigned worker);
+
+/* Rows of a block of the running utterance. */
+struct rows {
+  size_t first, count;
+};
+
+static inline struct rows block_rows(const struct linnet_encoder *e, size_t block) {
+  size_t first = block * e->block_rows, left = e->frames - first;
+  return (struct rows){first, left < e->block_rows ? left : e->block_rows};
+}
+
+static inline size_t half_kernel(const struct linnet_encoder *e) {
+  return e->model->config.convolution / 2;
+}
+
+/* Bytes of a row of D. */
+static inline size_t row_bytes(const struct linnet_encoder *e) {
+  return e->width * sizeof(real);
+}
+
+static inline const real *weight(const struct linnet_encoder *e, size_t offset) {
+  return e->model->weights + offset;
+}
+
+static inline void norm(const struct linnet_encoder *e, size_t rows, const real *x, size_t gain, size_t bias, real *y) {
+  e->ops->layernorm_forward(rows, e->model->config.width, x, weight(e, gain), weight(e, bias), y, NULL, NULL);
+}
+
+static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+                         size_t rows, const real *x, enum linnet_activation activation, real *y) {
+  linnet_map_apply(e->ops, map, rows, x, map->in, activation, y, map->out, s->work);
+}
+
+/* Pre-norm: norm(x) in scratch; post-norm: x itself. */
+static inline const real *block_input(const struct linnet_encoder *e, const struct scratch *s, size_t rows,
+                                      const real *x, size_t gain, size_t bias) {
+  if (e->model->config.norm == LINNET_NORM_POST)
+    return x;
+  norm(e, rows, x, gain, bias, s->normed);
+  return s->normed;
+}
+
+static inline const struct linnet_layer_offsets *layer_offsets(const struct linnet_encoder *e) {
+  return &e->model->parameters->layers[e->layer];
+}
+
+static inline const struct linnet_layer_maps *layer_maps(const struct linnet_encoder *e) {
+  return &e->model->maps->layers[e->layer];
+}
+
+static inline real *row(const struct linnet_encoder *e, size_t t) {
+  return (real *)e->x.data + t * e->width;
+}
+
+/* Makes a buffer hold count * bytes; what it held is lost. */
+enum linnet_status linnet_buffer_reserve(struct linnet_context *context, struct linnet_buffer *buffer, size_t count,
+                                         size_t bytes);
+enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
+                                          size_t bytes);
+
+/* y (r.count, out) = the map of stacked features. */
+void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+                          struct rows r, real *y);
+
+/* Scratch of `threads` for `rows` rows; it is freed with the encoder. */
+enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows);
+
+/* Log-posteriors (rows, V) of rows h (rows, D), which the kind's `output` gave. */
+void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
+                               real *log_p);
+
+/* --- device_encoder.c: on the device of the context. What was created in part is destroyed as well. */
+
+enum linnet_status linnet_device_encoder_create(struct linnet_context *context, const struct linnet_model *model,
+                                                struct linnet_device_encoder **encoder);
+void linnet_device_encoder_destroy(struct linnet_device_encoder *encoder); /* NULL is allowed */
+enum linnet_status linnet_device_encoder_run(struct linnet_device_encoder *encoder, const float *features,
+                                             size_t frames, linnet_posterior_fn sink, void *user);
+
+/* --- transformer_encoder.c */
+
+/* Steps of the running layer on rows x (rows, D), changed in place: output map of attention, residual and norm; then
+ * feed-forward. */
+void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *heads,
+                              real *x);
+void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x);
+
+/* --- encoder_attention.c */
+
+/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D); where a feature map
+ * is applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. */
+void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
+                            real *qkv, real *phi);
+
+/* Memory for the attention of a layer. */
+enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer);
+
+/* Step 1 of the running layer. */
+void linnet_encoder_keys(struct linnet_encoder *e);
+
+/* The heads (rows, D) of a block: in the scratch, or where step 1 left them. */
+const real *linnet_encoder_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
+
+#endif

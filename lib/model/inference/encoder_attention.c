@@ -1,0 +1,176 @@
+/* The attention of a layer in recognition: kinds whose frames all read one state in blocks of rows around it, other
+ * kinds over the whole utterance, one head a task. */
+#include <string.h>
+
+#include "model/inference/encoder.h"
+
+static bool by_state(const struct linnet_encoder *e, size_t layer) {
+  return linnet_layer_traits(&e->model->config, layer)->one_state;
+}
+
+static const struct linnet_attention_ops *ops_of(const struct linnet_encoder *e, size_t layer) {
+  return e->ops->attention[e->model->config.attention[layer]];
+}
+
+/* Queries or keys of some rows through the layer's feature map; the heads' columns lie side by side. */
+static void map_rows(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x, size_t ld,
+                     real *phi, size_t phi_ld) {
+  struct linnet_feature_map_terms map =
+      linnet_layer_feature_map(&e->model->config, e->layer, layer_offsets(e), e->model->weights);
+  map.x_ld = ld;
+  map.phi_ld = phi_ld;
+  e->ops->feature_map_forward(&map, rows, x, phi, s->work);
+}
+
+/* --- around a state: keys and values lie side by side in the scratch --------------------------------------------- */
+
+static struct linnet_attention linear_attention(const struct linnet_encoder *e) {
+  struct linnet_attention a = linnet_layer_attention(&e->model->config, e->layer);
+  a.value_ld = 2 * e->model->config.width;
+  return a;
+}
+
+/* The rows as attention takes them: x, or phi(x) in the scratch. */
+static const real *linear_rows(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
+                               size_t ld, struct linnet_attention *a) {
+  size_t mapped = linnet_mapped_columns(&e->model->config, e->layer) / 2;
+  a->key_ld = mapped > 0 ? mapped : ld;
+  if (mapped == 0)
+    return x;
+  map_rows(e, s, rows, x, ld, s->phi, mapped);
+  return s->phi;
+}
+
+static void task_accumulate(void *user, size_t group, unsigned worker) {
+  struct linnet_encoder *e = user;
+  const struct scratch *s = &e->scratch[worker];
+  const struct linnet_layer_offsets *o = layer_offsets(e);
+  struct linnet_attention a = linear_attention(e);
+  size_t size = linnet_linear_state_size(&a);
+  real *state = (real *)e->states.data + group * size;
+  memset(state, 0, size * sizeof *state);
+  for (size_t b = group * e->blocks / e->groups; b < (group + 1) * e->blocks / e->groups; b++) {
+    if (!linnet_encoder_unit(e, worker))
+      return;
+    struct rows r = block_rows(e, b);
+    const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
+    apply(e, s, &layer_maps(e)->key_value, r.count, h, LINNET_IDENTITY, s->wide);
+    const real *k = linear_rows(e, s, r.count, s->wide, a.value_ld, &a);
+    e->ops->linear_accumulate(&a, r.count, k, s->wide + e->model->config.width, state);
+  }
+}
+
+/* The sum of all groups' states into the first, in order. */
+static void sum_states(const struct linnet_encoder *e) {
+  const struct linnet_attention a = linear_attention(e);
+  size_t size = linnet_linear_state_size(&a);
+  real *states = e->states.data;
+  for (size_t g = 1; g < e->groups; g++)
+    e->ops->add(size, states + g * size, states);
+}
+
+static const real *linear_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r) {
+  const struct linnet_layer_offsets *o = layer_offsets(e);
+  struct linnet_attention a = linear_attention(e);
+  const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
+  apply(e, s, &layer_maps(e)->query, r.count, h, LINNET_IDENTITY, s->narrow);
+  const real *q = linear_rows(e, s, r.count, s->narrow, e->model->config.width, &a);
+  e->ops->linear_apply(&a, r.count, q, e->states.data, s->narrow2);
+  return s->narrow2;
+}
+
+/* --- other kinds ----------------------------------------------------------------------------------------------------
+ */
+
+/* One head of a layer. */
+static struct linnet_attention head_attention(const struct linnet_encoder *e, size_t layer) {
+  struct linnet_attention a = linnet_layer_attention(&e->model->config, layer);
+  a.heads = 1;
+  a.poll = linnet_poll_of(e->context);
+  return a;
+}
+
+static size_t larger(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
+enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer) {
+  const struct linnet_config *config = &e->model->config;
+  const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
+  if (by_state(e, layer))
+    return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
+  const unsigned threads = linnet_context_threads(e->context);
+  struct whole *w = &e->whole;
+  w->kept_bytes = larger(w->kept_bytes, (ops_of(e, layer)->saved_bytes(&a, e->frames, 1) + 63) / 64 * 64);
+  w->work_bytes = larger(w->work_bytes, (ops_of(e, layer)->work_bytes(&a, e->frames) + 63) / 64 * 64);
+  LINNET_TRY(linnet_encoder_reserve(e, &w->qkv, e->frames, linnet_attention_columns(config, layer) * sizeof(real)));
+  LINNET_TRY(linnet_encoder_reserve(e, &w->phi, e->frames, linnet_mapped_columns(config, layer) * sizeof(real)));
+  LINNET_TRY(linnet_encoder_reserve(e, &w->heads, e->frames, row_bytes(e)));
+  LINNET_TRY(linnet_encoder_reserve(e, &w->kept, threads, w->kept_bytes));
+  return linnet_encoder_reserve(e, &w->work, threads, w->work_bytes);
+}
+
+void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
+                            real *qkv, real *phi) {
+  const struct linnet_layer_offsets *o = layer_offsets(e);
+  const struct linnet_layer_maps *maps = layer_maps(e);
+  const size_t width = e->model->config.width, columns = linnet_attention_columns(&e->model->config, e->layer);
+  const real *h = block_input(e, s, rows, x, o->norm1_gain, o->norm1_bias);
+  linnet_map_apply(e->ops, &maps->query, rows, h, width, LINNET_IDENTITY, qkv, columns, s->work);
+  linnet_map_apply(e->ops, &maps->key_value, rows, h, width, LINNET_IDENTITY, qkv + width, columns, s->work);
+  const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);
+  if (mapped == 0)
+    return;
+  map_rows(e, s, rows, qkv, columns, phi, mapped);
+  map_rows(e, s, rows, qkv + width, columns, phi + mapped / 2, mapped);
+}
+
+static void task_project(void *user, size_t block, unsigned worker) {
+  struct linnet_encoder *e = user;
+  const size_t columns = linnet_attention_columns(&e->model->config, e->layer);
+  const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);
+  struct rows r = block_rows(e, block);
+  if (!linnet_encoder_unit(e, worker))
+    return;
+  real *qkv = (real *)e->whole.qkv.data + r.first * columns;
+  real *phi = mapped > 0 ? (real *)e->whole.phi.data + r.first * mapped : NULL;
+  linnet_encoder_project(e, &e->scratch[worker], r.count, row(e, r.first), qkv, phi);
+}
+
+static void task_head(void *user, size_t head, unsigned worker) {
+  struct linnet_encoder *e = user;
+  const struct whole *w = &e->whole;
+  const struct linnet_attention a = head_attention(e, e->layer);
+  const size_t offsets[2] = {0, e->frames}, width = e->model->config.width;
+  const struct linnet_pack pack = {1, offsets};
+  const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);
+  const real *qkv = w->qkv.data, *v = qkv + a.value_ld - width + head * a.width;
+  const real *q = (mapped > 0 ? (const real *)w->phi.data : qkv) + head * a.key_width;
+  const real *k = q + (mapped > 0 ? mapped / 2 : width);
+  real *out = (real *)w->heads.data + head * a.width;
+  char *kept = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
+  char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
+  if (linnet_encoder_unit(e, worker))
+    ops_of(e, e->layer)->forward(&a, &pack, q, k, v, kept, out, work);
+}
+
+static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
+  return (const real *)e->whole.heads.data + r.first * e->model->config.width;
+}
+
+/* --- either ---------------------------------------------------------------------------------------------------------
+ */
+
+void linnet_encoder_keys(struct linnet_encoder *e) {
+  if (by_state(e, e->layer)) {
+    linnet_encoder_loop(e, 0, 0.3, e->blocks, e->groups, task_accumulate);
+    sum_states(e);
+  } else {
+    linnet_encoder_loop(e, 0, 0.1, e->blocks, e->blocks, task_project);
+    linnet_encoder_loop(e, 0.1, 0.3, e->model->config.heads, e->model->config.heads, task_head);
+  }
+}
+
+const real *linnet_encoder_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r) {
+  return by_state(e, e->layer) ? linear_heads(e, s, r) : whole_heads(e, r);
+}

@@ -1,0 +1,120 @@
+/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The input maps are one product: their
+ * weights lie side by side as (3 D, D), or (2 D, D) without keys. With a feature map apart from attention, queries and
+ * keys go through it first. */
+#include "model/attention.h"
+#include "model/training/block.h"
+
+/* Where queries, keys and values begin in a row. */
+struct columns {
+  size_t total, key, value;
+};
+
+static struct columns columns_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  size_t total = linnet_attention_columns(pass->network->config, s->layer);
+  return (struct columns){total, pass->width, total - pass->width};
+}
+
+static struct linnet_linear input_map(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return (struct linnet_linear){pass->width, columns_of(pass, s).total, s->offsets->qkv, s->offsets->qkv_bias};
+}
+
+static struct linnet_linear output_map(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return (struct linnet_linear){pass->width, pass->width, s->offsets->attention_output,
+                                s->offsets->attention_output_bias};
+}
+
+static enum linnet_attention_kind kind_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return pass->network->config->attention[s->layer];
+}
+
+static struct linnet_attention attention_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  struct linnet_attention a = linnet_layer_attention(pass->network->config, s->layer);
+  a.lsh.seed = pass->shard->seed;
+  a.lsh.step = pass->shard->step;
+  return a;
+}
+
+/* Queries and keys as attention takes them. */
+struct keys {
+  void *q, *k;
+};
+
+static struct keys keys_of(const struct linnet_pass *pass, const struct linnet_sublayer *s, void *qkv, void *phi) {
+  const struct linnet_device *device = pass->network->device;
+  if (phi)
+    return (struct keys){phi,
+                         linnet_activation_at(device, phi, linnet_mapped_columns(pass->network->config, s->layer) / 2)};
+  return (struct keys){qkv, linnet_activation_at(device, qkv, columns_of(pass, s).key)};
+}
+
+static struct linnet_feature_map_terms map_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  return linnet_layer_feature_map(pass->network->config, s->layer, s->offsets, pass->weights);
+}
+
+static void map_forward(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  const struct linnet_feature_map_terms map = map_of(pass, s);
+  struct linnet_device *device = pass->network->device;
+  const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
+                    phi = keys_of(pass, s, NULL, s->saved.attention.phi);
+  device->ops->feature_map_forward(device, &map, pass->frames, x.q, phi.q, pass->work);
+  device->ops->feature_map_forward(device, &map, pass->frames, x.k, phi.k, pass->work);
+}
+
+static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer *s, void *dphi, void *dqkv) {
+  const struct linnet_feature_map_terms map = map_of(pass, s);
+  struct linnet_device *device = pass->network->device;
+  const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
+                    phi = keys_of(pass, s, NULL, s->saved.attention.phi);
+  const struct keys dx = keys_of(pass, s, dqkv, NULL), d = keys_of(pass, s, NULL, dphi);
+  device->ops->feature_map_backward(device, &map, pass->frames, x.q, phi.q, d.q, dx.q, pass->work);
+  device->ops->feature_map_backward(device, &map, pass->frames, x.k, phi.k, d.k, dx.k, pass->work);
+}
+
+static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
+  struct linnet_device *device = pass->network->device;
+  struct linnet_attention a = attention_of(pass, s);
+  struct linnet_attention_saved *saved = &s->saved.attention;
+  saved->qkv = linnet_take_activations(pass, arena, columns_of(pass, s).total);
+  size_t mapped = linnet_mapped_columns(pass->network->config, s->layer);
+  saved->phi = mapped > 0 ? linnet_take_activations(pass, arena, mapped) : NULL;
+  size_t kept =
+      device->ops->attention_saved_bytes(device, kind_of(pass, s), &a, pass->frames, pass->shard->pack.sequences);
+  saved->kept = linnet_arena_take(arena, kept, 1);
+  saved->heads = linnet_take_activations(pass, arena, pass->width);
+}
+
+static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
+  struct linnet_device *device = pass->network->device;
+  struct linnet_attention a = attention_of(pass, s);
+  struct linnet_attention_saved *saved = &s->saved.attention;
+  struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
+  struct columns at = columns_of(pass, s);
+  linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, saved->qkv);
+  if (saved->phi)
+    map_forward(pass, s);
+  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
+  device->ops->attention_forward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
+                                 linnet_activation_at(device, saved->qkv, at.value), saved->kept, saved->heads,
+                                 pass->work);
+  linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
+}
+
+static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
+  struct linnet_device *device = pass->network->device;
+  struct linnet_attention a = attention_of(pass, s);
+  struct linnet_attention_saved *saved = &s->saved.attention;
+  struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
+  struct columns at = columns_of(pass, s);
+  void *dheads = pass->narrow2, *dqkv = pass->wide;
+  void *dphi = saved->phi ? linnet_activation_at(device, dqkv, pass->frames * at.total) : NULL;
+  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi), dkeys = keys_of(pass, s, dqkv, dphi);
+  linnet_linear_backward(pass, &out, saved->heads, dy, dheads, false);
+  device->ops->attention_backward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
+                                  linnet_activation_at(device, saved->qkv, at.value), saved->kept, saved->heads, dheads,
+                                  dkeys.q, dkeys.k, linnet_activation_at(device, dqkv, at.value), pass->work);
+  if (dphi)
+    map_backward(pass, s, dphi, dqkv);
+  linnet_linear_backward(pass, &in, x, dqkv, dx, !s->pre);
+}
+
+const struct linnet_block linnet_attention_block = {plan, forward, backward};

@@ -1,0 +1,62 @@
+/* What the blocks of a layer share. A layer is two or three sublayers, each a residual connection with a norm around a
+ * block: attention, convolution, feed-forward. A block is a row of functions; it keeps what its backward needs in the
+ * pass's arena. Of the pass's scratch, `narrow` holds the gradient of a block's output; `wide` and `narrow2` are free
+ * inside blocks. Shapes: T rows, width D. */
+#ifndef LINNET_BLOCK_H
+#define LINNET_BLOCK_H
+
+#include "model/training/pass.h"
+
+struct linnet_attention_saved {
+  void *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
+  void *phi;   /* (T, linnet_mapped_columns): mapped queries, then keys; NULL if attention takes qkv */
+  void *kept;  /* what the op saves */
+  void *heads; /* (T, D) */
+};
+
+struct linnet_conv_saved {
+  void *pointwise; /* (T, 2 D): before the gate */
+  void *gated;     /* (T, D) */
+  void *depthwise; /* (T, D): before norm2 */
+  real *mean, *rstd;
+  void *normed; /* (T, D): after norm2 */
+  void *silu;   /* (T, D) */
+};
+
+struct linnet_feed_forward_saved {
+  void *hidden; /* (T, F): before the activation; NULL for ReLU, whose slope shows in `active` */
+  void *active; /* (T, F): after activation and dropout */
+};
+
+struct linnet_sublayer;
+
+struct linnet_block {
+  /* Takes the block's arrays from the arena. */
+  void (*plan)(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena);
+  /* y (T, D) from x (T, D). */
+  void (*forward)(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y);
+  /* dx (T, D) from dy (T, D), added to what dx holds if the sublayer is not `pre`; adds parameter gradients. dy may be
+   * overwritten. */
+  void (*backward)(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx);
+};
+
+extern const struct linnet_block linnet_attention_block, linnet_convolution_block, linnet_feed_forward_block;
+
+struct linnet_sublayer {
+  const struct linnet_block *block;
+  const struct linnet_layer_offsets *offsets;
+  size_t layer;
+  size_t gain, bias; /* of its norm */
+  bool pre;          /* x + block(norm(x)), else norm(x + block(x)) */
+  uint32_t site;
+  void *normed; /* (T, D): pre: the norm's output; post: the norm's input x + block(x) */
+  real *mean, *rstd;
+  void *out; /* (T, D) */
+  union {
+    struct linnet_attention_saved attention;
+    struct linnet_conv_saved conv;
+    struct linnet_feed_forward_saved feed_forward;
+  } saved;
+};
+
+#endif

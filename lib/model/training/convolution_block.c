@@ -1,0 +1,71 @@
+/* The convolution module of the Conformer (Gulati et al. 2020): gated pointwise map, depthwise convolution over time,
+ * norm, SiLU, pointwise map. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
+ * frame's output depends on its own sequence alone. */
+#include "model/training/block.h"
+
+static struct linnet_linear first_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
+  return (struct linnet_linear){pass->width, 2 * pass->width, o->conv_pointwise1, o->conv_pointwise1_bias};
+}
+
+static struct linnet_linear second_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
+  return (struct linnet_linear){pass->width, pass->width, o->conv_pointwise2, o->conv_pointwise2_bias};
+}
+
+static struct linnet_conv conv_of(const struct linnet_pass *pass) {
+  return (struct linnet_conv){pass->width, pass->network->config->convolution};
+}
+
+static const struct linnet_dropout none = {0};
+
+static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
+  size_t rows = pass->frames, width = pass->width;
+  struct linnet_conv_saved *saved = &s->saved.conv;
+  saved->pointwise = linnet_take_activations(pass, arena, 2 * width);
+  saved->gated = linnet_take_activations(pass, arena, width);
+  saved->depthwise = linnet_take_activations(pass, arena, width);
+  saved->mean = linnet_take_reals(arena, rows, 1);
+  saved->rstd = linnet_take_reals(arena, rows, 1);
+  saved->normed = linnet_take_activations(pass, arena, width);
+  saved->silu = linnet_take_activations(pass, arena, width);
+}
+
+static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
+  struct linnet_device *device = pass->network->device;
+  const struct linnet_layer_offsets *o = s->offsets;
+  const real *w = pass->weights;
+  size_t rows = pass->frames, width = pass->width;
+  struct linnet_conv conv = conv_of(pass);
+  struct linnet_conv_saved *saved = &s->saved.conv;
+  struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
+  linnet_linear_forward(pass, &first, x, LINNET_IDENTITY, saved->pointwise);
+  device->ops->glu_forward(device, rows, width, saved->pointwise, saved->gated);
+  device->ops->conv_forward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise,
+                            w + o->conv_depthwise_bias, saved->depthwise);
+  device->ops->layernorm_forward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, w + o->conv_norm2_bias,
+                                 saved->normed, saved->mean, saved->rstd);
+  device->ops->activation_forward(device, LINNET_SILU, &none, rows, width, saved->normed, saved->silu);
+  linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
+}
+
+/* Always of a sublayer that is `pre`: dx is scratch on the way. */
+static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
+  struct linnet_device *device = pass->network->device;
+  const struct linnet_layer_offsets *o = s->offsets;
+  const real *w = pass->weights;
+  real *g = pass->gradients;
+  void *a = pass->narrow2;
+  size_t rows = pass->frames, width = pass->width;
+  struct linnet_conv conv = conv_of(pass);
+  struct linnet_conv_saved *saved = &s->saved.conv;
+  struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
+  linnet_linear_backward(pass, &second, saved->silu, dy, a, false);
+  device->ops->activation_backward(device, LINNET_SILU, &none, rows, width, saved->normed, a, a);
+  device->ops->layernorm_backward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean,
+                                  saved->rstd, a, NULL, a, g + o->conv_norm2_gain, g + o->conv_norm2_bias);
+  device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,
+                             g + o->conv_depthwise, g + o->conv_depthwise_bias);
+  device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);
+  linnet_linear_backward(pass, &first, x, pass->wide, dx, false);
+}
+
+const struct linnet_block linnet_convolution_block = {plan, forward, backward};

@@ -1,0 +1,55 @@
+/* A forward over a shard and its backward: what the kinds of network share. Numbers are in the memory of the device.
+ * Shapes: T rows, width D of what runs through the layers. */
+#ifndef LINNET_PASS_H
+#define LINNET_PASS_H
+
+#include "base/arena.h"
+#include "model/training/network.h"
+
+struct linnet_pass {
+  struct linnet_context *context;
+  const struct linnet_network *network;
+  const struct linnet_shard *shard;
+  const real *weights;
+  real *gradients; /* in backward */
+  size_t frames, width;
+  void *layers;            /* where the kind of network has what; host memory behind the pass */
+  void *work;              /* for ops */
+  void *running;           /* (T, D): in backward, the gradient of what runs through the layers */
+  void *wide;              /* scratch (T, widest row inside a layer) */
+  void *narrow, *narrow2;  /* scratch (T, D) */
+  void *rounded, *dlogits; /* the weights and the gradient of the logits as activations, where these are not reals */
+};
+
+/* y (T, out) = activation(x (T, in) W^T + b), with W (out, in) and b (out) at the given offsets. */
+struct linnet_linear {
+  size_t in, out, weight, bias;
+};
+void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
+                           enum linnet_activation activation, void *y);
+/* The last map of a network: to logits (T, out). */
+void linnet_linear_logits(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x, real *logits);
+/* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b; `add`: to what dx holds. */
+void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
+                            const void *dy, void *dx, bool add);
+
+/* What a dropout of the shard draws its mask by. */
+struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site);
+
+/* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */
+void linnet_pass_dropout(const struct linnet_pass *pass, uint32_t site, size_t width, const void *x,
+                         const void *residual, void *y);
+
+static inline real *linnet_take_reals(struct linnet_arena *arena, size_t rows, size_t width) {
+  size_t count;
+  return linnet_arena_take(arena, linnet_mul_size(rows, width, &count) ? count : SIZE_MAX, sizeof(real));
+}
+
+/* (T, width). */
+static inline void *linnet_take_activations(const struct linnet_pass *pass, struct linnet_arena *arena, size_t width) {
+  size_t count;
+  return linnet_arena_take(arena, linnet_mul_size(pass->frames, width, &count) ? count : SIZE_MAX,
+                           pass->network->device->activation_bytes);
+}
+
+#endif

@@ -1,0 +1,286 @@
+/* The transformer in training: input map, layers of blocks, output map. */
+#include "model/attention.h"
+#include "model/training/block.h"
+#include "model/training/network_kind.h"
+
+enum { SHARD_ROWS = 640 };
+
+struct transformer {
+  struct linnet_sublayer sublayers[3 * LINNET_MAX_LAYERS];
+  size_t count;
+  void *input;       /* (T, D): the first sublayer's input */
+  void *final;       /* (T, D): output of the final norm (pre-norm) */
+  real *mean, *rstd; /* ... and its statistics */
+};
+
+/* --- the plan of a pass ----------------------------------------------------------------------------------------- */
+
+static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, struct linnet_sublayer *s) {
+  s->normed = linnet_take_activations(pass, arena, pass->width);
+  s->mean = linnet_take_reals(arena, pass->frames, 1);
+  s->rstd = linnet_take_reals(arena, pass->frames, 1);
+  s->block->plan(pass, s, arena);
+}
+
+/* The sublayers of layer `l` in order; returns how many. */
+static size_t describe_layer(const struct linnet_network *network, size_t l, struct linnet_sublayer s[3]) {
+  const struct linnet_config *config = network->config;
+  const struct linnet_layer_offsets *o = &network->parameters->layers[l];
+  bool pre = config->norm == LINNET_NORM_PRE;
+  uint32_t site = linnet_layer_site(l);
+  size_t n = 0;
+  s[n++] = (struct linnet_sublayer){.block = &linnet_attention_block,
+                                    .offsets = o,
+                                    .layer = l,
+                                    .gain = o->norm1_gain,
+                                    .bias = o->norm1_bias,
+                                    .pre = pre,
+                                    .site = site};
+  if (config->convolution > 0)
+    s[n++] = (struct linnet_sublayer){.block = &linnet_convolution_block,
+                                      .offsets = o,
+                                      .layer = l,
+                                      .gain = o->conv_norm1_gain,
+                                      .bias = o->conv_norm1_bias,
+                                      .pre = true,
+                                      .site = site + 2};
+  s[n++] = (struct linnet_sublayer){.block = &linnet_feed_forward_block,
+                                    .offsets = o,
+                                    .layer = l,
+                                    .gain = o->norm2_gain,
+                                    .bias = o->norm2_bias,
+                                    .pre = pre,
+                                    .site = site + 4};
+  return n;
+}
+
+static size_t larger(size_t a, size_t b) {
+  return a > b ? a : b;
+}
+
+/* What a block's scratch holds of a frame: hidden units, or the gradients of qkv and of what it was mapped to. */
+static size_t widest_row(const struct linnet_config *config) {
+  size_t widest = config->feed_forward;
+  for (size_t l = 0; l < config->layers; l++)
+    widest = larger(widest, linnet_attention_columns(config, l) + linnet_mapped_columns(config, l));
+  return widest;
+}
+
+/* Bytes of scratch for ops. */
+static size_t work_bytes(const struct linnet_pass *pass) {
+  const struct linnet_config *config = pass->network->config;
+  struct linnet_device *d = pass->network->device;
+  size_t most = d->ops->gemm_work(d) * sizeof(real);
+  for (size_t l = 0; l < config->layers; l++) {
+    struct linnet_attention a = linnet_layer_attention(config, l);
+    most = larger(most,
+                  d->ops->attention_work_bytes(d, config->attention[l], &a, pass->frames, pass->shard->pack.sequences));
+    if (linnet_mapped_columns(config, l) > 0)
+      most = larger(most, d->ops->feature_map_work(d) * sizeof(real));
+  }
+  return most;
+}
+
+static void describe_layers(const struct linnet_network *network, struct transformer *t) {
+  t->count = 0;
+  for (size_t l = 0; l < network->config->layers; l++)
+    t->count += describe_layer(network, l, t->sublayers + t->count);
+}
+
+/* Every sublayer keeps what its backward needs. */
+static void plan_kept(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+  for (size_t i = 0; i < t->count; i++) {
+    plan_sublayer(pass, arena, &t->sublayers[i]);
+    t->sublayers[i].out = linnet_take_activations(pass, arena, pass->width);
+  }
+}
+
+/* All sublayers share memory, but for an output that is the next one's input. */
+static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+  void *out[2];
+  size_t most = 0;
+  for (size_t i = 0; i < 2; i++)
+    out[i] = linnet_take_activations(pass, arena, pass->width);
+  for (size_t i = 0; i < t->count; i++) {
+    struct linnet_arena shared = *arena;
+    plan_sublayer(pass, &shared, &t->sublayers[i]);
+    t->sublayers[i].out = out[i % 2];
+    most = larger(most, shared.used);
+  }
+  arena->used = larger(arena->used, most);
+}
+
+static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
+  const struct linnet_network *network = pass->network;
+  struct transformer *t = pass->layers;
+  pass->width = network->config->width;
+  describe_layers(network, t);
+  t->input = linnet_take_activations(pass, arena, pass->width);
+  t->final = linnet_take_activations(pass, arena, pass->width);
+  t->mean = linnet_take_reals(arena, pass->frames, 1);
+  t->rstd = linnet_take_reals(arena, pass->frames, 1);
+  (pass->shard->forward_only ? plan_passing : plan_kept)(pass, arena, t);
+  pass->wide = linnet_take_activations(pass, arena, widest_row(network->config));
+  pass->narrow = linnet_take_activations(pass, arena, pass->width);
+  pass->narrow2 = linnet_take_activations(pass, arena, pass->width);
+  pass->running = linnet_take_activations(pass, arena, pass->width);
+  pass->work = linnet_arena_take(arena, work_bytes(pass), 1);
+}
+
+/* What runs through the layers, before sublayer i or behind the last. */
+static const void *running(const struct transformer *t, size_t i) {
+  return i > 0 ? t->sublayers[i - 1].out : t->input;
+}
+
+struct norm {
+  size_t gain, bias; /* parameters */
+  void *normed;
+  real *mean, *rstd;
+};
+
+/* The norm between what runs through the layers and the block of sublayer i, or the output: false if there is none. */
+static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *norm) {
+  const struct transformer *t = pass->layers;
+  const struct linnet_parameters *p = pass->network->parameters;
+  if (i == t->count) {
+    *norm = (struct norm){p->norm_gain, p->norm_bias, t->final, t->mean, t->rstd};
+    return pass->network->config->norm == LINNET_NORM_PRE;
+  }
+  const struct linnet_sublayer *s = &t->sublayers[i];
+  *norm = (struct norm){s->gain, s->bias, s->normed, s->mean, s->rstd};
+  return s->pre;
+}
+
+/* --- forward ------------------------------------------------------------------------------------------------------ */
+
+/* sum = residual + dropout(x), which may be x, runs on to sublayer i and through the norm before it. */
+static void run_on(struct linnet_pass *pass, size_t i, uint32_t site, const void *x, const void *residual, void *sum) {
+  struct linnet_device *device = pass->network->device;
+  struct linnet_dropout mask = linnet_pass_mask(pass, site);
+  struct norm n;
+  if (norm_before(pass, i, &n))
+    device->ops->residual_norm(device, &mask, pass->frames, pass->width, x, residual, pass->weights + n.gain,
+                               pass->weights + n.bias, sum, n.normed, n.mean, n.rstd);
+  else
+    linnet_pass_dropout(pass, site, pass->width, x, residual, sum);
+}
+
+/* The end of a post-norm sublayer: out = norm(x + dropout(out)). */
+static void end_post(struct linnet_pass *pass, size_t i, const void *x) {
+  struct linnet_device *device = pass->network->device;
+  const struct linnet_sublayer *s = &((struct transformer *)pass->layers)->sublayers[i];
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  struct norm n;
+  device->ops->residual_norm(device, &mask, pass->frames, pass->width, s->out, x, pass->weights + s->gain,
+                             pass->weights + s->bias, s->normed, s->out, s->mean, s->rstd);
+  if (norm_before(pass, i + 1, &n))
+    device->ops->layernorm_forward(device, pass->frames, pass->width, s->out, pass->weights + n.gain,
+                                   pass->weights + n.bias, n.normed, n.mean, n.rstd);
+}
+
+static void forward_sublayer(struct linnet_pass *pass, size_t i) {
+  struct transformer *t = pass->layers;
+  struct linnet_sublayer *s = &t->sublayers[i];
+  const void *x = running(t, i);
+  s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
+  if (s->pre)
+    run_on(pass, i + 1, s->site, s->out, x, s->out);
+  else
+    end_post(pass, i, x);
+}
+
+static struct linnet_linear input_map(const struct linnet_network *network) {
+  const struct linnet_config *config = network->config;
+  return (struct linnet_linear){config->input_dim * config->stack, config->width, network->parameters->input,
+                                network->parameters->input_bias};
+}
+
+static struct linnet_linear output_map(const struct linnet_network *network) {
+  return (struct linnet_linear){network->config->width, network->config->outputs, network->parameters->output,
+                                network->parameters->output_bias};
+}
+
+static void forward_input(struct linnet_pass *pass, void *x) {
+  const struct linnet_shard *shard = pass->shard;
+  struct linnet_device *device = pass->network->device;
+  struct linnet_linear in = input_map(pass->network);
+  linnet_linear_forward(pass, &in, shard->features, LINNET_IDENTITY, x);
+  if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
+    device->ops->add_positions(device, &shard->pack, pass->width, x);
+  run_on(pass, 0, 0, x, NULL, x);
+}
+
+static void forward(struct linnet_pass *pass, real *logits) {
+  struct transformer *t = pass->layers;
+  forward_input(pass, t->input);
+  for (size_t i = 0; i < t->count && !linnet_stopped(pass->shard->poll); i++)
+    forward_sublayer(pass, i);
+  struct norm n;
+  struct linnet_linear out = output_map(pass->network);
+  linnet_linear_logits(pass, &out, norm_before(pass, t->count, &n) ? n.normed : running(t, t->count), logits);
+}
+
+/* --- backward ----------------------------------------------------------------------------------------------------- */
+
+/* Whether what runs on to sublayer i came through the dropout of a site: not where it is the output of a norm. */
+static bool dropped_before(const struct transformer *t, size_t i, uint32_t *site) {
+  *site = i > 0 ? t->sublayers[i - 1].site : 0;
+  return i == 0 || t->sublayers[i - 1].pre;
+}
+
+/* Back from the block of sublayer i, or from the output: d (T, D) gets the gradient of what runs on to it, which is
+ * that of dy through the norm, if there is one, and of `residual` (NULL: 0); `narrow` that of what went into the
+ * dropout behind which it runs. dy and residual may be d. */
+static void run_back(struct linnet_pass *pass, size_t i, const void *dy, const void *residual, void *d) {
+  struct linnet_device *device = pass->network->device;
+  const struct transformer *t = pass->layers;
+  const void *x = running(t, i);
+  struct norm n;
+  uint32_t site;
+  bool normed = norm_before(pass, i, &n), dropped = dropped_before(t, i, &site);
+  const real *gain = pass->weights + n.gain;
+  real *dgain = pass->gradients + n.gain, *dbias = pass->gradients + n.bias;
+  struct linnet_dropout mask = linnet_pass_mask(pass, site);
+  if (normed && dropped)
+    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, x, gain, n.mean, n.rstd, dy, residual,
+                                        d, pass->narrow, dgain, dbias);
+  else if (normed)
+    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, n.mean, n.rstd, dy, residual, d, dgain,
+                                    dbias);
+  else if (dropped)
+    linnet_pass_dropout(pass, site, pass->width, d, NULL, pass->narrow);
+}
+
+/* d (T, D) holds the gradient of the sublayer's output and gets that of what runs on to it. */
+static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
+  struct linnet_device *device = pass->network->device;
+  struct transformer *t = pass->layers;
+  struct linnet_sublayer *s = &t->sublayers[i];
+  if (s->pre) {
+    s->block->backward(pass, s, s->normed, pass->narrow, s->out);
+    run_back(pass, i, s->out, d, d);
+  } else {
+    struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, s->normed, pass->weights + s->gain,
+                                        s->mean, s->rstd, d, NULL, d, pass->narrow, pass->gradients + s->gain,
+                                        pass->gradients + s->bias);
+    s->block->backward(pass, s, running(t, i), pass->narrow, d);
+    run_back(pass, i, d, NULL, d);
+  }
+}
+
+static void backward(struct linnet_pass *pass, const void *dlogits) {
+  struct transformer *t = pass->layers;
+  struct linnet_linear in = input_map(pass->network), out = output_map(pass->network);
+  struct norm n;
+  void *d = pass->running;
+  linnet_linear_backward(pass, &out, norm_before(pass, t->count, &n) ? n.normed : running(t, t->count), dlogits, d,
+                         false);
+  run_back(pass, t->count, d, NULL, d);
+  for (size_t i = t->count; i-- > 0;)
+    backward_sublayer(pass, i, d);
+  linnet_linear_backward(pass, &in, pass->shard->features, pass->narrow, NULL, false);
+}
+
+const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, sizeof(struct transformer), plan, forward,
+                                                               backward};

@@ -1,0 +1,306 @@
+/* The pipeline: samples -> filterbank -> CMVN -> network -> greedy decoding. It stands above the front end, the engine
+ * and the decoder, which do not know of each other. The network runs frame by frame as a recurrence where it can, else
+ * as an encoder on the whole utterance. */
+#include <linnet/stream.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "recognizer/silence.h"
+
+enum { CHUNK = 16000 }; /* samples given to the filterbank at once */
+
+struct linnet_stream {
+  struct linnet_context *context;
+  const struct linnet_model *model;
+  struct linnet_fbank *fbank;
+  struct linnet_encoder *encoder;       /* or */
+  struct linnet_recurrence *recurrence; /* one of them is NULL */
+  struct linnet_greedy *greedy;
+  linnet_posterior_fn sink; /* may be NULL */
+  void *sink_user;
+  float *log_p;                   /* (num_symbols), of the recurrence */
+  float *features;                /* (frames, num_mel), not yet recognised */
+  size_t frames, capacity;        /* capacity in elements */
+  uint64_t samples, stored;       /* accepted, and frames that came as features */
+  struct linnet_cmvn speaker;     /* count 0: none was given */
+  struct linnet_silence *silence; /* while the encoder runs: what it does not hear, or NULL */
+  bool finished;
+  enum linnet_status decoding; /* why decode() stopped the network, and in which words */
+  char reason[512];
+};
+
+/* Whether frames can be recognised as they come. */
+static bool runs_along(const struct linnet_model *model) {
+  enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
+  return linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+}
+
+static enum linnet_status create_network(struct linnet_stream *s) {
+  if (!runs_along(s->model))
+    return linnet_encoder_create(s->context, s->model, &s->encoder);
+  s->log_p = linnet_alloc(s->context, (size_t)linnet_model_num_symbols(s->model), sizeof *s->log_p);
+  if (!s->log_p)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a stream");
+  return linnet_recurrence_create(s->context, s->model, &s->recurrence);
+}
+
+enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
+                                        struct linnet_stream **stream) {
+  if (!context || !model || !stream)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: NULL argument");
+  struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
+  if (!s)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
+  s->context = context;
+  s->model = model;
+  enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
+  if (status == LINNET_OK)
+    status = create_network(s);
+  if (status == LINNET_OK)
+    status = linnet_greedy_create(context, linnet_model_num_symbols(model), &s->greedy);
+  if (status == LINNET_OK)
+    status = linnet_stream_set_calibrations(s, linnet_model_calibrations(model));
+  if (status != LINNET_OK) {
+    linnet_stream_destroy(s);
+    *stream = NULL;
+  }
+  return status;
+}
+
+static int num_mel(const struct linnet_stream *s) {
+  return linnet_model_features(s->model)->fbank.num_mel;
+}
+
+/* CMVN by utterance, or by a speaker of whom nothing else is known, uses all that was heard. */
+static void normalise(struct linnet_stream *s) {
+  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  struct linnet_cmvn own;
+  const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
+  if (config->cmvn == LINNET_CMVN_NONE)
+    return;
+  if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && s->speaker.count > 0)
+    statistics = &s->speaker;
+  if (!statistics) {
+    linnet_cmvn_reset(&own, num_mel(s));
+    linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, s->features, s->frames);
+    statistics = &own;
+  }
+  linnet_cmvn_apply(statistics, config->cmvn_variance, s->features, s->frames);
+}
+
+/* The context is cleared before, so that a sentence in it afterwards is the sink's. */
+static enum linnet_status call_sink(struct linnet_stream *s, const float *log_posteriors, size_t first, size_t frames) {
+  linnet_fail(s->context, LINNET_OK, "%s", "");
+  if (!s->sink || s->sink(s->sink_user, log_posteriors, first, frames) == 0)
+    return LINNET_OK;
+  if (!*linnet_context_error(s->context))
+    linnet_fail(s->context, LINNET_ERROR_CANCELLED, "the receiver of the posteriors asked to stop");
+  return LINNET_ERROR_CANCELLED;
+}
+
+/* A posterior function for the encoder, which knows of its failures only that there was one. */
+static int decode(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_stream *s = user;
+  s->decoding = linnet_greedy_accept(s->greedy, log_posteriors, frames);
+  if (s->decoding == LINNET_OK)
+    s->decoding = call_sink(s, log_posteriors, first, frames);
+  if (s->decoding != LINNET_OK)
+    snprintf(s->reason, sizeof s->reason, "%s", linnet_context_error(s->context));
+  return s->decoding != LINNET_OK;
+}
+
+/* The status of the decoding with its sentence, which the encoder has replaced by its own. */
+static enum linnet_status decoding_status(struct linnet_stream *s) {
+  return s->decoding == LINNET_OK ? LINNET_OK : linnet_fail(s->context, s->decoding, "%s", s->reason);
+}
+
+/* A row of the recurrence. */
+static enum linnet_status decode_row(struct linnet_stream *s) {
+  decode(s, s->log_p, linnet_recurrence_frames(s->recurrence) - 1, 1);
+  return decoding_status(s);
+}
+
+/* The frames that came, one by one; none is kept. */
+static enum linnet_status run_along(struct linnet_stream *s) {
+  const size_t frames = s->frames;
+  normalise(s);
+  s->frames = 0;
+  linnet_poll_begin(s->context);
+  for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(s->context));
+    enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * (size_t)num_mel(s), s->log_p);
+    if (status == LINNET_OK)
+      status = decode_row(s);
+    if (status != LINNET_OK && status != LINNET_AGAIN)
+      return status;
+  }
+  return LINNET_OK;
+}
+
+static enum linnet_status finish_along(struct linnet_stream *s) {
+  enum linnet_status status = linnet_recurrence_finish(s->recurrence, s->log_p);
+  return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
+}
+
+/* Room for so many frames more. */
+static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
+  size_t elements = (s->frames + frames) * (size_t)num_mel(s);
+  float *grown = linnet_grow(s->context, s->features, &s->capacity, elements, sizeof *grown);
+  if (!grown)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio",
+                       linnet_stream_seconds(s));
+  s->features = grown;
+  return LINNET_OK;
+}
+
+static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
+  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
+  LINNET_TRY(make_room(s, pending));
+  LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
+  s->frames += got;
+  s->samples += n;
+  return s->recurrence ? run_along(s) : LINNET_OK;
+}
+
+/* `mixed`: the other kind of input came before. */
+static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) {
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
+  if (mixed)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance is samples or features, not both");
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
+  if (!s || (!samples && n > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
+  LINNET_TRY(check_open(s, s->stored > 0));
+  for (size_t done = 0; done < n; done += CHUNK)
+    LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const float *features, size_t frames,
+                                                 size_t dim) {
+  if (!s || (!features && frames > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept_features: NULL argument");
+  LINNET_TRY(check_open(s, s->samples > 0));
+  if (frames == 0)
+    return LINNET_OK;
+  if (dim != (size_t)num_mel(s))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %d", dim,
+                       num_mel(s));
+  LINNET_TRY(make_room(s, frames));
+  memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
+  s->frames += frames;
+  s->stored += frames;
+  return s->recurrence ? run_along(s) : LINNET_OK;
+}
+
+enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
+  if (!s || (cmvn && (cmvn->dim != num_mel(s) || !(cmvn->count > 0))))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "statistics of %d dimensions and %g frames",
+                       cmvn ? cmvn->dim : 0, cmvn ? cmvn->count : 0);
+  s->speaker.count = 0;
+  if (cmvn)
+    s->speaker = *cmvn;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *s,
+                                                  const struct linnet_calibrations *calibrations) {
+  return s ? linnet_greedy_set_calibrations(s->greedy, calibrations) : LINNET_ERROR_ARGUMENT;
+}
+
+void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, void *user) {
+  s->sink = sink;
+  s->sink_user = user;
+}
+
+static int decode_heard(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct linnet_stream *s = user;
+  (void)first;
+  return linnet_silence_restore(s->silence, log_posteriors, frames, (size_t)linnet_model_num_symbols(s->model), decode,
+                                s);
+}
+
+/* The frames without long silences, of which there may be none. */
+static enum linnet_status run_heard(struct linnet_stream *s) {
+  size_t left = linnet_silence_remove(s->silence, s->features, s->frames, (size_t)num_mel(s));
+  LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_heard, s));
+  if (decode_heard(s, NULL, 0, 0) != 0 && s->decoding == LINNET_OK)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks");
+  return LINNET_OK;
+}
+
+/* Which frames are silence is seen before they are normalised. */
+static enum linnet_status run_encoder(struct linnet_stream *s) {
+  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);
+  if (keep > 0)
+    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, (size_t)num_mel(s), keep,
+                                   (size_t)linnet_model_stride(s->model), &s->silence));
+  normalise(s);
+  enum linnet_status status =
+      s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
+  linnet_silence_destroy(s->silence);
+  s->silence = NULL;
+  return status;
+}
+
+enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished before");
+  s->finished = true;
+  if (s->recurrence)
+    return finish_along(s);
+  if (s->frames == 0)
+    return LINNET_OK;
+  s->decoding = LINNET_OK;
+  enum linnet_status status = run_encoder(s);
+  return s->decoding == LINNET_OK ? status : decoding_status(s);
+}
+
+const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *s, size_t *count) {
+  return linnet_greedy_segments(s->greedy, count);
+}
+
+enum linnet_status linnet_stream_drop_segments(struct linnet_stream *s, size_t count) {
+  return s ? linnet_greedy_drop(s->greedy, count) : LINNET_ERROR_ARGUMENT;
+}
+
+double linnet_stream_frame_seconds(const struct linnet_stream *s) {
+  return linnet_model_frame_seconds(s->model);
+}
+
+double linnet_stream_seconds(const struct linnet_stream *s) {
+  const struct linnet_fbank_settings *fbank = &linnet_model_features(s->model)->fbank;
+  double frame = linnet_model_frame_seconds(s->model) / linnet_model_stride(s->model);
+  return (double)s->samples / fbank->sample_rate + (double)s->stored * frame;
+}
+
+void linnet_stream_reset(struct linnet_stream *s) {
+  linnet_fbank_reset(s->fbank);
+  linnet_greedy_reset(s->greedy);
+  if (s->recurrence)
+    linnet_recurrence_reset(s->recurrence);
+  s->frames = 0;
+  s->samples = s->stored = 0;
+  s->finished = false;
+}
+
+void linnet_stream_destroy(struct linnet_stream *s) {
+  if (!s)
+    return;
+  linnet_greedy_destroy(s->greedy);
+  linnet_encoder_destroy(s->encoder);
+  linnet_recurrence_destroy(s->recurrence);
+  linnet_fbank_destroy(s->fbank);
+  linnet_free(s->context, s->log_p);
+  linnet_free(s->context, s->features);
+  linnet_free(s->context, s);
+}

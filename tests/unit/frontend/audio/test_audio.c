@@ -1,0 +1,601 @@
+/* Audio reading: formats and ways in, headers that lie, channels, rates, parts, raw PCM, hostile files. The files are
+ * written here through libsndfile. */
+#include "audio_files.h"
+#include "unit/base/failing_allocator.h"
+#include "unit/frontend/counting_allocator.h"
+
+/* --- Formats -------------------------------------------------------------------------------------------------- */
+
+enum { SECOND = 16000 };
+
+static const struct {
+  const char *name;
+  int format;
+  double least_snr; /* dB; 0: exact */
+} formats[] = {
+    {"WAV 16", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 0},    {"WAV 24", SF_FORMAT_WAV | SF_FORMAT_PCM_24, 0},
+    {"WAV float", SF_FORMAT_WAV | SF_FORMAT_FLOAT, 0},  {"WAV extensible", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16, 0},
+    {"RF64", SF_FORMAT_RF64 | SF_FORMAT_PCM_16, 0},     {"W64", SF_FORMAT_W64 | SF_FORMAT_PCM_16, 0},
+    {"FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 0},     {"AIFF", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, 0},
+    {"AU", SF_FORMAT_AU | SF_FORMAT_PCM_16, 0},         {"CAF", SF_FORMAT_CAF | SF_FORMAT_PCM_16, 0},
+    {"SPHERE", SF_FORMAT_NIST | SF_FORMAT_PCM_16, 0},   {"WAV A-law", SF_FORMAT_WAV | SF_FORMAT_ALAW, 30},
+    {"WAV mu-law", SF_FORMAT_WAV | SF_FORMAT_ULAW, 30}, {"Ogg Vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS, 10},
+    {"Ogg Opus", SF_FORMAT_OGG | SF_FORMAT_OPUS, 10},   {"MP3", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III, 10}};
+
+static void check_format(size_t i, const float *signal, const float *expected) {
+  struct file file = encode(formats[i].format, SECOND, 1, signal, SECOND);
+  if (file.size == 0) {
+    printf("%s: this libsndfile does not write it\n", formats[i].name);
+    return;
+  }
+  for (enum way way = 0; way < WAYS; way++) {
+    float *samples;
+    size_t n;
+    enum linnet_status status = read_way(way, file.data, (size_t)file.size, NULL, &samples, &n);
+    CHECK(status == LINNET_OK, "%s by %s: %s", formats[i].name, way_names[way], linnet_context_error(context));
+    bool exact = formats[i].least_snr == 0;
+    CHECK(exact ? n == SECOND : n >= SECOND * 9 / 10 && n <= SECOND * 13 / 10, "%s by %s: %zu samples", formats[i].name,
+          way_names[way], n);
+    if (exact && n == SECOND)
+      CHECK(memcmp(samples, expected, sizeof(float) * SECOND) == 0, "%s by %s: other samples", formats[i].name,
+            way_names[way]);
+    if (!exact && n >= SECOND) {
+      double measured = snr(samples, expected, SECOND);
+      CHECK(measured >= formats[i].least_snr, "%s: SNR %.1f dB, bound %.1f", formats[i].name, measured,
+            formats[i].least_snr);
+      if (way == 0)
+        printf("%s: SNR %.1f dB, bound %.1f\n", formats[i].name, measured, formats[i].least_snr);
+    }
+    linnet_audio_release(context, samples);
+  }
+  free(file.data);
+}
+
+static void test_formats(const float *signal) {
+  float *expected = malloc(sizeof(float) * SECOND);
+  for (size_t i = 0; i < SECOND; i++)
+    expected[i] = signal[i] * 32768;
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    check_format(i, signal, expected);
+  free(expected);
+}
+
+/* --- WAV headers written before the length was known ----------------------------------------------------------- */
+
+static void put32(unsigned char *to, uint32_t value) {
+  for (int i = 0; i < 4; i++)
+    to[i] = (unsigned char)(value >> 8 * i);
+}
+
+static void test_unknown_sizes(const float *signal) {
+  static const uint32_t sizes[] = {0, 0xffffffffu, 0x7ffff000u, 0x7fffffffu};
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 1, signal, 4000);
+  REQUIRE(file.size == 44 + 8000 && memcmp(file.data + 36, "data", 4) == 0, "unexpected WAV of libsndfile");
+  for (size_t i = 0; i < 4 * 4 * WAYS; i++) {
+    put32(file.data + 4, sizes[i % 4]);
+    put32(file.data + 40, sizes[i / 4 % 4]);
+    float *samples;
+    size_t n;
+    enum linnet_status status = read_way(i / 16, file.data, (size_t)file.size, NULL, &samples, &n);
+    CHECK(status == LINNET_OK && n == 4000, "RIFF size %x, data size %x by %s: %zu samples of 4000, %s", sizes[i % 4],
+          sizes[i / 4 % 4], way_names[i / 16], n, linnet_context_error(context));
+    linnet_audio_release(context, samples);
+  }
+  /* A length of zero is true where only other chunks follow. */
+  put32(file.data + 4, 36 + 12);
+  put32(file.data + 40, 0);
+  memcpy(file.data + 44, "LIST\4\0\0\0INFO", 12);
+  float *samples;
+  size_t n;
+  file.size = 44 + 12;
+  CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_OK && n == 0, "empty WAV with a LIST: %zu samples", n);
+  linnet_audio_release(context, samples);
+  free(file.data);
+}
+
+/* --- Raw ------------------------------------------------------------------------------------------------------ */
+
+static void check_raw(enum linnet_sample_format format, const void *data, size_t size, const float *expected,
+                      size_t count) {
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = format;
+  for (enum way way = 0; way < WAYS; way++) {
+    float *samples;
+    size_t n;
+    enum linnet_status status = read_way(way, data, size, &settings, &samples, &n);
+    CHECK(status == LINNET_OK && n == count, "raw format %d by %s: %zu samples, %s", (int)format, way_names[way], n,
+          linnet_context_error(context));
+    for (size_t i = 0; i < n && i < count; i++)
+      CHECK(samples[i] == expected[i], "raw format %d, sample %zu: %g, not %g", (int)format, i, samples[i],
+            expected[i]);
+    linnet_audio_release(context, samples);
+  }
+}
+
+static void test_raw_formats(void) {
+  static const float some[] = {1, -2, 32767, -32768};
+  static const float fractions[] = {1.5f, -32768};
+  check_raw(LINNET_SAMPLE_S16LE, "\1\0\xfe\xff\xff\x7f\0\x80", 8, some, 4);
+  check_raw(LINNET_SAMPLE_S16BE, "\0\1\xff\xfe\x7f\xff\x80\0", 8, some, 4);
+  check_raw(LINNET_SAMPLE_S16LE, "\1\0\xfe\xff\xff", 5, some, 2); /* half a sample at the end */
+  check_raw(LINNET_SAMPLE_S24LE, "\x80\1\0\0\0\x80", 6, fractions, 2);
+  check_raw(LINNET_SAMPLE_S32LE, "\0\x80\1\0\0\0\0\x80", 8, fractions, 2);
+  check_raw(LINNET_SAMPLE_F32LE, "\0\0\x80\xbf\0\0\0\x3f", 8, (const float[]){-32768, 16384}, 2);
+  check_raw(LINNET_SAMPLE_U8, "\x80\x81\0\xff", 4, (const float[]){0, 256, -32768, 127 * 256}, 4);
+  check_raw(LINNET_SAMPLE_S16LE, "", 0, some, 0);
+  CHECK(linnet_sample_format_find("f32le") == LINNET_SAMPLE_F32LE &&
+            linnet_sample_format_find("alaw") == LINNET_SAMPLE_ALAW &&
+            linnet_sample_format_find("mp3") == LINNET_SAMPLE_NONE &&
+            linnet_sample_format_find(NULL) == LINNET_SAMPLE_NONE,
+        "names of raw formats");
+}
+
+/* All 256 codes of G.711 as libsndfile decodes them. */
+static void test_g711(void) {
+  unsigned char codes[256];
+  for (int i = 0; i < 256; i++)
+    codes[i] = (unsigned char)i;
+  for (int law = 0; law < 2; law++) {
+    struct file file = {.data = codes, .size = 256};
+    SF_VIRTUAL_IO io = {file_length, file_seek, file_read, file_write, file_tell};
+    SF_INFO info = {
+        .samplerate = 8000, .channels = 1, .format = SF_FORMAT_RAW | (law ? SF_FORMAT_ALAW : SF_FORMAT_ULAW)};
+    SNDFILE *sound = sf_open_virtual(&io, SFM_READ, &info, &file);
+    REQUIRE(sound, "libsndfile: %s", sf_strerror(NULL));
+    float expected[256];
+    REQUIRE(sf_readf_float(sound, expected, 256) == 256, "libsndfile reads less");
+    sf_close(sound);
+    for (int i = 0; i < 256; i++)
+      expected[i] *= 32768;
+    check_raw(law ? LINNET_SAMPLE_ALAW : LINNET_SAMPLE_ULAW, codes, 256, expected, 256);
+  }
+}
+
+/* Raw samples on a pipe come as soon as they are there, and a sample cut in two waits for its other half. */
+static void test_raw_is_not_held_back(void) {
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  int fds[2];
+  REQUIRE(pipe(fds) == 0, "no pipe");
+  struct linnet_audio *audio = NULL;
+  REQUIRE(linnet_audio_open_fd(context, fds[0], "pipe", &settings, &audio) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  float samples[100];
+  size_t n = 0;
+  CHECK(linnet_audio_seconds(audio) < 0, "a pipe has a length");
+  REQUIRE(write(fds[1], "\1\0\2\0\3", 5) == 5, "pipe");
+  CHECK(linnet_audio_read(audio, samples, 100, &n) == LINNET_OK && n == 2 && samples[1] == 2, "%zu samples", n);
+  REQUIRE(write(fds[1], "\0", 1) == 1, "pipe");
+  CHECK(linnet_audio_read(audio, samples, 100, &n) == LINNET_OK && n == 1 && samples[0] == 3, "%zu samples", n);
+  close(fds[1]);
+  CHECK(linnet_audio_read(audio, samples, 100, &n) == LINNET_END && n == 0, "no end");
+  CHECK(linnet_audio_read(audio, samples, 100, &n) == LINNET_END && n == 0, "no end the second time");
+  linnet_audio_destroy(audio);
+  close(fds[0]);
+}
+
+/* --- Channels, rates, parts ----------------------------------------------------------------------------------- */
+
+static void test_channels(void) {
+  static const float stereo[] = {0.5f, -0.25f, 0.25f, 0.75f, -0.5f, 0.125f};
+  static const float expected[3][3] = {
+      {4096, 16384, -6144}, {16384, 8192, -16384}, {-8192, 24576, 4096}}; /* mix, left, right */
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 2, stereo, 3);
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  for (int channel = -1; channel < 3; channel++) {
+    float *samples;
+    size_t n;
+    settings.channel = channel;
+    enum linnet_status status = read_memory(&file, &settings, &samples, &n);
+    if (channel == 2)
+      CHECK(status == LINNET_ERROR_ARGUMENT && strstr(linnet_context_error(context), "channel 2"), "%s",
+            linnet_context_error(context));
+    else
+      CHECK(status == LINNET_OK && n == 3 && memcmp(samples, expected[channel + 1], 12) == 0, "channel %d", channel);
+    linnet_audio_release(context, samples);
+  }
+  free(file.data);
+}
+
+static float *sine(size_t n, double rate, double hertz) {
+  float *x = malloc((n + 1) * sizeof *x);
+  for (size_t i = 0; i < n; i++)
+    x[i] = (float)(0.25 * sin(2 * 3.14159265358979 * hertz * (double)i / rate));
+  return x;
+}
+
+/* Reads in pieces of random sizes up to `most`. */
+static size_t read_pieces(const struct file *file, double rate, size_t most, float *samples, size_t capacity) {
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.sample_rate = rate;
+  struct linnet_audio *audio = NULL;
+  struct test_random random = {most};
+  size_t total = 0, got;
+  REQUIRE(linnet_audio_open_memory(context, file->data, (size_t)file->size, &settings, &audio) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  while (total < capacity) {
+    size_t piece = 1 + test_below(&random, most);
+    if (linnet_audio_read(audio, samples + total, piece < capacity - total ? piece : capacity - total, &got) !=
+        LINNET_OK)
+      break;
+    total += got;
+  }
+  linnet_audio_destroy(audio);
+  return total;
+}
+
+static void check_rate(int from, double to) {
+  size_t n = (size_t)from, expected_count = (size_t)lround((double)n * to / from);
+  float *x = sine(n, from, 440), *expected = sine(expected_count, to, 440);
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_FLOAT, from, 1, x, n);
+  size_t capacity = expected_count + 1000;
+  float *whole = malloc(capacity * sizeof *whole), *pieces = malloc(capacity * sizeof *pieces);
+  size_t got = read_pieces(&file, to, capacity, whole, capacity);
+  CHECK(got + 1 >= expected_count && got <= expected_count + 1, "%d to %g Hz: %zu samples of %zu", from, to, got,
+        expected_count);
+  size_t edge = expected_count / 10;
+  for (size_t i = 0; i < expected_count; i++)
+    expected[i] *= 32768;
+  double measured = snr(whole + edge, expected + edge, expected_count - 2 * edge);
+  CHECK(measured >= 90, "%d to %g Hz: SNR %.1f dB, bound 90", from, to, measured);
+  printf("%d to %g Hz: SNR %.1f dB, bound 90\n", from, to, measured);
+  for (size_t most = 7; most < 3000; most = most * 5 + 3) {
+    size_t again = read_pieces(&file, to, most, pieces, capacity);
+    CHECK(again == got && memcmp(pieces, whole, got * sizeof *whole) == 0, "%d to %g Hz in pieces of %zu", from, to,
+          most);
+  }
+  free(x), free(expected), free(whole), free(pieces), free(file.data);
+}
+
+static void test_rates(void) {
+  check_rate(8000, 16000);
+  check_rate(44100, 16000);
+  check_rate(48000, 16000);
+  check_rate(11025, 16000);
+  check_rate(192000, 16000);
+  check_rate(16000, 8000);
+  check_rate(16000, 16000);
+}
+
+static void check_part(const char *name, const struct file *file, double start, double end, size_t first, size_t count,
+                       const float *signal) {
+  struct linnet_audio *audio = NULL;
+  float *samples = NULL;
+  size_t n = 0;
+  REQUIRE(linnet_audio_open_memory(context, file->data, (size_t)file->size, NULL, &audio) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_audio_select(audio, start, end) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_audio_read_all(audio, &samples, &n) == LINNET_OK && n == count, "%s %g to %g s: %zu samples of %zu",
+        name, start, end, n, count);
+  for (size_t i = 0; i < n && i < count; i++)
+    if (samples[i] != signal[first + i] * 32768) {
+      CHECK(false, "%s %g to %g s: sample %zu", name, start, end, i);
+      break;
+    }
+  CHECK(linnet_audio_select(audio, 0, 1) == LINNET_ERROR_STATE, "selected after reading");
+  linnet_audio_release(context, samples);
+  linnet_audio_destroy(audio);
+}
+
+static void test_parts(const float *signal) {
+  static const int kinds[] = {SF_FORMAT_WAV | SF_FORMAT_PCM_16, SF_FORMAT_FLAC | SF_FORMAT_PCM_16};
+  for (int i = 0; i < 2; i++) {
+    struct file file = encode(kinds[i], 16000, 1, signal, SECOND);
+    const char *name = i ? "FLAC" : "WAV";
+    check_part(name, &file, 0.25, 0.5, 4000, 4000, signal);
+    check_part(name, &file, 0, -1, 0, 16000, signal);
+    check_part(name, &file, 0.9, 7, 14400, 1600, signal);
+    check_part(name, &file, 0.1, 0.100125, 1600, 2, signal);
+    struct linnet_audio *audio = NULL;
+    linnet_audio_open_memory(context, file.data, (size_t)file.size, NULL, &audio);
+    CHECK(linnet_audio_select(audio, 2, 3) == LINNET_ERROR_ARGUMENT, "selected beyond the end");
+    CHECK(linnet_audio_select(audio, 0.5, 0.5) == LINNET_ERROR_ARGUMENT, "selected nothing");
+    CHECK(linnet_audio_select(audio, NAN, -1) == LINNET_ERROR_ARGUMENT, "selected from NaN");
+    CHECK(fabs(linnet_audio_seconds(audio) - 1) < 1e-12 && linnet_audio_input_rate(audio) == 16000 &&
+              linnet_audio_input_channels(audio) == 1,
+          "%g s, %g Hz, %d channels", linnet_audio_seconds(audio), linnet_audio_input_rate(audio),
+          linnet_audio_input_channels(audio));
+    linnet_audio_destroy(audio);
+    free(file.data);
+  }
+}
+
+/* A part of what cannot be sought: raw PCM on a pipe. */
+static void test_part_of_pipe(void) {
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_U8;
+  settings.raw_rate = settings.sample_rate = 1000;
+  int fds[2];
+  REQUIRE(pipe(fds) == 0, "no pipe");
+  unsigned char bytes[256];
+  for (int i = 0; i < 256; i++)
+    bytes[i] = (unsigned char)i;
+  REQUIRE(write(fds[1], bytes, 256) == 256, "pipe");
+  close(fds[1]);
+  struct linnet_audio *audio = NULL;
+  float *samples = NULL;
+  size_t n = 0;
+  REQUIRE(linnet_audio_open_fd(context, fds[0], NULL, &settings, &audio) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  CHECK(linnet_audio_select(audio, 0.1, 0.2) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_audio_read_all(audio, &samples, &n) == LINNET_OK && n == 100 && samples[0] == (100 - 128) * 256,
+        "%zu samples", n);
+  linnet_audio_release(context, samples);
+  linnet_audio_destroy(audio);
+  close(fds[0]);
+}
+
+/* --- Failures ------------------------------------------------------------------------------------------------- */
+
+static void expect_path(const char *path, enum linnet_status expected, const char *word) {
+  struct linnet_audio *audio = (void *)&audio;
+  enum linnet_status status = linnet_audio_open(context, path, NULL, &audio);
+  CHECK(status == expected && !audio, "%s: %s", path, linnet_status_string(status));
+  CHECK(strstr(linnet_context_error(context), word) && strstr(linnet_context_error(context), path), "%s: \"%s\"", path,
+        linnet_context_error(context));
+  linnet_audio_destroy(audio);
+}
+
+static void test_bad_paths(void) {
+  expect_path("/nonexistent/x.wav", LINNET_ERROR_IO, "No such file");
+  expect_path(TEST_BINARY_DIR, LINNET_ERROR_IO, "folder");
+  save("", 0);
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "empty");
+  save("This is text and no sound.", 26);
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "FLAC");
+  save("RIFF\1\2\3\4WAVEjunk", 16);
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "looks like WAV");
+  static const char m4a[16] = "\0\0\0 ftypM4A ", webm[] = "\x1A\x45\xDF\xA3\x9F";
+  save(m4a, sizeof m4a);
+  expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED,
+              "is MP4 or M4A, which is not read: convert it, as with 'ffmpeg -i");
+  save(webm, sizeof webm);
+  expect_path(scratch_path(), LINNET_ERROR_UNSUPPORTED, "is WebM or Matroska");
+  static const char sphere[1024] = "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
+                                   "sample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n";
+  save(sphere, sizeof sphere);
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends before its end mark");
+  static const char cut[1024 + 100] =
+      "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
+      "sample_count -i 51\nsample_coding -s3 pcm\nend_head\n";
+  save(cut, sizeof cut);
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends at byte 1124 of the 1126");
+}
+
+static void expect_settings(const struct linnet_audio_settings *settings) {
+  static const short some[100];
+  struct linnet_audio *audio = NULL;
+  enum linnet_status status = linnet_audio_open_memory(context, some, sizeof some, settings, &audio);
+  CHECK(status == LINNET_ERROR_ARGUMENT && !audio, "wrong settings accepted: %s", linnet_status_string(status));
+  linnet_audio_destroy(audio);
+}
+
+static void test_bad_settings(void) {
+  struct linnet_audio_settings good, s;
+  linnet_audio_settings_default(&good);
+  good.raw_format = LINNET_SAMPLE_S16LE;
+#define BAD(change) (s = good, s.change, expect_settings(&s))
+  BAD(size = 3);
+  BAD(sample_rate = 999);
+  BAD(sample_rate = 400000);
+  BAD(sample_rate = NAN);
+  BAD(max_seconds = -1);
+  BAD(max_seconds = NAN);
+  BAD(channel = -2);
+  BAD(channel = 1);
+  BAD(raw_format = 99);
+  BAD(raw_rate = 10);
+  BAD(raw_channels = 0);
+  BAD(raw_channels = 65);
+  struct linnet_audio *audio;
+  CHECK(linnet_audio_open(context, NULL, NULL, &audio) == LINNET_ERROR_ARGUMENT, "NULL path");
+  CHECK(linnet_audio_open(context, "x", NULL, NULL) == LINNET_ERROR_ARGUMENT, "NULL result");
+  CHECK(linnet_audio_open_fd(context, -1, "x", NULL, &audio) == LINNET_ERROR_ARGUMENT, "no descriptor");
+  linnet_audio_destroy(NULL);
+}
+
+static void test_not_finite(void) {
+  float bad[100] = {0};
+  bad[50] = NAN;
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_FLOAT, 16000, 1, bad, 100);
+  float *samples;
+  size_t n;
+  CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_ERROR_FORMAT && !samples &&
+            strstr(linnet_context_error(context), "not finite"),
+        "%s", linnet_context_error(context));
+  free(file.data);
+}
+
+static void test_rates_of_files(void) {
+  static const float some[100];
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 500, 1, some, 100);
+  float *samples;
+  size_t n;
+  CHECK(read_memory(&file, NULL, &samples, &n) == LINNET_ERROR_UNSUPPORTED, "500 Hz: %zu samples", n);
+  free(file.data);
+}
+
+/* mpg123, which libsndfile reads MP3 with, prints about damaged frames: the standard error is turned away meanwhile. */
+static int silence(void) {
+  int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+  fflush(stderr);
+  dup2(null, STDERR_FILENO);
+  close(null);
+  return kept;
+}
+
+static void restore(int kept) {
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+}
+
+static enum linnet_status read_silently(const unsigned char *data, size_t size, size_t *count) {
+  int kept = silence();
+  float *samples;
+  enum linnet_status status = read_way(MEMORY, data, size, NULL, &samples, count);
+  linnet_audio_release(context, samples);
+  restore(kept);
+  return status;
+}
+
+/* Every prefix, then single bytes overwritten: any status, no crash, no more samples than such a file can hold. */
+static void check_hostile(const char *name, int format, const float *signal, size_t frames) {
+  struct file file = encode(format, 16000, 1, signal, frames);
+  struct test_random random = {11};
+  size_t n, good = 0, runs = 0;
+  size_t step = file.size > 3000 ? (size_t)file.size / 1500 : 1;
+  for (size_t cut = 0; cut < (size_t)file.size; cut += step, runs++) {
+    unsigned char *copy = malloc(cut + 1); /* exactly as long, for the address sanitizer */
+    memcpy(copy, file.data, cut);
+    good += read_silently(copy, cut, &n) == LINNET_OK;
+    CHECK(n <= frames * 2 + 4000, "%s cut at %zu: %zu samples", name, cut, n);
+    free(copy);
+  }
+  for (int i = 0; i < 1500 && file.size > 0; i++, runs++) {
+    size_t at = test_below(&random, i % 2 ? (size_t)file.size : (size_t)file.size < 100 ? (size_t)file.size : 100);
+    unsigned char old = file.data[at];
+    file.data[at] = (unsigned char)test_next(&random);
+    good += read_silently(file.data, (size_t)file.size, &n) == LINNET_OK;
+    file.data[at] = old;
+  }
+  CHECK(file.size == 0 || good < runs, "%s: no damage was ever noticed", name);
+  printf("%s: %zu of %zu damaged files read\n", name, good, runs);
+  free(file.data);
+}
+
+static void test_hostile(const float *signal) {
+  check_hostile("WAV", SF_FORMAT_WAV | SF_FORMAT_PCM_16, signal, 200);
+  check_hostile("WAV float", SF_FORMAT_WAV | SF_FORMAT_FLOAT, signal, 200);
+  check_hostile("AIFF", SF_FORMAT_AIFF | SF_FORMAT_PCM_16, signal, 200);
+  check_hostile("SPHERE", SF_FORMAT_NIST | SF_FORMAT_PCM_16, signal, 200);
+  check_hostile("FLAC", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, signal, 2000);
+  check_hostile("Vorbis", SF_FORMAT_OGG | SF_FORMAT_VORBIS, signal, 2000);
+  check_hostile("Opus", SF_FORMAT_OGG | SF_FORMAT_OPUS, signal, 2000);
+  check_hostile("MP3", SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III, signal, 2000);
+}
+
+/* --- Memory --------------------------------------------------------------------------------------------------- */
+
+/* Ten minutes at 44.1 kHz in stereo, read from a path and resampled. */
+static void test_constant_memory(void) {
+  size_t frames = 600 * 44100, bound = 1 << 20, n, total = 0;
+  short *zeros = calloc(frames, 4);
+  SF_INFO info = {.samplerate = 44100, .channels = 2, .format = SF_FORMAT_WAV | SF_FORMAT_PCM_16};
+  SNDFILE *sound = sf_open(scratch_path(), SFM_WRITE, &info);
+  REQUIRE(sound && sf_writef_short(sound, zeros, (sf_count_t)frames) == (sf_count_t)frames, "cannot write");
+  sf_close(sound);
+  free(zeros);
+  struct usage usage;
+  struct linnet_context *counted = counting_context(&usage);
+  struct linnet_audio *audio = NULL;
+  REQUIRE(linnet_audio_open(counted, scratch_path(), NULL, &audio) == LINNET_OK, "%s", linnet_context_error(counted));
+  static float samples[5000];
+  while (linnet_audio_read(audio, samples, 5000, &n) == LINNET_OK)
+    total += n;
+  CHECK(total == 9600000, "%zu samples of 9600000", total);
+  CHECK(usage.peak < bound, "%zu bytes, bound %zu", usage.peak, bound);
+  printf("ten minutes: %zu bytes, bound %zu\n", usage.peak, bound);
+  linnet_audio_destroy(audio);
+  linnet_context_destroy(counted);
+}
+
+/* Input that never ends: of no format it is refused soon, of a format without a header after the seconds allowed. */
+static void test_endless(void) {
+  struct usage usage;
+  struct linnet_audio_settings settings;
+  struct linnet_audio *audio = NULL;
+  static float samples[5000];
+  size_t n, total = 0, bound = (size_t)64 << 20;
+  if (access("/dev/zero", R_OK) != 0)
+    return;
+  struct linnet_context *counted = counting_context(&usage);
+  CHECK(linnet_audio_open(counted, "/dev/zero", NULL, &audio) == LINNET_ERROR_FORMAT && !audio, "%s",
+        linnet_context_error(counted));
+  CHECK(usage.peak < bound, "%zu bytes, bound %zu", usage.peak, bound);
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  settings.max_seconds = 2;
+  REQUIRE(linnet_audio_open(counted, "/dev/zero", &settings, &audio) == LINNET_OK, "%s", linnet_context_error(counted));
+  enum linnet_status status;
+  while ((status = linnet_audio_read(audio, samples, 5000, &n)) == LINNET_OK && total < 100000)
+    total += n;
+  CHECK(status == LINNET_ERROR_LIMIT && strstr(linnet_context_error(counted), "maximum of 2 seconds"),
+        "%zu samples: %s", total, linnet_context_error(counted));
+  linnet_audio_destroy(audio);
+  linnet_context_destroy(counted);
+}
+
+static enum linnet_status torture_file(struct linnet_context *tortured) {
+  struct linnet_audio *audio = NULL;
+  float *samples = NULL;
+  size_t n;
+  enum linnet_status status = linnet_audio_open(tortured, scratch_path(), NULL, &audio);
+  if (status == LINNET_OK)
+    status = linnet_audio_read_all(audio, &samples, &n);
+  linnet_audio_release(tortured, samples);
+  linnet_audio_destroy(audio);
+  return status;
+}
+
+static enum linnet_status torture_pipe(struct linnet_context *tortured) {
+  int fds[2];
+  char bytes[200] = {0};
+  REQUIRE(pipe(fds) == 0 && write(fds[1], bytes, sizeof bytes) == sizeof bytes, "pipe");
+  close(fds[1]);
+  struct linnet_audio *audio = NULL;
+  enum linnet_status status = linnet_audio_open_fd(tortured, fds[0], "pipe", NULL, &audio);
+  linnet_audio_destroy(audio);
+  close(fds[0]);
+  return status == LINNET_ERROR_FORMAT ? LINNET_OK : status; /* zeros are no audio file */
+}
+
+static enum linnet_status torture_raw(struct linnet_context *tortured) {
+  struct linnet_audio_settings settings;
+  linnet_audio_settings_default(&settings);
+  settings.raw_format = LINNET_SAMPLE_S16LE;
+  static const short some[100];
+  struct linnet_audio *audio = NULL;
+  enum linnet_status status = linnet_audio_open_memory(tortured, some, sizeof some, &settings, &audio);
+  linnet_audio_destroy(audio);
+  return status;
+}
+
+static void test_torture(const float *signal) {
+  struct file file = encode(SF_FORMAT_WAV | SF_FORMAT_PCM_16, 48000, 1, signal, SECOND);
+  save(file.data, (size_t)file.size);
+  torture("resampled file", torture_file);
+  torture("pipe", torture_pipe);
+  torture("raw", torture_raw);
+  free(file.data);
+}
+
+int main(void) {
+  context = test_context();
+  float *signal = make_signal(SECOND);
+  test_formats(signal);
+  test_unknown_sizes(signal);
+  test_raw_formats();
+  test_g711();
+  test_raw_is_not_held_back();
+  test_channels();
+  test_rates();
+  test_parts(signal);
+  test_part_of_pipe();
+  test_bad_paths();
+  test_bad_settings();
+  test_not_finite();
+  test_rates_of_files();
+  test_hostile(signal);
+  test_constant_memory();
+  test_endless();
+  test_torture(signal);
+  remove(scratch_path());
+  free(signal);
+  linnet_context_destroy(context);
+  return test_result();
+}

@@ -1,0 +1,265 @@
+/* The trainer on a small synthetic corpus: it learns, results do not depend on the number of threads, an interrupted
+ * run that is continued ends with the same bytes, and bad data is refused. */
+#include "test.h"
+
+#include "model/format/model.h"
+#include "small_training.h"
+
+static void test_learning_and_threads(const struct network *network) {
+  char one[64], three[64];
+  struct run a = make_run(network->config, 1, network->epochs), b = make_run(network->config, 3, network->epochs);
+  train(&a, make_folder(one));
+  train(&b, make_folder(three));
+  CHECK(a.status == LINNET_OK, "status %d: %s", a.status, a.error);
+  CHECK(a.last_loss < 0.2 * a.first_loss, "%s: loss per label went from %g to %g, expected a fifth", network->config,
+        a.first_loss, a.last_loss);
+  CHECK(same_model(one, three), "%s: models of 1 and 3 threads differ", network->config);
+  remove_folder(one);
+  remove_folder(three);
+}
+
+/* Trains as a whole and in parts, which `interrupt` makes end early: the same model. Returns the number of parts. */
+static unsigned train_in_parts(const char *config, unsigned epochs, void (*interrupt)(struct run *run, unsigned part)) {
+  char whole[64], parts[64];
+  struct run a = make_run(config, 2, epochs), b;
+  train(&a, make_folder(whole));
+  make_folder(parts);
+  unsigned part = 0;
+  do {
+    b = make_run(config, 2, epochs);
+    interrupt(&b, ++part);
+    train(&b, parts);
+  } while (b.status == LINNET_ERROR_CANCELLED && part < 200);
+  CHECK(b.status == LINNET_OK, "status %d: %s", b.status, b.error);
+  CHECK(same_model(whole, parts), "the model after %u interruptions differs", part - 1);
+  remove_folder(whole);
+  remove_folder(parts);
+  return part;
+}
+
+static void stop_after_three_steps(struct run *run, unsigned part) {
+  (void)part;
+  run->stop_after = 3;
+}
+
+static void test_resume(const char *config) {
+  unsigned parts = train_in_parts(config, 6, stop_after_three_steps);
+  CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+static void cancel_at_poll(struct run *run, unsigned part) {
+  run->cancel_at = part;
+}
+
+/* The hook cancels at poll 1, 2, 3 ... of process after process: within steps and within validation. */
+static void test_cancel(const char *config) {
+  unsigned parts = train_in_parts(config, 2, cancel_at_poll);
+  CHECK(parts > 6, "only %u interruptions", parts - 1);
+}
+
+/* Masks that the trainer applies, on any number of threads and in a run that was interrupted, give the bytes of masks
+ * in the features. */
+static void test_masks(const char *config) {
+  char plain[64], features_masked[64], masked[64];
+  struct run run = make_run(config, 1, 2);
+  train(&run, make_folder(plain));
+  run.train.masking = MASKED_FEATURES;
+  train(&run, make_folder(features_masked));
+  run.train.masking = run.dev.masking = MASKED;
+  run.threads = 3, run.steps = 0, run.stop_after = 7;
+  train(&run, make_folder(masked));
+  CHECK(run.status == LINNET_ERROR_CANCELLED, "status %d: %s", run.status, run.error);
+  run.stop_after = 0;
+  train(&run, masked);
+  CHECK(run.status == LINNET_OK, "status %d: %s", run.status, run.error);
+  CHECK(same_model(features_masked, masked), "%s: masks of the trainer and in features differ", config);
+  CHECK(!same_model(plain, masked), "%s: masks change nothing", config);
+  remove_folder(plain);
+  remove_folder(features_masked);
+  remove_folder(masked);
+}
+
+static void test_other_settings(void) {
+  char folder[64];
+  struct run a = make_run(transformer, 1, 1);
+  train(&a, make_folder(folder));
+  a.config = causal;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE, "status %d with another configuration", a.status);
+  a.config = transformer;
+  a.train.labels[0][0] = a.train.labels[0][0] % (SYMBOLS - 1) + 1;
+  train(&a, folder);
+  CHECK(a.status == LINNET_ERROR_STATE, "status %d with other data", a.status);
+  CHECK(strstr(a.error, "train=") != NULL, "message: %s", a.error);
+  remove_folder(folder);
+}
+
+static void test_not_finite(void) {
+  char folder[64];
+  struct run a = make_run(transformer, 2, 3);
+  a.train.poisoned = 5;
+  train(&a, make_folder(folder));
+  CHECK(a.status == LINNET_ERROR_NUMERIC, "status %d with infinite features", a.status);
+  CHECK(strstr(a.error, "utt-05") != NULL, "the message does not name the utterance: %s", a.error);
+  remove_folder(folder);
+}
+
+static void test_bad_labels(void) {
+  char folder[64];
+  struct run a = make_run(transformer, 1, 1);
+  a.dev.labels[3][0] = SYMBOLS;
+  train(&a, make_folder(folder));
+  CHECK(a.status == LINNET_ERROR_ARGUMENT, "status %d with a label out of range", a.status);
+  CHECK(strstr(a.error, "utt-03") != NULL, "message: %s", a.error);
+  remove_folder(folder);
+}
+
+static void test_average(void) {
+  char folder[64], inputs[2][128], output[128];
+  struct run a = make_run(transformer, 1, 2);
+  train(&a, make_folder(folder));
+  for (unsigned i = 0; i < 2; i++)
+    snprintf(inputs[i], sizeof inputs[i], "%s/epoch-%03u.safetensors", folder, i + 1);
+  snprintf(output, sizeof output, "%s/epoch-099.safetensors", folder);
+  struct linnet_context *context = test_context();
+  const char *const paths[] = {inputs[0], inputs[1]};
+  CHECK(linnet_model_average(context, paths, 2, 1, output) == LINNET_OK, "%s", linnet_context_error(context));
+  struct linnet_model *model = NULL;
+  CHECK(linnet_model_load(context, output, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+  remove_folder(folder);
+}
+
+/* The tensors of random features: those of the seed to the last bit. */
+static void check_fixed(struct linnet_context *context, const char *path, uint64_t seed) {
+  struct linnet_model *model = NULL;
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  const struct linnet_parameters *p = model->parameters;
+  float *initial = malloc(p->size * sizeof *initial);
+  unsigned fixed = 0;
+  linnet_parameters_initialise(p, seed, initial);
+  for (size_t i = 0; i < p->count; i++) {
+    const struct linnet_parameter *t = &p->list[i];
+    bool same = memcmp(initial + t->offset, model->weights + t->offset, t->count * sizeof *initial) == 0;
+    CHECK(same == t->fixed, "%s: %s: %s", path, t->name, same ? "was not trained" : "was changed");
+    fixed += t->fixed;
+  }
+  CHECK(fixed == 2, "%u fixed tensors", fixed);
+  free(initial);
+  linnet_model_destroy(model);
+}
+
+/* Training, clipping, checkpoints and averages leave random features alone; models with others have no average. */
+static void test_fixed(void) {
+  char folder[64], other[64], inputs[3][128], output[128];
+  struct run a = make_run(mapped, 2, 2), b = make_run(mapped, 1, 1);
+  b.model_seed = 2;
+  train(&a, make_folder(folder));
+  train(&b, make_folder(other));
+  CHECK(a.status == LINNET_OK && b.status == LINNET_OK, "%s%s", a.error, b.error);
+  for (unsigned i = 0; i < 2; i++)
+    snprintf(inputs[i], sizeof inputs[i], "%s/epoch-%03u.safetensors", folder, i + 1);
+  snprintf(inputs[2], sizeof inputs[2], "%s/model.safetensors", other);
+  snprintf(output, sizeof output, "%s/epoch-099.safetensors", folder);
+  struct linnet_context *context = test_context();
+  const char *const paths[] = {inputs[0], inputs[1], inputs[2]};
+  CHECK(linnet_model_average(context, paths, 2, 0, output) == LINNET_OK, "%s", linnet_context_error(context));
+  check_fixed(context, inputs[1], 1);
+  check_fixed(context, output, 1);
+  check_fixed(context, inputs[2], 2);
+  CHECK(linnet_model_average(context, paths, 3, 0, output) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "random features"),
+        "%s", linnet_context_error(context));
+  CHECK(linnet_model_average(context, paths, 2, 1, output) == LINNET_OK, "%s", linnet_context_error(context));
+  struct linnet_model *half = NULL;
+  CHECK(linnet_model_load(context, output, &half) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_model_destroy(half);
+  linnet_context_destroy(context);
+  remove_folder(folder);
+  remove_folder(other);
+}
+
+/* The chunk that is stored with a folder's model. */
+static size_t stored_chunk(const char *folder) {
+  char path[128];
+  struct linnet_context *context = test_context();
+  struct linnet_model *model = NULL;
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
+  size_t chunk = model->config.causal_chunk;
+  linnet_model_destroy(model);
+  linnet_context_destroy(context);
+  return chunk;
+}
+
+/* "auto" is a number once a training has started, and the same one when it goes on, here one that no measurement gives;
+ * 0 without causal layers. */
+static void test_automatic_chunk(void) {
+  static const char automatic[] =
+      TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": \"auto\"}";
+  static const char other[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 24}";
+  static const char unused[] = TRANSFORMER "\"layers\": 2, \"causal_chunk\": \"auto\"}";
+  char folder[64];
+  struct run run = make_run(automatic, 1, 1);
+  train(&run, make_folder(folder));
+  CHECK(run.status == LINNET_OK && stored_chunk(folder) <= 128, "chunk %zu: %s", stored_chunk(folder), run.error);
+  remove_folder(folder);
+
+  struct run begun = make_run(other, 1, 2), continued = make_run(automatic, 1, 2);
+  begun.stop_after = 1;
+  train(&begun, make_folder(folder));
+  train(&continued, folder);
+  CHECK(continued.status == LINNET_OK && stored_chunk(folder) == 24, "continued with a chunk of %zu: %s",
+        stored_chunk(folder), continued.error);
+  remove_folder(folder);
+
+  struct run idle = make_run(unused, 1, 1);
+  train(&idle, make_folder(folder));
+  CHECK(idle.status == LINNET_OK && stored_chunk(folder) == 0, "chunk %zu: %s", stored_chunk(folder), idle.error);
+  remove_folder(folder);
+}
+
+/* The measurement for causal layers gives a chunk that a configuration may name. */
+static void test_measure_chunk(void) {
+  struct linnet_context *context = test_context();
+  size_t chunk = SIZE_MAX;
+  CHECK(linnet_train_measure_chunk(context, causal, &chunk) == LINNET_OK && chunk <= 128, "chunk %zu: %s", chunk,
+        linnet_context_error(context));
+  CHECK(linnet_train_measure_chunk(context, "{\"heads\": 5}", &chunk) == LINNET_ERROR_FORMAT, "5 heads of 192");
+  CHECK(linnet_train_measure_chunk(context, NULL, &chunk) == LINNET_ERROR_ARGUMENT, "NULL");
+  linnet_context_destroy(context);
+}
+
+/* Products of 8-bit integers are refused before anything is written. */
+static void test_integers(void) {
+  char folder[64];
+  struct run run = make_run(networks[0].config, 1, 1);
+  if (!linnet_cpu_ops("avx512-vnni"))
+    return;
+  run.kernels = "avx512-vnni";
+  train(&run, make_folder(folder));
+  CHECK(run.status == LINNET_ERROR_UNSUPPORTED && strstr(run.error, "for recognition"), "status %d: %s",
+        (int)run.status, run.error);
+  CHECK(rmdir(folder) == 0, "%s is not empty", folder);
+}
+
+int main(void) {
+  test_integers();
+  for (size_t i = 0; i < NETWORKS; i++) {
+    test_learning_and_threads(&networks[i]);
+    test_resume(networks[i].config);
+  }
+  test_cancel(transformer);
+  test_cancel(blstm);
+  test_masks(transformer);
+  test_masks(blstm);
+  test_other_settings();
+  test_not_finite();
+  test_bad_labels();
+  test_average();
+  test_fixed();
+  test_measure_chunk();
+  test_automatic_chunk();
+  return test_result();
+}

@@ -1,0 +1,324 @@
+/* linnet align: where the words and phones of a known text lie in audio files or in the utterances of a data folder. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "align_text.h"
+#include "aligned_spans.h"
+#include "common/default_model.h"
+#include "common/parallel.h"
+#include "common/results.h"
+#include "common/rows.h"
+
+static struct {
+  char *model, *text, *text_file, *phones, *lexicon, *unit;
+  int jumps, skip_unknown;
+  float jump_cost, frame_cost;
+} options;
+
+struct job {
+  const struct linnet_model *model;
+  const char *text; /* of the only file, NULL: that of the data folder's utterance */
+  bool words;       /* texts are words, else phones */
+  struct vocabulary vocabulary;
+  struct align_words pronunciations;
+  struct inputs inputs;
+  struct results results;
+};
+
+/* One input under way. */
+struct item {
+  struct job *job;
+  const char *name;
+  struct linnet_stream *stream;
+  struct rows posteriors; /* (frames, symbols) */
+  struct align_text text;
+  struct linnet_alignment *alignment;
+};
+
+/* --- posteriors and alignment ------------------------------------------------------------------------------------- */
+
+static enum linnet_status compute_posteriors(struct item *item, struct linnet_context *context, size_t index) {
+  enum linnet_status status = linnet_stream_create(context, item->job->model, &item->stream);
+  if (status != LINNET_OK)
+    return status;
+  item->posteriors.cols = (size_t)linnet_model_num_symbols(item->job->model);
+  linnet_stream_set_sink(item->stream, rows_keep, &item->posteriors);
+  return inputs_recognise(&item->job->inputs, context, index, item->stream);
+}
+
+/* What messages call the text of an input. */
+static void name_text(const struct item *item, char *name, size_t bytes) {
+  if (options.text_file)
+    snprintf(name, bytes, "%s", strcmp(options.text_file, "-") == 0 ? "standard input" : options.text_file);
+  else if (options.text)
+    snprintf(name, bytes, "--text");
+  else
+    snprintf(name, bytes, "text of %s", item->name);
+}
+
+static bool read_text(struct item *item, struct linnet_context *context, size_t index) {
+  const struct job *job = item->job;
+  const char *text = job->text;
+  char source[4096];
+  if (!text)
+    text = job->words ? linnet_data_folder_text(job->inputs.folder, index)
+                      : linnet_data_folder_phones(job->inputs.folder, index);
+  if (!text) {
+    tool_fail("%s: no text: it is not in the data folder's file '%s'", item->name, job->words ? "text" : "phones");
+    return false;
+  }
+  name_text(item, source, sizeof source);
+  return job->words ? align_text_words(&item->text, context, &job->pronunciations, item->name, source, text)
+                    : align_text_phones(&item->text, &job->vocabulary, item->name, text);
+}
+
+static bool align(struct item *item, struct linnet_context *context, size_t index) {
+  struct linnet_align_settings settings;
+  linnet_align_settings_default(&settings);
+  settings.jumps = options.jumps;
+  settings.jump_cost = options.jump_cost;
+  settings.frame_cost = options.frame_cost;
+  settings.calibrations = linnet_model_calibrations(item->job->model);
+  if (!read_text(item, context, index))
+    return false;
+  if (item->text.count == 0)
+    tool_warn("%s: the text has no words, so nothing is aligned", item->name);
+  if (compute_posteriors(item, context, index) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  if (linnet_alignment_create(context, item->posteriors.values, item->posteriors.count, (int)item->posteriors.cols,
+                              item->text.words, item->text.count, &settings, &item->alignment) == LINNET_OK)
+    return true;
+  if (!tool_interrupted())
+    tool_fail("%s: %s", item->name, linnet_context_error(context));
+  return false;
+}
+
+/* --- warnings --------------------------------------------------------------------------------------------------- */
+
+static void tell_jumps(const struct item *item) {
+  size_t count;
+  const struct linnet_align_jump *jumps = linnet_alignment_jumps(item->alignment, &count);
+  double frame = linnet_stream_frame_seconds(item->stream);
+  for (size_t i = 0; i < count; i++) {
+    double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
+    if (jumps[i].kind == LINNET_JUMP_INSERTED) {
+      tool_warn("%s: %.2f to %.2f s: not in the text", item->name, start, end);
+      continue;
+    }
+    size_t first = align_text_index(&item->text, jumps[i].word);
+    size_t last = align_text_index(&item->text, jumps[i].word + jumps[i].count - 1);
+    tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
+              jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
+              last + 1, item->text.tokens[first], item->text.tokens[last]);
+  }
+}
+
+static void tell_doubts(const struct item *item) {
+  size_t count, doubtful = 0, first = 0;
+  const struct linnet_aligned_word *words = linnet_alignment_words(item->alignment, &count);
+  for (size_t i = count; i-- > 0;)
+    if (words[i].doubtful) {
+      doubtful++;
+      first = i;
+    }
+  if (doubtful > 0)
+    tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
+              item->text.tokens[align_text_index(&item->text, words[first].word)],
+              (double)words[first].start * linnet_stream_frame_seconds(item->stream),
+              options.jumps ? "" : "; --jumps lets text and audio differ");
+}
+
+/* --- the result --------------------------------------------------------------------------------------------------- */
+
+static void put_result(const struct item *item, size_t index) {
+  struct linnet_output output;
+  inputs_describe(&item->job->inputs, index, item->stream, &output);
+  const struct aligned_rule rule = {.model = item->job->model,
+                                    .frame_seconds = linnet_stream_frame_seconds(item->stream),
+                                    .seconds = output.seconds,
+                                    .text = &item->text};
+  struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
+  bool as_words = item->job->words && strcmp(options.unit, "word") == 0;
+  struct linnet_span *words =
+      as_words ? aligned_words(item->alignment, &rule, item->posteriors.count, &output.word_count) : NULL;
+  struct linnet_output_jump *jumps = options.jumps ? aligned_jumps(item->alignment, &rule, &output.jump_count) : NULL;
+  bool good = phones && (words || !as_words) && (jumps || !options.jumps);
+  output.phones = phones;
+  output.words = words;
+  output.jumps = jumps;
+  if (!good)
+    tool_fail("%s: out of memory for the result", item->name);
+  results_put(&item->job->results, index, good ? &output : NULL);
+  free(phones);
+  free(words);
+  free(jumps);
+}
+
+/* --- all inputs --------------------------------------------------------------------------------------------------- */
+
+static int align_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
+  static const struct tool_stages stages = {0.08, 0.42, 0.43, 1};
+  struct job *job = user;
+  struct item item = {.job = job, .name = inputs_name(&job->inputs, index)};
+  item.text.skip_unknown = options.skip_unknown;
+  (void)worker;
+  if (tool_interrupted())
+    return TOOL_INTERRUPTED;
+  if (results_skip(&job->results, index))
+    return 0;
+  tool_progress_begin(&job->results.progress, &stages);
+  bool good = align(&item, context, index), stopped = !good && tool_interrupted();
+  if (good) {
+    tell_jumps(&item);
+    tell_doubts(&item);
+    put_result(&item, index);
+  } else if (!stopped) {
+    results_put(&job->results, index, NULL);
+  }
+  linnet_alignment_destroy(item.alignment);
+  linnet_stream_destroy(item.stream);
+  align_text_release(&item.text);
+  free(item.posteriors.values);
+  return stopped ? TOOL_INTERRUPTED : 0;
+}
+
+static int align_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
+  int code;
+  if (!inputs_open(&job->inputs, context, job->model, paths, count, &code))
+    return code;
+  if (results_open(&job->results, &job->inputs, "aligning", &code))
+    code = results_close(&job->results, tool_parallel(context, job->inputs.count, align_item, job));
+  inputs_close(&job->inputs);
+  return code;
+}
+
+/* All of a text file, to be freed; "-" is standard input. */
+static char *read_text_file(const char *path) {
+  static const size_t max_bytes = (size_t)1 << 28;
+  size_t size = 0, capacity = 1 << 16;
+  if (strcmp(path, "-") == 0) {
+    char *text = tool_read_stdin(max_bytes, &size);
+    char *ended = text ? realloc(text, size + 1) : NULL;
+    if (ended)
+      ended[size] = '\0';
+    return ended;
+  }
+  FILE *file = fopen(path, "rb");
+  char *text = file ? malloc(capacity) : NULL;
+  while (text && size < max_bytes) {
+    size_t got = fread(text + size, 1, capacity - size - 1, file);
+    size += got;
+    if (got == 0)
+      break;
+    char *grown = realloc(text, capacity *= 2);
+    if (!grown)
+      free(text);
+    text = grown;
+  }
+  if (text)
+    text[size] = '\0';
+  bool good = text && !ferror(file) && size < max_bytes;
+  if (file)
+    fclose(file);
+  if (good)
+    return text;
+  tool_fail("%s: cannot read the text", path);
+  free(text);
+  return NULL;
+}
+
+/* Whether texts are words; their lexicon, NULL where all words are guessed. False after saying what they lack. */
+static bool choose_words(const char **path, bool *words) {
+  const char *named = vocabulary_lexicon(options.lexicon);
+  bool wanted = options.text || options.text_file;
+  *words = !options.phones && (named || align_words_guessed());
+  *path = *words ? named : NULL;
+  if (!wanted || *words)
+    return true;
+  tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
+            "(https://github.com/cmusphinx/cmudict), guess them with --g2p FILE, or give --phones");
+  return false;
+}
+
+static const char *symbol_name(const void *user, int symbol) {
+  return linnet_model_symbol(user, symbol);
+}
+
+static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+  struct linnet_model *model = NULL;
+  const char *lexicon;
+  char *file = options.text_file ? read_text_file(options.text_file) : NULL;
+  struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
+  if (!choose_words(&lexicon, &job.words) || (options.text_file && !file)) {
+    free(file);
+    return TOOL_FAILURE;
+  }
+  int code = TOOL_FAILURE;
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon) &&
+             (!job.words || align_words_open(&job.pronunciations, context, &job.vocabulary))) {
+    job.model = model;
+    code = align_all(context, &job, paths, count);
+  }
+  align_words_close(&job.pronunciations);
+  vocabulary_close(&job.vocabulary);
+  linnet_model_destroy(model);
+  free(file);
+  return code;
+}
+
+/* One text for one file; a data folder has texts of its own. */
+static bool check_texts(const char **paths, size_t count) {
+  int texts = !!options.text + !!options.text_file + !!options.phones;
+  bool folder = count == 0;
+  if (strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0) {
+    tool_usage("--unit %s: must be phone or word", options.unit);
+    return false;
+  }
+  if (paths && (folder ? texts > 0 : texts != 1 || count > 1)) {
+    tool_usage(folder ? "a data folder has its own texts: --text, --text-file and --phones are for a file"
+                      : "one file, and one of --text, --text-file, --phones; many files are aligned as a data folder");
+    return false;
+  }
+  return paths != NULL;
+}
+
+int tool_align(int argc, const char **argv) {
+  struct linnet_align_settings defaults;
+  linnet_align_settings_default(&defaults);
+  options.unit = "word";
+  options.jump_cost = defaults.jump_cost;
+  options.frame_cost = defaults.frame_cost;
+  const struct poptOption table[] = {
+      {"text", 't', POPT_ARG_STRING, &options.text, 0, "the words that are said", "WORDS"},
+      {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0, "the same in a file", "FILE"},
+      {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "the phones that are said", "PHONES"},
+      {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
+       "pronunciations as of CMUdict or Kaldi (default: $LINNET_LEXICON; without one a data folder's phones are used)",
+       "FILE"},
+      {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what is written: word (default, where there are words), phone",
+       "UNIT"},
+      {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
+       "words without a pronunciation get times between those of their neighbours", NULL},
+      {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
+       "the audio may leave words out, repeat some, or hold more than the text; report where", NULL},
+      {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0, "of leaving the text and entering it (default 60)", "X"},
+      {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0, "of a frame of sound outside the text (default 2)",
+       "X"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] --text WORDS FILE, or --data DIR   ('-' is standard input)", NULL, NULL);
+  size_t count = 0;
+  const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
+  int code = tool_with_model(options.model, check_texts(paths, count) ? paths : NULL, count, run);
+  poptFreeContext(parsed);
+  return code;
+}

@@ -1,0 +1,222 @@
+/* linnet calibrate: fits the map from posteriors to the probability of being right on recognised phones, or words, and
+ * their references, prints the reliability curve before and after, and writes it into a copy of the model. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linnet/calibration.h>
+#include <linnet/lexicon.h>
+#include <linnet/model.h>
+#include <linnet/score.h>
+#include <linnet/train.h>
+
+#include "common/default_model.h"
+#include "common/tool.h"
+
+enum { BINS = 10, MAX_TOKENS = 1 << 20 };
+
+static struct {
+  char *model, *output;
+  int half, words;
+} options;
+
+/* What is calibrated: where it stands in the JSON, and its entry in a model file. */
+static const struct unit {
+  const char *list, *name, *key;
+  int strip_stress;
+} units[] = {{"phones", "symbol", LINNET_CALIBRATION_KEY, 1}, {"words", "word", LINNET_WORD_CALIBRATION_KEY, 0}};
+
+static const struct unit *unit(void) {
+  return &units[!!options.words];
+}
+
+/* The phones, or words, of all utterances, and whether each is right. */
+struct tokens {
+  float *confidence;
+  unsigned char *correct;
+  size_t count, capacity;
+};
+
+static bool add_token(struct tokens *tokens, double confidence, bool correct) {
+  if (tokens->count == tokens->capacity) {
+    size_t capacity = 2 * tokens->capacity + 1024;
+    float *confidences = realloc(tokens->confidence, capacity * sizeof *confidences);
+    tokens->confidence = confidences ? confidences : tokens->confidence;
+    unsigned char *corrects = realloc(tokens->correct, capacity);
+    tokens->correct = corrects ? corrects : tokens->correct;
+    if (!confidences || !corrects)
+      return false;
+    tokens->capacity = capacity;
+  }
+  tokens->confidence[tokens->count] = (float)confidence;
+  tokens->correct[tokens->count++] = correct;
+  return true;
+}
+
+/* --- one utterance ------------------------------------------------------------------------------------------------ */
+
+/* Aligns hypothesis and reference, and notes which tokens of the hypothesis are right. */
+static bool judge(struct linnet_context *context, const char *id, const char *const *reference, size_t reference_count,
+                  const char *const *hypothesis, const double *confidence, size_t count, struct tokens *tokens) {
+  struct linnet_scorer *scorer = NULL;
+  struct linnet_scorer_settings settings;
+  linnet_scorer_settings_default(&settings);
+  settings.strip_stress = unit()->strip_stress;
+  bool good = linnet_scorer_create(context, &settings, &scorer) == LINNET_OK &&
+              linnet_scorer_add(scorer, id, NULL, reference, reference_count, hypothesis, count) == LINNET_OK;
+  if (!good)
+    tool_fail_context(context);
+  size_t length = good ? linnet_scorer_utterance(scorer, 0).pairs : 0, next = 0;
+  struct linnet_score_pair *pairs = calloc(length + 1, sizeof *pairs);
+  if (good && pairs)
+    linnet_scorer_alignment(scorer, 0, pairs);
+  for (size_t i = 0; good && pairs && i < length; i++)
+    if (pairs[i].hypothesis)
+      good = add_token(tokens, confidence[next++],
+                       pairs[i].reference && strcmp(pairs[i].reference, pairs[i].hypothesis) == 0);
+  free(pairs);
+  linnet_scorer_destroy(scorer);
+  return good && pairs;
+}
+
+/* A line of `linnet transcribe --format json`. */
+static bool read_line(struct linnet_context *context, const json_t *line, const struct linnet_transcripts *reference,
+                      struct tokens *tokens) {
+  const char *id = json_string_value(json_object_get(line, "utterance"));
+  const json_t *list = json_object_get(line, unit()->list);
+  size_t count = json_array_size(list), length, at = id ? linnet_transcripts_find(reference, id) : LINNET_NOT_FOUND;
+  if (at == LINNET_NOT_FOUND || count > MAX_TOKENS) {
+    tool_fail("utterance '%s' is not in the reference", id ? id : "?");
+    return false;
+  }
+  const char *const *expected = linnet_transcripts_tokens(reference, at, &length);
+  const char **symbols = calloc(count + 1, sizeof *symbols);
+  double *confidence = calloc(count + 1, sizeof *confidence);
+  bool good = symbols && confidence;
+  for (size_t i = 0; good && i < count; i++) {
+    const json_t *token = json_array_get(list, i);
+    symbols[i] = json_string_value(json_object_get(token, unit()->name));
+    confidence[i] = json_number_value(json_object_get(token, "confidence"));
+    good = symbols[i] != NULL;
+  }
+  good = good && judge(context, id, expected, length, symbols, confidence, count, tokens);
+  free(symbols);
+  free(confidence);
+  return good;
+}
+
+static bool read_hypotheses(struct linnet_context *context, const char *path,
+                            const struct linnet_transcripts *reference, struct tokens *tokens) {
+  FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+  bool good = file != NULL;
+  if (!file)
+    tool_fail("%s: %s", path, strerror(errno));
+  for (int c; good && (c = getc(file)) != EOF;) {
+    if (c == '\n')
+      continue;
+    ungetc(c, file);
+    json_error_t error;
+    json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &error);
+    good = line && read_line(context, line, reference, tokens);
+    if (!line)
+      tool_fail("%s: not lines of 'linnet transcribe --data --format json': %s", path, error.text);
+    json_decref(line);
+  }
+  if (good && ferror(file)) {
+    tool_fail("%s: %s", path, strerror(errno));
+    good = false;
+  }
+  if (file && file != stdin)
+    fclose(file);
+  return good;
+}
+
+/* --- the reliability curve ---------------------------------------------------------------------------------------- */
+
+/* Prints "mean confidence, share right, number" per tenth of confidence, and the expected calibration error: the mean
+ * distance of the two (Naeini et al. 2015). */
+static void print_curve(const char *title, const struct tokens *tokens, const struct linnet_calibration *calibration) {
+  double sum[BINS] = {0}, right[BINS] = {0}, count[BINS] = {0}, error = 0;
+  for (size_t i = 0; i < tokens->count; i++) {
+    double p = (double)linnet_calibrate(calibration, tokens->confidence[i]);
+    int bin = p < 1 ? (int)(p * BINS) : BINS - 1;
+    sum[bin] += p;
+    right[bin] += tokens->correct[i];
+    count[bin]++;
+  }
+  printf("%s\nconfidence  right  %6s\n", title, unit()->list);
+  for (int b = 0; b < BINS; b++) {
+    error += fabs(sum[b] - right[b]) / (double)tokens->count;
+    if (count[b] > 0)
+      printf("%10.3f  %5.3f  %6.0f\n", sum[b] / count[b], right[b] / count[b], count[b]);
+  }
+  printf("expected calibration error %.4f\n", error);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static bool refuse_calibrated(struct linnet_context *context, const char *model_path) {
+  struct linnet_model *model = NULL;
+  bool loaded = linnet_model_load(context, model_path, &model) == LINNET_OK;
+  bool good = loaded && !linnet_model_metadata(model, unit()->key);
+  if (!loaded)
+    tool_fail_context(context);
+  else if (!good)
+    tool_fail("%s: has a calibration of %s already: start from the model without", model_path, unit()->list);
+  linnet_model_destroy(model);
+  return good;
+}
+
+static int fit(struct linnet_context *context, const char *model, const struct tokens *tokens) {
+  static const struct linnet_calibration unchanged = {1, 0};
+  struct linnet_calibration calibration;
+  char text[128];
+  if (linnet_calibration_fit(context, tokens->confidence, tokens->correct, tokens->count, &calibration) != LINNET_OK)
+    return tool_fail_context(context);
+  print_curve("posteriors", tokens, &unchanged);
+  print_curve("calibrated", tokens, &calibration);
+  snprintf(text, sizeof text, "{\"slope\": %.4f, \"offset\": %.4f}", calibration.slope, calibration.offset);
+  printf("%s\n", text);
+  if (options.output &&
+      linnet_model_annotate(context, model, unit()->key, text, options.half, options.output) != LINNET_OK)
+    return tool_fail_context(context);
+  return TOOL_OK;
+}
+
+static int run(struct linnet_context *context, const char *model, const char **paths, size_t count) {
+  (void)count;
+  struct linnet_transcripts *reference = NULL;
+  struct tokens tokens = {.count = 0};
+  int code = TOOL_FAILURE;
+  if (options.output && strcmp(options.output, "-") == 0)
+    return tool_usage("--output -: the report is on standard output; name a file for the model");
+  if (linnet_transcripts_load(context, paths[0], &reference) != LINNET_OK)
+    tool_fail_context(context);
+  else if (refuse_calibrated(context, model) && read_hypotheses(context, paths[1], reference, &tokens))
+    code = fit(context, model, &tokens);
+  free(tokens.confidence);
+  free(tokens.correct);
+  linnet_transcripts_destroy(reference);
+  return code;
+}
+
+int tool_calibrate(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "the model that recognised (default: the one that ships)",
+       "FILE"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "the model with the calibration (default: only report)",
+       "FILE"},
+      {"words", 0, POPT_ARG_NONE, &options.words, 0, "calibrate words, not phones; REF is a text", NULL},
+      {"half", 0, POPT_ARG_NONE, &options.half, 0, "store the weights as float16", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed = tool_parse(argc, argv, table,
+                                  "[OPTIONS] REF HYP.json   (HYP: linnet transcribe --data --format json)", NULL, NULL);
+  size_t count = 0;
+  const char **paths = parsed ? tool_arguments(parsed, "REF HYP.json", 2, &count) : NULL;
+  int code = tool_with_model(options.model, paths, count, run);
+  poptFreeContext(parsed);
+  return code;
+}

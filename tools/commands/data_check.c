@@ -1,0 +1,398 @@
+#include "data_check.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <linnet/audio.h>
+#include <linnet/kaldi.h>
+
+#include "common/tool.h"
+
+/* Kaldi tolerates segments that end this many seconds after their recording. */
+static const double END_TOLERANCE = 0.05;
+
+enum fault {
+  EMPTY_LINE,
+  UNSORTED,
+  DUPLICATE,
+  ABSENT,
+  UNKNOWN,
+  FIELDS,
+  NO_FILE,
+  NO_AUDIO,
+  OUTSIDE,
+  ORDER,
+  SPEAKERS,
+  FAULTS
+};
+
+/* What to do about them. */
+static const char *const remedies[FAULTS] = {
+    [EMPTY_LINE] = "remove the line",
+    [UNSORTED] = "sort the file with LC_ALL=C sort",
+    [DUPLICATE] = "keep one of the lines",
+    [ABSENT] = "add the line, or remove the id from all files",
+    [UNKNOWN] = "remove the line, or add the id there",
+    [FIELDS] = "correct the line, or remove the id from all files",
+    [NO_FILE] =
+        "correct the path (relative ones start in the folder, the one above or the current one) or remove the id",
+    [NO_AUDIO] = "replace the file, or remove the id from all files",
+    [OUTSIDE] = "correct the times, or remove the id from all files",
+    [ORDER] = "make speakers the beginning of their utterances' ids, in all files (--fix does not)",
+    [SPEAKERS] = "write spk2utt anew from utt2spk",
+};
+
+struct check {
+  struct linnet_context *context;
+  struct data_lists *lists;
+  const struct data_check_settings *settings;
+  size_t counts[DATA_LISTS][FAULTS], total;
+};
+
+/* A fault of a line, or of the whole file (NULL). */
+__attribute__((format(printf, 5, 6))) static void report(struct check *check, enum data_list list,
+                                                         const struct data_line *line, enum fault fault,
+                                                         const char *format, ...) {
+  char what[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  check->total++;
+  if (++check->counts[list][fault] > check->settings->most)
+    return;
+  const struct data_file *file = &check->lists->files[list];
+  printf("%s/%s:", check->lists->folder, file->name);
+  if (line)
+    printf("%zu:", line->number);
+  if (line && *line->key)
+    printf(" %.100s", line->key);
+  printf(" %s; %s\n", what, remedies[fault]);
+}
+
+static void report_rest(const struct check *check) {
+  for (enum data_list list = 0; list < DATA_LISTS; list++)
+    for (enum fault fault = 0; fault < FAULTS; fault++)
+      if (check->counts[list][fault] > check->settings->most)
+        printf("%s/%s: %zu more such faults; %s\n", check->lists->folder, check->lists->files[list].name,
+               check->counts[list][fault] - check->settings->most, remedies[fault]);
+}
+
+/* --- every list by itself ----------------------------------------------------------------------------------------- */
+
+static void check_order(struct check *check, enum data_list list) {
+  const struct data_file *file = &check->lists->files[list];
+  const char *greatest = "";
+  for (size_t i = 0; i < file->count; i++) {
+    struct data_line *line = &file->lines[i];
+    if (!*line->key) {
+      line->bad = true;
+      report(check, list, line, EMPTY_LINE, "the line is empty");
+    } else if (strcmp(line->key, greatest) < 0) {
+      report(check, list, line, UNSORTED, "comes after %.100s", greatest);
+    } else {
+      greatest = line->key;
+    }
+  }
+}
+
+static void check_duplicates(struct check *check, enum data_list list) {
+  const struct data_file *file = &check->lists->files[list];
+  const struct data_line *first = NULL;
+  for (size_t i = 0; i < file->sorted; i++) {
+    struct data_line *line = file->order[i];
+    if (!first || strcmp(first->key, line->key) != 0) {
+      first = line;
+      continue;
+    }
+    line->bad = true;
+    report(check, list, line, DUPLICATE, "is there already, in line %zu", first->number);
+  }
+}
+
+/* --- the values --------------------------------------------------------------------------------------------------- */
+
+static bool one_field(const char *value) {
+  return *value && !value[strcspn(value, " \t")];
+}
+
+/* What is wrong with the form of a value, NULL if nothing is. */
+static const char *fault_of_value(enum data_list list, const char *value) {
+  char *end;
+  switch (list) {
+  case DATA_WAV:
+  case DATA_FEATS:
+  case DATA_CMVN:
+    return *value ? NULL : "has no file";
+  case DATA_TEXT:
+    return *value ? NULL : "has an empty transcript";
+  case DATA_PHONES:
+    return *value ? NULL : "has no phones";
+  case DATA_SPK2UTT:
+    return *value ? NULL : "has no utterances";
+  case DATA_UTT2SPK:
+    return one_field(value) ? NULL : "is not followed by one speaker";
+  case DATA_GENDER:
+    return strcmp(value, "m") == 0 || strcmp(value, "f") == 0 ? NULL : "is not followed by m or f";
+  case DATA_FRAMES:
+    return strtol(value, &end, 10) > 0 && !*end ? NULL : "is not followed by a number of frames";
+  default:
+    return NULL;
+  }
+}
+
+static void check_values(struct check *check, enum data_list list) {
+  struct data_file *file = &check->lists->files[list];
+  for (size_t i = 0; i < file->sorted; i++) {
+    struct data_line *line = file->order[i];
+    const char *fault = line->bad ? NULL : fault_of_value(list, line->value);
+    if (!fault)
+      continue;
+    line->bad = true;
+    report(check, list, line, FIELDS, "%s", fault);
+  }
+}
+
+/* --- files that are named ----------------------------------------------------------------------------------------- */
+
+/* Where the library would find a file that a list names: beside the list, above, or in the current folder. */
+static bool find_file(const struct check *check, const char *name, char *path, size_t size, struct stat *status) {
+  static const char *const above[] = {"", "../"};
+  for (size_t i = 0; name[0] != '/' && i < 2; i++) {
+    int length = snprintf(path, size, "%s/%s%s", check->lists->folder, above[i], name);
+    if ((size_t)length < size && stat(path, status) == 0)
+      return true;
+  }
+  int length = snprintf(path, size, "%s", name);
+  return (size_t)length < size && stat(path, status) == 0;
+}
+
+/* Opens a recording; its length in seconds, negative if unknown. */
+static bool open_recording(struct check *check, const char *path, double *seconds) {
+  struct linnet_audio *audio = NULL;
+  if (linnet_audio_open(check->context, path, NULL, &audio) != LINNET_OK)
+    return false;
+  *seconds = linnet_audio_seconds(audio);
+  linnet_audio_destroy(audio);
+  return true;
+}
+
+/* Seconds of each line's recording: negative where nothing is known. NULL without memory. */
+static double *check_recordings(struct check *check) {
+  struct data_file *wav = &check->lists->files[DATA_WAV];
+  double *seconds = malloc((wav->count + 1) * sizeof *seconds);
+  char path[4096];
+  struct stat status;
+  for (size_t i = 0; seconds && i < wav->count; i++) {
+    struct data_line *line = &wav->lines[i];
+    size_t length = strlen(line->value);
+    seconds[i] = -1;
+    if (line->bad || line->value[length - 1] == '|')
+      continue;
+    line->bad = true;
+    if (!find_file(check, line->value, path, sizeof path, &status))
+      report(check, DATA_WAV, line, NO_FILE, "%.300s: %s", line->value, strerror(errno));
+    else if (status.st_size == 0)
+      report(check, DATA_WAV, line, NO_AUDIO, "%.300s: is empty", line->value);
+    else if (check->settings->open_audio && S_ISREG(status.st_mode) && !open_recording(check, path, &seconds[i]))
+      report(check, DATA_WAV, line, NO_AUDIO, "%.400s", linnet_context_error(check->context));
+    else
+      line->bad = false;
+  }
+  return seconds;
+}
+
+/* "FILE:OFFSET", or a file alone: the file is there and reaches beyond the offset. */
+static void check_script(struct check *check, enum data_list list) {
+  const struct data_file *file = &check->lists->files[list];
+  char path[4096], name[4096];
+  struct stat status;
+  for (size_t i = 0; i < file->count; i++) {
+    struct data_line *line = &file->lines[i];
+    const char *colon = strrchr(line->value, ':');
+    char *end = NULL;
+    unsigned long long offset = colon ? strtoull(colon + 1, &end, 10) : 0;
+    bool has_offset = colon && end > colon + 1 && !*end;
+    if (line->bad)
+      continue;
+    snprintf(name, sizeof name, "%.*s", has_offset ? (int)(colon - line->value) : 4095, line->value);
+    line->bad = true;
+    if (!find_file(check, name, path, sizeof path, &status))
+      report(check, list, line, NO_FILE, "%.300s: %s", name, strerror(errno));
+    else if (has_offset && offset >= (unsigned long long)status.st_size)
+      report(check, list, line, NO_FILE, "%.300s: ends before byte %llu", name, offset);
+    else
+      line->bad = false;
+  }
+}
+
+/* --- segments ----------------------------------------------------------------------------------------------------- */
+
+static bool read_seconds(const char **rest, double *seconds) {
+  char field[64], *end;
+  *rest = *rest ? data_next_field(*rest, field, sizeof field) : NULL;
+  if (!*rest)
+    return false;
+  *seconds = strtod(field, &end);
+  return end > field && !*end;
+}
+
+/* "recording start end"; end -1 is the recording's end. */
+static void check_segment(struct check *check, struct data_line *line, const double *seconds) {
+  const struct data_file *wav = &check->lists->files[DATA_WAV];
+  char recording[LINNET_KALDI_MAX_KEY + 1];
+  double start = 0, end = 0;
+  const char *rest = data_next_field(line->value, recording, sizeof recording);
+  line->bad = true;
+  if (!read_seconds(&rest, &start) || !read_seconds(&rest, &end) || *rest) {
+    report(check, DATA_SEGMENTS, line, FIELDS, "is not followed by: recording start end");
+    return;
+  }
+  const struct data_line *found = data_file_find(wav, recording);
+  double length = found ? seconds[found - wav->lines] : -1;
+  if (!found)
+    report(check, DATA_SEGMENTS, line, UNKNOWN, "is part of %.100s, which wav.scp does not have", recording);
+  else if (start < 0 || (end >= 0 && end <= start))
+    report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s", start, end);
+  else if (length >= 0 && (start >= length || end > length + END_TOLERANCE))
+    report(check, DATA_SEGMENTS, line, OUTSIDE, "runs from %g to %g s, but %.100s has %g s", start, end, recording,
+           length);
+  else
+    line->bad = false;
+}
+
+static void check_audio(struct check *check) {
+  double *seconds = check_recordings(check);
+  struct data_file *segments = &check->lists->files[DATA_SEGMENTS];
+  for (size_t i = 0; seconds && i < segments->count; i++)
+    if (!segments->lines[i].bad)
+      check_segment(check, &segments->lines[i], seconds);
+  free(seconds);
+}
+
+/* --- speakers ----------------------------------------------------------------------------------------------------- */
+
+/* Sorted by utterance, the speakers are sorted, too, so that programs can walk both together. */
+static void check_speaker_order(struct check *check) {
+  const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK];
+  const char *greatest = "";
+  for (size_t i = 0; i < utt2spk->sorted; i++) {
+    const struct data_line *line = utt2spk->order[i];
+    if (line->bad)
+      continue;
+    if (strcmp(line->value, greatest) < 0)
+      report(check, DATA_UTT2SPK, line, ORDER, "has speaker %.100s, but a smaller id has %.100s", line->value,
+             greatest);
+    else
+      greatest = line->value;
+  }
+}
+
+/* Each utterance of spk2utt has that speaker in utt2spk; the sum shows whether any is left out. */
+static void check_spk2utt(struct check *check) {
+  const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *spk2utt = &check->lists->files[DATA_SPK2UTT];
+  char id[LINNET_KALDI_MAX_KEY + 1];
+  size_t named = 0, wanted = 0;
+  for (size_t i = 0; i < spk2utt->count; i++) {
+    const struct data_line *line = &spk2utt->lines[i];
+    for (const char *at = line->value; (at = data_next_field(at, id, sizeof id)); named++) {
+      const struct data_line *found = data_file_find(utt2spk, id);
+      if (!found || strcmp(found->value, line->key) != 0)
+        report(check, DATA_SPK2UTT, line, SPEAKERS, "has %.100s, whose speaker in utt2spk is %.100s", id,
+               found ? found->value : "nobody");
+    }
+  }
+  for (size_t i = 0; i < utt2spk->count; i++)
+    wanted += !utt2spk->lines[i].bad;
+  if (named != wanted)
+    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "names %zu utterances, utt2spk %zu", named, wanted);
+}
+
+/* --- the lists among each other ----------------------------------------------------------------------------------- */
+
+/* Keys of `list` that `all` does not have. */
+static void check_known(struct check *check, enum data_list list, const struct data_file *all) {
+  const struct data_file *file = &check->lists->files[list];
+  for (size_t i = 0; i < file->count; i++) {
+    struct data_line *line = &file->lines[i];
+    if (line->bad || data_file_find(all, line->key))
+      continue;
+    line->bad = true;
+    report(check, list, line, UNKNOWN, "is not in %s", all->name);
+  }
+}
+
+/* Keys of `all` that `list` does not have. */
+static void check_complete(struct check *check, enum data_list list, const struct data_file *all) {
+  const struct data_file *file = &check->lists->files[list];
+  enum data_list owner = (enum data_list)(all - check->lists->files);
+  for (size_t i = 0; i < all->count; i++)
+    if (!all->lines[i].bad && !data_file_find(file, all->lines[i].key))
+      report(check, owner, &all->lines[i], ABSENT, "has no good line in %s", file->name);
+}
+
+static void check_utterances(struct check *check) {
+  const struct data_file *files = check->lists->files, *all = data_lists_utterances(check->lists);
+  for (enum data_list list = 0; list < DATA_LISTS; list++) {
+    bool compared = files[list].path && &files[list] != all && files[list].key != DATA_SPEAKER &&
+                    !(list == DATA_WAV && files[DATA_SEGMENTS].path);
+    if (!compared)
+      continue;
+    check_known(check, list, all);
+    check_complete(check, list, all);
+  }
+}
+
+static void check_speakers(struct check *check) {
+  static const enum data_list others[] = {DATA_GENDER, DATA_CMVN};
+  const struct data_file *files = check->lists->files;
+  if (!files[DATA_UTT2SPK].path)
+    return;
+  check_speaker_order(check);
+  if (!files[DATA_SPK2UTT].path) {
+    report(check, DATA_SPK2UTT, NULL, SPEAKERS, "is missing");
+    return;
+  }
+  check_spk2utt(check);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (files[others[i]].path) {
+      check_known(check, others[i], &files[DATA_SPK2UTT]);
+      check_complete(check, others[i], &files[DATA_SPK2UTT]);
+    }
+}
+
+static void check_presence(struct check *check) {
+  const struct data_file *files = check->lists->files;
+  if (!files[DATA_UTT2SPK].path)
+    report(check, DATA_UTT2SPK, NULL, ABSENT, "is missing: a line 'UTTERANCE SPEAKER' for each utterance");
+  if (!files[DATA_WAV].path && !files[DATA_FEATS].path)
+    report(check, DATA_WAV, NULL, ABSENT, "is missing, and so is feats.scp");
+  if (files[DATA_SEGMENTS].path && !files[DATA_WAV].path)
+    report(check, DATA_WAV, NULL, ABSENT, "is missing, but there are segments");
+  const struct data_file *all = data_lists_utterances(check->lists);
+  if (all && all->sorted == 0)
+    report(check, (enum data_list)(all - files), NULL, ABSENT, "names no utterance");
+}
+
+size_t data_check(struct linnet_context *context, struct data_lists *lists,
+                  const struct data_check_settings *settings) {
+  struct check check = {.context = context, .lists = lists, .settings = settings};
+  check_presence(&check);
+  for (enum data_list list = 0; list < DATA_LISTS; list++) {
+    check_order(&check, list);
+    check_duplicates(&check, list);
+    check_values(&check, list);
+  }
+  check_audio(&check);
+  check_script(&check, DATA_FEATS);
+  check_script(&check, DATA_CMVN);
+  if (data_lists_utterances(lists))
+    check_utterances(&check);
+  check_speakers(&check);
+  report_rest(&check);
+  return check.total;
+}

@@ -1,0 +1,319 @@
+/* linnet decode: log-posteriors in Kaldi archives, of any system, to symbols by a prefix beam search, or to words. */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linnet/lexicon.h>
+
+#include "common/journal.h"
+#include "common/lattices.h"
+#include "common/matrix_source.h"
+#include "common/parallel.h"
+#include "common/search.h"
+
+#define NOT_GIVEN (-(double)INFINITY)
+
+static struct {
+  char *symbols, *format, *output;
+  int resume;
+  double frame_shift; /* ms */
+} options = {.frame_shift = NOT_GIVEN};
+
+struct decoding {
+  const struct linnet_symbols *symbols;
+  struct search_setup search;
+  const struct linnet_output_format *format;
+  bool json;       /* writes the scores of a single hypothesis, too */
+  bool journalled; /* results go to `journal` as they come, or else to `ordered` */
+  struct journal journal;
+  struct ordered ordered;
+  struct lattices lattices;
+  pthread_mutex_t mutex; /* protects what follows */
+  struct matrix_source source;
+  bool stopped; /* a thread failed */
+  size_t utterances, frames, skipped;
+  double seconds; /* of searching, summed over threads */
+};
+
+/* A thread's search, and the utterance it is at. */
+struct worker {
+  struct decoding *decoding;
+  struct linnet_context *context;
+  struct search search;
+  struct linnet_matrix matrix;
+  double frame_seconds; /* 0: unknown and not needed */
+  char *key;            /* NULL: there are no more */
+  size_t item;
+};
+
+static const char *symbol_name(const void *user, int symbol) {
+  return linnet_symbols_name(user, symbol);
+}
+
+/* --- one utterance ------------------------------------------------------------------------------------------------ */
+
+static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
+  const struct decoding *d = w->decoding;
+  const struct segment_rule rule = {.name = symbol_name, .user = d->symbols, .frame_seconds = w->frame_seconds};
+  struct linnet_output output = {.id = w->key, .seconds = (double)w->matrix.rows * rule.frame_seconds};
+  struct hypotheses hypotheses;
+  enum linnet_status status = LINNET_ERROR_MEMORY;
+  if (search_hypotheses(&w->search, &rule, &hypotheses)) {
+    hypotheses_describe(&hypotheses, beam_options_nbest() || d->json, &output);
+    status = linnet_output_write(d->format, &output, tool_write_piece, stream);
+  }
+  hypotheses_release(&hypotheses);
+  return status;
+}
+
+static int put_result(struct worker *w) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *stream = open_memstream(&text, &bytes);
+  enum linnet_status status = stream ? write_hypotheses(w, stream) : LINNET_ERROR_MEMORY;
+  if (stream && fclose(stream) != 0)
+    status = LINNET_ERROR_MEMORY;
+  if (status == LINNET_OK && !w->decoding->journalled)
+    return ordered_put(&w->decoding->ordered, w->item, text, bytes) ? TOOL_OK : TOOL_FAILURE;
+  bool good = status == LINNET_OK && journal_put(&w->decoding->journal, w->item, text, bytes);
+  free(text);
+  if (status == LINNET_OK)
+    return good ? TOOL_OK : TOOL_FAILURE;
+  return tool_fail("%s: cannot write the result: %s", w->key, linnet_status_string(status));
+}
+
+static void add_seconds(struct decoding *d, double seconds) {
+  pthread_mutex_lock(&d->mutex);
+  d->seconds += seconds;
+  pthread_mutex_unlock(&d->mutex);
+}
+
+/* Whether an earlier run left the utterance's result. */
+static bool skip(struct worker *w) {
+  struct decoding *d = w->decoding;
+  char *key = options.resume ? journal_key(&d->journal, w->key) : NULL;
+  bool found = key && journal_claim(&d->journal, key, w->item);
+  free(key);
+  pthread_mutex_lock(&d->mutex);
+  d->skipped += found;
+  pthread_mutex_unlock(&d->mutex);
+  return found;
+}
+
+static int decode_matrix(struct worker *w) {
+  struct decoding *d = w->decoding;
+  const struct linnet_matrix *matrix = &w->matrix;
+  size_t symbols = (size_t)linnet_symbols_count(d->symbols);
+  if (matrix->rows > 0 && matrix->cols != symbols)
+    return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank: its first line must be the "
+                     "blank, as <blk> or any name with index 0",
+                     w->key, matrix->cols, options.symbols, symbols);
+  if (skip(w))
+    return TOOL_OK;
+  double started = tool_clock();
+  search_reset(&w->search);
+  if (search_accept(&w->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&w->search) != LINNET_OK)
+    return tool_fail_context(w->context);
+  add_seconds(d, tool_clock() - started);
+  return lattices_put(&d->lattices, w->context, w->item, w->key, &w->search) ? put_result(w) : TOOL_FAILURE;
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Under the mutex: the frame shift of the matrix that was read last, where the format holds times. */
+static int find_frame_shift(struct decoding *d, const char *key, double *seconds) {
+  *seconds = 0;
+  if (!linnet_output_format_has_times(d->format))
+    return TOOL_OK;
+  if (options.frame_shift != NOT_GIVEN)
+    *seconds = options.frame_shift / 1000;
+  else if (matrix_source_frame_shift(&d->source, seconds) != LINNET_OK)
+    return tool_fail_context(d->source.context);
+  if (*seconds > 0)
+    return TOOL_OK;
+  return tool_usage("%s: %s: the times of --format %s need the frame shift: no file ARK.frame_shift, as 'linnet "
+                    "posteriors' writes it, is beside the archive; give --frame-shift MS",
+                    d->source.inputs[d->source.input], key, options.format);
+}
+
+/* Under the mutex: the next utterance becomes the worker's. */
+static int take_next(struct decoding *d, struct worker *w) {
+  const char *key;
+  if (d->stopped)
+    return TOOL_OK;
+  if (tool_interrupted())
+    return TOOL_INTERRUPTED;
+  enum linnet_status status = matrix_source_next(&d->source, &key, &w->matrix);
+  if (status == LINNET_END)
+    return TOOL_OK;
+  if (status != LINNET_OK)
+    return tool_fail_context(d->source.context);
+  int code = find_frame_shift(d, key, &w->frame_seconds);
+  if (code != TOOL_OK)
+    return code;
+  w->key = strdup(key);
+  w->item = d->utterances++;
+  d->frames += w->matrix.rows;
+  return w->key ? TOOL_OK : tool_fail("%s: out of memory", key);
+}
+
+static int next(struct worker *w) {
+  struct decoding *d = w->decoding;
+  free(w->key);
+  w->key = NULL;
+  pthread_mutex_lock(&d->mutex);
+  int code = take_next(d, w);
+  d->stopped = d->stopped || code != TOOL_OK;
+  pthread_mutex_unlock(&d->mutex);
+  return code;
+}
+
+/* Matrices are of the source's context, which all threads use. */
+static void release(struct worker *w, bool failed) {
+  struct decoding *d = w->decoding;
+  pthread_mutex_lock(&d->mutex);
+  linnet_matrix_release(d->source.context, &w->matrix);
+  d->stopped = d->stopped || failed;
+  pthread_mutex_unlock(&d->mutex);
+  search_destroy(&w->search);
+  free(w->key);
+}
+
+/* A thread takes one utterance after another, for how many there are is not known. */
+static int work(void *user, size_t task, unsigned number, struct linnet_context *context) {
+  struct worker w = {.decoding = user, .context = context};
+  (void)task;
+  (void)number;
+  int code = search_create(&w.search, context, &w.decoding->search) == LINNET_OK ? TOOL_OK : tool_fail_context(context);
+  while (code == TOOL_OK && (code = next(&w)) == TOOL_OK && w.key)
+    code = decode_matrix(&w);
+  release(&w, code != TOOL_OK);
+  return code;
+}
+
+static bool open_output(struct decoding *d, struct tool_output *output) {
+  const struct journal_form form = journal_form(options.format, false, beam_options_nbest());
+  *output = (struct tool_output){NULL};
+  d->journalled = journal_possible(options.output);
+  return d->journalled ? journal_open(&d->journal, options.output, &form, options.resume)
+                       : tool_output_open(output, options.output);
+}
+
+/* Completes the output, or leaves it for --resume. */
+static int close_output(struct decoding *d, struct tool_output *output, int code) {
+  ordered_close(&d->ordered);
+  if (!d->journalled && code != TOOL_OK)
+    tool_output_abandon(output);
+  else if (!d->journalled)
+    return tool_output_commit(output) ? code : TOOL_FAILURE;
+  else if (code == TOOL_OK && journal_is_claimed(&d->journal))
+    return journal_commit(&d->journal) ? code : TOOL_FAILURE;
+  if (!d->journalled)
+    return code;
+  size_t kept = journal_keep(&d->journal);
+  if (kept > 0)
+    tool_fail("%zu results are in %s.partial; the same command with --resume goes on", kept, options.output);
+  return code == TOOL_OK ? TOOL_FAILURE : code;
+}
+
+static int decode_all(struct linnet_context *context, struct decoding *d) {
+  struct tool_output output;
+  if (!open_output(d, &output))
+    return TOOL_FAILURE;
+  ordered_open(&d->ordered, output.stream);
+  pthread_mutex_init(&d->mutex, NULL);
+  tool_catch_interrupt();
+  int code = tool_parallel(context, linnet_context_threads(context), work, d);
+  if (code < 0)
+    code = tool_fail("cannot start threads");
+  matrix_source_close(&d->source);
+  pthread_mutex_destroy(&d->mutex);
+  code = close_output(d, &output, code);
+  if (code == TOOL_OK && d->skipped > 0)
+    fprintf(stderr, "%zu of %zu results were there\n", d->skipped, d->utterances);
+  if (code == TOOL_OK)
+    fprintf(stderr, "%zu utterances, %zu frames in %.3f s of all threads\n", d->utterances, d->frames, d->seconds);
+  return code;
+}
+
+/* --- command line ------------------------------------------------------------------------------------------------- */
+
+static bool read_options(struct decoding *d) {
+  d->format = linnet_output_format_find(options.format);
+  d->json = strcmp(options.format, "json") == 0;
+  if (!options.symbols) {
+    tool_usage("--symbols FILE is missing: what do the columns stand for?");
+    return false;
+  }
+  if (!d->format || linnet_output_format_is_single(d->format)) {
+    tool_usage("--format %s: not one of text, json, ctm, stm", options.format);
+    return false;
+  }
+  if (beam_options_nbest() && !linnet_output_format_has_alternatives(d->format)) {
+    tool_usage("--format %s holds the best hypothesis alone: leave --nbest out, or choose text or json",
+               options.format);
+    return false;
+  }
+  if (options.resume && (!journal_possible(options.output) || lattices_given())) {
+    tool_usage("--resume needs --output FILE, and cannot go on with a --lattice");
+    return false;
+  }
+  if (options.frame_shift != NOT_GIVEN && !(options.frame_shift > 0 && isfinite(options.frame_shift))) {
+    tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
+    return false;
+  }
+  return search_options_check(false);
+}
+
+static int run(struct linnet_context *context, const char **inputs, size_t count) {
+  struct decoding d = {.source = {.context = context, .inputs = inputs, .count = count}};
+  struct linnet_symbols *symbols = NULL;
+  int code = TOOL_FAILURE;
+  if (!read_options(&d))
+    return TOOL_USAGE;
+  if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols), NULL)) {
+    d.symbols = symbols;
+    if (search_open_lattices(&d.search, &d.lattices, symbol_name, symbols))
+      code = lattices_close(&d.lattices, decode_all(context, &d));
+  }
+  search_setup_close(&d.search);
+  linnet_symbols_destroy(symbols);
+  return code;
+}
+
+int tool_decode(int argc, const char **argv) {
+  options.format = "text";
+  options.output = "-";
+  const struct poptOption table[] = {
+      {"symbols", 's', POPT_ARG_STRING, &options.symbols, 0,
+       "names of the columns, one a line, or Kaldi's 'name index'; the blank is 0 (needed)", "FILE"},
+      {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default), json (a line each, with times), ctm, stm",
+       "FORMAT"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
+      {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
+       "go on with an interrupted run: leave utterances out whose results are in FILE.partial or FILE. Only their "
+       "names are compared: give the options of that run",
+       NULL},
+      {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
+       "from one row to the next, for times (default: what ARK.frame_shift says beside an archive, as of 'linnet "
+       "posteriors')",
+       "MS"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   (log-posteriors; 'ark:-' is standard input)",
+                 NULL, NULL);
+  size_t count = 0;
+  const char **inputs = parsed ? tool_arguments(parsed, "FILE", SIZE_MAX, &count) : NULL;
+  struct linnet_context *context = inputs ? tool_context() : NULL;
+  int code = context ? run(context, inputs, count) : inputs ? TOOL_FAILURE : TOOL_USAGE;
+  linnet_context_destroy(context);
+  poptFreeContext(parsed);
+  return code;
+}

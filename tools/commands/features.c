@@ -1,0 +1,282 @@
+/* linnet features: filterbank features of a data folder or of audio files, as Kaldi archives. */
+#include "features_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/tool.h"
+
+static struct {
+  char *ark, *scp, *compress, *cmvn, *cmvn_frames, *statistics, *statistics_scp, *given, *raw_format;
+  int text, wide, variance, run_commands, num_mel, channel, raw_channels;
+  double raw_rate, max_seconds, dither;
+  long long dither_seed;
+  struct linnet_fbank_settings fbank;
+} options;
+
+/* A word of a list: its index, or -1. */
+static int choose(const char *word, const char *const *words, int count) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(word, words[i]) == 0)
+      return i;
+  return -1;
+}
+
+static bool read_form(enum linnet_kaldi_form *form) {
+  static const char *const names[] = {"cm", "cm2", "cm3"};
+  static const enum linnet_kaldi_form forms[] = {LINNET_KALDI_CM, LINNET_KALDI_CM2, LINNET_KALDI_CM3};
+  *form = options.text ? LINNET_KALDI_TEXT : options.wide ? LINNET_KALDI_DOUBLE : LINNET_KALDI_FLOAT;
+  if ((options.compress != NULL) + (options.text != 0) + (options.wide != 0) > 1) {
+    tool_usage("--compress, --text and --double exclude one another");
+    return false;
+  }
+  if (!options.compress)
+    return true;
+  int choice = choose(options.compress, names, 3);
+  if (choice < 0) {
+    tool_usage("--compress %s: not one of cm, cm2, cm3", options.compress);
+    return false;
+  }
+  *form = forms[choice];
+  return true;
+}
+
+static bool read_cmvn(struct features_job *job) {
+  static const char *const names[] = {"none", "utterance", "speaker", "global"}; /* as enum linnet_cmvn_kind */
+  int choice = choose(options.cmvn, names, 4);
+  if (choice < 0) {
+    tool_usage("--cmvn %s: not one of none, utterance, speaker, global", options.cmvn);
+    return false;
+  }
+  job->cmvn = (enum linnet_cmvn_kind)choice;
+  static const char *const frames[] = {"all", "speech"}; /* as enum linnet_cmvn_frames */
+  choice = choose(options.cmvn_frames, frames, 2);
+  if (choice < 0) {
+    tool_usage("--cmvn-frames %s: not one of all, speech", options.cmvn_frames);
+    return false;
+  }
+  job->cmvn_frames = (enum linnet_cmvn_frames)choice;
+  job->variance = options.variance;
+  if (job->variance && job->cmvn == LINNET_CMVN_NONE) {
+    tool_usage("--cmvn-variance needs --cmvn");
+    return false;
+  }
+  if (options.given && job->cmvn != LINNET_CMVN_GLOBAL) {
+    tool_usage("--cmvn-from needs --cmvn global");
+    return false;
+  }
+  if (options.statistics_scp && (!options.statistics || job->cmvn == LINNET_CMVN_GLOBAL)) {
+    tool_usage("--cmvn-scp needs --cmvn-stats of speakers");
+    return false;
+  }
+  return true;
+}
+
+static bool read_audio(struct features_job *job) {
+  linnet_audio_settings_default(&job->audio);
+  job->audio.sample_rate = job->fbank.sample_rate;
+  job->audio.channel = options.channel;
+  job->audio.raw_rate = options.raw_rate;
+  job->audio.raw_channels = options.raw_channels;
+  job->audio.raw_format = linnet_sample_format_find(options.raw_format);
+  job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
+  if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
+    return true;
+  tool_usage("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
+  return false;
+}
+
+static bool read_options(struct features_job *job, enum linnet_kaldi_form *form) {
+  if (!options.ark) {
+    tool_usage("--out FILE is missing: where should the features go?");
+    return false;
+  }
+  if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp))
+    return false;
+  job->fbank = options.fbank;
+  job->fbank.dither_seed = (uint64_t)options.dither_seed;
+  job->run_commands = options.run_commands;
+  return read_form(form) && read_cmvn(job) && read_audio(job);
+}
+
+/* --- statistics --------------------------------------------------------------------------------------------------- */
+
+/* Per speaker unless they are global; none where neither written nor applied. */
+static bool prepare_statistics(struct linnet_context *context, struct features_job *job) {
+  bool applied = job->cmvn == LINNET_CMVN_SPEAKER || job->cmvn == LINNET_CMVN_GLOBAL;
+  if (!applied && !options.statistics)
+    return true;
+  size_t count = job->cmvn == LINNET_CMVN_GLOBAL ? 1 : job->input.speakers;
+  job->statistics = calloc(count + 1, sizeof *job->statistics);
+  if (!job->statistics) {
+    tool_fail("out of memory for the statistics of %zu speakers", count);
+    return false;
+  }
+  for (size_t i = 0; i < count; i++)
+    linnet_cmvn_reset(&job->statistics[i], job->fbank.num_mel);
+  if (!options.given)
+    return true;
+  job->statistics_given = true;
+  if (linnet_cmvn_read(context, options.given, job->statistics) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  if (job->statistics->dim == job->fbank.num_mel && job->statistics->count > 0)
+    return true;
+  tool_fail("%s: statistics of %d dimensions and %g frames, but features have %d dimensions", options.given,
+            job->statistics->dim, job->statistics->count, job->fbank.num_mel);
+  return false;
+}
+
+static enum linnet_status write_speakers(struct linnet_context *context, const struct features_job *job) {
+  struct linnet_ark_writer *writer = NULL;
+  enum linnet_status status =
+      linnet_ark_writer_create(context, tool_output_path(options.statistics), options.statistics_scp,
+                               options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_DOUBLE, &writer);
+  for (size_t i = 0; i < job->input.speakers && status == LINNET_OK; i++) {
+    const char *name = job->input.folder ? linnet_data_folder_speaker_name(job->input.folder, i) : job->input.ids[i];
+    if (job->statistics[i].count > 0)
+      status = linnet_ark_write_cmvn(writer, name, &job->statistics[i]);
+  }
+  if (status == LINNET_OK)
+    status = linnet_ark_writer_commit(writer);
+  linnet_ark_writer_destroy(writer);
+  return status;
+}
+
+static int write_statistics(struct linnet_context *context, const struct features_job *job) {
+  if (!options.statistics)
+    return TOOL_OK;
+  enum linnet_status status = job->cmvn == LINNET_CMVN_GLOBAL
+                                  ? linnet_cmvn_write(context, tool_output_path(options.statistics), job->statistics)
+                                  : write_speakers(context, job);
+  return status == LINNET_OK ? TOOL_OK : tool_fail_context(context);
+}
+
+/* --- all together ------------------------------------------------------------------------------------------------- */
+
+/* What was lost was named; the rest is worth keeping. */
+static int keep(struct linnet_context *context, const struct features_job *job, int code) {
+  if (code == TOOL_INTERRUPTED)
+    return code;
+  if (linnet_ark_writer_commit(job->writer) != LINNET_OK)
+    return tool_fail_context(context);
+  int written = write_statistics(context, job);
+  return written == TOOL_OK ? code : written;
+}
+
+/* The filterbank's settings are checked before anything else is done. */
+static bool check_fbank(struct linnet_context *context, const struct features_job *job) {
+  struct linnet_fbank *fbank = NULL;
+  bool good = linnet_fbank_create(context, &job->fbank, &fbank) == LINNET_OK;
+  if (!good)
+    tool_fail_context(context);
+  linnet_fbank_destroy(fbank);
+  return good;
+}
+
+static int run_job(struct linnet_context *context, struct features_job *job, enum linnet_kaldi_form form) {
+  if (!check_fbank(context, job) || !prepare_statistics(context, job))
+    return TOOL_FAILURE;
+  if (job->input.count == 0)
+    return tool_fail("there are no utterances");
+  if (linnet_ark_writer_create(context, tool_output_path(options.ark), tool_output_path(options.scp), form,
+                               &job->writer) != LINNET_OK)
+    return tool_fail_context(context);
+  int code = features_run(context, job);
+  if (job->written > 0)
+    code = keep(context, job, code);
+  linnet_ark_writer_destroy(job->writer);
+  return code;
+}
+
+static int run(struct linnet_context *context, const char **paths, size_t count) {
+  struct features_job job = {0};
+  struct linnet_data_folder *folder = NULL;
+  enum linnet_kaldi_form form;
+  if (!read_options(&job, &form))
+    return TOOL_USAGE;
+  int code = features_input_open(context, paths, count, &folder, &job.input);
+  if (code == TOOL_OK)
+    code = run_job(context, &job, form);
+  free(job.statistics);
+  features_input_close(&job.input);
+  linnet_data_folder_destroy(folder);
+  return code;
+}
+
+/* --- command line ------------------------------------------------------------------------------------------------- */
+
+static struct poptOption output_table[] = {
+    {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write (needed)", "FILE"},
+    {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
+    {"compress", 0, POPT_ARG_STRING, &options.compress, 0, "cm (8 bits by column), cm2 (16 bits), cm3 (8 bits)",
+     "FORM"},
+    {"double", 0, POPT_ARG_NONE, &options.wide, 0, "double precision", NULL},
+    {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
+    POPT_TABLEEND};
+
+static struct poptOption fbank_table[] = {
+    {"num-mel", 0, POPT_ARG_INT, &options.fbank.num_mel, 0, "mel bands (40)", "N"},
+    {"sample-rate", 0, POPT_ARG_DOUBLE, &options.fbank.sample_rate, 0, "audio is resampled to this (16000)", "HZ"},
+    {"frame-length", 0, POPT_ARG_DOUBLE, &options.fbank.frame_length, 0, "25", "MS"},
+    {"frame-shift", 0, POPT_ARG_DOUBLE, &options.fbank.frame_shift, 0, "10", "MS"},
+    {"low-frequency", 0, POPT_ARG_DOUBLE, &options.fbank.low_frequency, 0, "20", "HZ"},
+    {"high-frequency", 0, POPT_ARG_DOUBLE, &options.fbank.high_frequency, 0,
+     "0 is half the sample rate, negative counts from it (0)", "HZ"},
+    {"preemphasis", 0, POPT_ARG_DOUBLE, &options.fbank.preemphasis, 0, "0.97", "X"},
+    {"dither", 0, POPT_ARG_DOUBLE, &options.fbank.dither, 0, "standard deviation of noise added to samples (0)", "X"},
+    {"dither-seed", 0, POPT_ARG_LONGLONG, &options.dither_seed, 0, "0", "N"},
+    POPT_TABLEEND};
+
+static struct poptOption cmvn_table[] = {
+    {"cmvn", 0, POPT_ARG_STRING, &options.cmvn, 0, "subtract means: none (default), utterance, speaker, global",
+     "KIND"},
+    {"cmvn-variance", 0, POPT_ARG_NONE, &options.variance, 0, "divide by standard deviations, too", NULL},
+    {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
+     "frames that statistics are of: all (default, as Kaldi), or speech, as models with \"cmvn_frames\": \"speech\" "
+     "want",
+     "FRAMES"},
+    {"cmvn-stats", 0, POPT_ARG_STRING, &options.statistics, 0,
+     "write statistics: an archive by speaker; with --cmvn global one matrix", "FILE"},
+    {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive", "FILE"},
+    {"cmvn-from", 0, POPT_ARG_STRING, &options.given, 0, "with --cmvn global: statistics made before", "FILE"},
+    POPT_TABLEEND};
+
+static struct poptOption audio_table[] = {
+    {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
+    {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
+     "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
+    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (16000)", "HZ"},
+    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (1)", "N"},
+    {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
+     "refuse audio that is longer; 0: none is (default: 14400 for --raw, as a pipe may have no end; else 0)", "S"},
+    {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
+     "run the commands ('... |') in wav.scp: only for folders that you trust", NULL},
+    POPT_TABLEEND};
+
+int tool_features(int argc, const char **argv) {
+  linnet_fbank_settings_default(&options.fbank);
+  options.cmvn = "none";
+  options.cmvn_frames = "all";
+  options.channel = LINNET_CHANNEL_MIX;
+  options.raw_rate = 16000;
+  options.max_seconds = -1;
+  options.raw_channels = 1;
+  const struct poptOption table[] = {
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, output_table, 0, "Output:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, fbank_table, 0, "Filterbank, as Kaldi defines it:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, cmvn_table, 0, "Normalisation:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, audio_table, 0, "Audio:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)", NULL, NULL);
+  size_t count = 0;
+  const char **paths = parsed ? tool_arguments(parsed, "DATA_FOLDER|FILE", SIZE_MAX, &count) : NULL;
+  struct linnet_context *context = paths ? tool_context() : NULL;
+  int code = context ? run(context, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;
+  linnet_context_destroy(context);
+  poptFreeContext(parsed);
+  return code;
+}

@@ -1,0 +1,318 @@
+/* linnet ngram: language models from text, their forms, their perplexity. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linnet/ngram.h>
+
+#include "common/tool.h"
+
+enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = -1 };
+
+static struct {
+  int order, quantize, discount_fallback;
+  char *model, *arpa, *binary, *perplexity;
+  char *texts[MAX_TEXTS];
+  size_t text_count;
+} options = {.order = NO_ORDER};
+
+static const struct poptOption table[] = {
+    {"order", 'n', POPT_ARG_INT, &options.order, 0, "words of an n-gram, 1 to 8 (default 3)", "N"},
+    {"text", 't', POPT_ARG_STRING, NULL, OPTION_TEXT,
+     "estimate a model from sentences, one a line; may come several times (default: standard input)", "FILE"},
+    {"discount-fallback", 0, POPT_ARG_NONE, &options.discount_fallback, 0,
+     "fixed discounts where the text is too small or artificial to give them", NULL},
+    {"model", 'm', POPT_ARG_STRING, &options.model, 0, "read a model instead: ARPA, ARPA.gz, binary", "FILE"},
+    {"arpa", 'a', POPT_ARG_STRING, &options.arpa, 0, "write the model as ARPA", "FILE"},
+    {"binary", 'b', POPT_ARG_STRING, &options.binary, 0, "write the model as a binary file", "FILE"},
+    {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "store probabilities in 8 bits", NULL},
+    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "report the perplexity of a text, - for stdin",
+     "FILE"},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
+    POPT_TABLEEND};
+
+/* --- text ------------------------------------------------------------------------------------------------------- */
+
+/* A text that is read sentence by sentence. */
+struct text {
+  FILE *stream;
+  const char *name;
+  char *line;
+  size_t line_bytes, number;
+  const char **words;
+  size_t count, capacity;
+};
+
+static bool open_text(struct text *text, const char *path) {
+  bool standard = strcmp(path, "-") == 0;
+  *text = (struct text){.stream = standard ? stdin : fopen(path, "r"), .name = standard ? "standard input" : path};
+  if (!text->stream)
+    tool_fail("%s: %s", path, strerror(errno));
+  return text->stream != NULL;
+}
+
+static void close_text(struct text *text) {
+  if (text->stream && text->stream != stdin)
+    fclose(text->stream);
+  free(text->line);
+  free(text->words);
+}
+
+static bool add_word(struct text *text, const char *word) {
+  if (text->count == text->capacity) {
+    size_t capacity = text->capacity * 2 + 64;
+    const char **grown = realloc(text->words, capacity * sizeof *grown);
+    if (!grown)
+      return false;
+    text->words = grown;
+    text->capacity = capacity;
+  }
+  text->words[text->count++] = word;
+  return true;
+}
+
+static bool add_byte(struct text *text, size_t length, char byte) {
+  if (length == text->line_bytes) {
+    size_t bytes = text->line_bytes * 2 + 256;
+    char *grown = realloc(text->line, bytes);
+    if (!grown)
+      return false;
+    text->line = grown;
+    text->line_bytes = bytes;
+  }
+  text->line[length] = byte;
+  return true;
+}
+
+/* The next line with a NUL at its end; false at the end of the text, and after printing what is wrong. What is no text
+ * may have no lines either, so nothing is read beyond a NUL byte or MAX_LINE. */
+static bool next_line(struct text *text, bool *good) {
+  size_t length = 0;
+  int c = getc(text->stream);
+  const char *wrong = NULL;
+  for (; c != EOF && c != '\n' && !wrong; c = wrong ? c : getc(text->stream))
+    if (c == '\0')
+      wrong = "holds a NUL byte; is this a text file?";
+    else if (length == MAX_LINE)
+      wrong = "is longer than 1 MiB: write a sentence a line";
+    else if (!add_byte(text, length++, (char)c))
+      wrong = "out of memory";
+  bool any = length > 0 || c == '\n';
+  text->number += any || wrong;
+  if (!wrong && any && !add_byte(text, length, '\0'))
+    wrong = "out of memory";
+  *good = !wrong && !ferror(text->stream);
+  if (wrong)
+    tool_fail("%s:%zu: %s", text->name, text->number, wrong);
+  else if (!*good)
+    tool_fail("%s: %s", text->name, strerror(errno));
+  return *good && any;
+}
+
+/* The next sentence's words; false at the end, and after printing what is wrong (*good false). */
+static bool next_sentence(struct text *text, bool *good) {
+  if (!next_line(text, good))
+    return false;
+  text->count = 0;
+  char *rest = NULL;
+  for (char *word = strtok_r(text->line, " \t\r\n\v\f", &rest); word && *good;
+       word = strtok_r(NULL, " \t\r\n\v\f", &rest))
+    *good = add_word(text, word);
+  if (!*good)
+    tool_fail("%s:%zu: out of memory", text->name, text->number);
+  return *good;
+}
+
+/* --- estimation ------------------------------------------------------------------------------------------------- */
+
+static bool add_text(struct linnet_context *context, const char *path, struct linnet_ngram_estimator *estimator) {
+  struct text text;
+  bool good = open_text(&text, path);
+  while (good && next_sentence(&text, &good))
+    if (linnet_ngram_estimator_add(estimator, text.words, text.count) != LINNET_OK) {
+      tool_fail("%s:%zu: %s", text.name, text.number, linnet_context_error(context));
+      good = false;
+    }
+  close_text(&text);
+  return good;
+}
+
+/* Prints the context's error, in which the library names a setting: here it is an option. */
+static void fail_estimation(const struct linnet_context *context) {
+  static const char setting[] = "discount_fallback";
+  const char *error = linnet_context_error(context), *named = strstr(error, setting);
+  if (named)
+    tool_fail("%.*s--discount-fallback%s", (int)(named - error), error, named + strlen(setting));
+  else
+    tool_fail_context(context);
+}
+
+static struct linnet_ngram *estimate(struct linnet_context *context) {
+  static const char *const standard_input[] = {"-"};
+  struct linnet_ngram_estimator_settings settings;
+  linnet_ngram_estimator_settings_default(&settings);
+  settings.order = (unsigned)options.order;
+  settings.discount_fallback = options.discount_fallback;
+  struct linnet_ngram_estimator *estimator = NULL;
+  struct linnet_ngram *ngram = NULL;
+  bool good = linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_OK;
+  if (!good)
+    tool_fail_context(context);
+  const char *const *texts = options.text_count > 0 ? (const char *const *)options.texts : standard_input;
+  size_t count = options.text_count > 0 ? options.text_count : 1;
+  for (size_t i = 0; good && i < count; i++)
+    good = add_text(context, texts[i], estimator);
+  if (good && linnet_ngram_estimator_finish(estimator, &ngram) != LINNET_OK)
+    fail_estimation(context);
+  linnet_ngram_estimator_destroy(estimator);
+  return ngram;
+}
+
+/* --- perplexity ------------------------------------------------------------------------------------------------- */
+
+struct sums {
+  size_t sentences, words, unknown; /* words without </s> */
+  double all, known;                /* log10 probabilities of words and </s>; without the unknown */
+};
+
+static void add_sentence(const struct linnet_ngram *ngram, const struct text *text, struct sums *sums) {
+  uint32_t state = linnet_ngram_begin(ngram);
+  for (size_t i = 0; i < text->count; i++) {
+    uint32_t word = linnet_ngram_find(ngram, text->words[i]);
+    bool known = word != LINNET_NGRAM_NO_WORD && strcmp(text->words[i], "<unk>") != 0;
+    double value = linnet_ngram_score(ngram, &state, word) / M_LN10;
+    sums->all += value;
+    sums->known += known ? value : 0;
+    sums->unknown += !known;
+  }
+  double end = linnet_ngram_finish(ngram, state) / M_LN10;
+  sums->all += end;
+  sums->known += end;
+  sums->words += text->count;
+  sums->sentences++;
+}
+
+static void print_sums(const struct sums *sums) {
+  double tokens = (double)(sums->words + sums->sentences);
+  printf("sentences %zu\nwords %zu\nunknown words %zu\n", sums->sentences, sums->words, sums->unknown);
+  printf("log10 probability %.6f\n", sums->all);
+  printf("perplexity %.6f\n", pow(10, -sums->all / tokens));
+  printf("perplexity without unknown words %.6f\n", pow(10, -sums->known / (tokens - (double)sums->unknown)));
+}
+
+static bool report_perplexity(const struct linnet_ngram *ngram, const char *path) {
+  struct text text;
+  struct sums sums = {0};
+  bool good = open_text(&text, path);
+  while (good && next_sentence(&text, &good))
+    add_sentence(ngram, &text, &sums);
+  close_text(&text);
+  if (good && sums.sentences == 0)
+    good = tool_fail("%s: no sentences", text.name) == TOOL_OK;
+  if (good)
+    print_sums(&sums);
+  return good;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------ */
+
+static void print_model(const struct linnet_ngram *ngram) {
+  size_t total = 0;
+  for (unsigned k = 1; k <= linnet_ngram_order(ngram); k++) {
+    printf("%u-grams %zu\n", k, linnet_ngram_count(ngram, k));
+    total += linnet_ngram_count(ngram, k);
+  }
+  printf("bytes %zu (%.1f an n-gram)\nvalues %s\n", linnet_ngram_bytes(ngram),
+         (double)linnet_ngram_bytes(ngram) / (double)total,
+         linnet_ngram_is_quantized(ngram) ? "of 8 bits" : "of 32 bits");
+}
+
+static struct linnet_ngram *make_model(struct linnet_context *context) {
+  struct linnet_ngram *ngram = NULL, *quantized = NULL;
+  if (!options.model)
+    ngram = estimate(context);
+  else if (linnet_ngram_load(context, options.model, &ngram) != LINNET_OK)
+    tool_fail_context(context);
+  if (!ngram || !options.quantize || linnet_ngram_is_quantized(ngram))
+    return ngram;
+  if (linnet_ngram_quantize(context, ngram, &quantized) != LINNET_OK)
+    tool_fail_context(context);
+  linnet_ngram_destroy(ngram);
+  return quantized;
+}
+
+static bool write_model(struct linnet_context *context, const struct linnet_ngram *ngram) {
+  bool good =
+      (!options.arpa || linnet_ngram_save_arpa(context, ngram, tool_output_path(options.arpa)) == LINNET_OK) &&
+      (!options.binary || linnet_ngram_save_binary(context, ngram, tool_output_path(options.binary)) == LINNET_OK);
+  if (!good)
+    tool_fail_context(context);
+  return good;
+}
+
+static int run(void) {
+  struct linnet_context *context = tool_context();
+  if (!context)
+    return TOOL_FAILURE;
+  struct linnet_ngram *ngram = make_model(context);
+  bool good = ngram && write_model(context, ngram);
+  if (good && options.perplexity)
+    good = report_perplexity(ngram, options.perplexity);
+  else if (good && !options.arpa && !options.binary)
+    print_model(ngram);
+  linnet_ngram_destroy(ngram);
+  linnet_context_destroy(context);
+  return good ? TOOL_OK : TOOL_FAILURE;
+}
+
+static bool take_text(void *user, int val, const char *argument) {
+  (void)user, (void)val;
+  if (options.text_count == MAX_TEXTS) {
+    tool_usage("--text: more than %d files", MAX_TEXTS);
+    return false;
+  }
+  options.texts[options.text_count++] = (char *)argument;
+  return true;
+}
+
+/* What only says how a model is estimated, where one is read: NULL if nothing. */
+static const char *ignored_option(void) {
+  static char text[64];
+  if (!options.model)
+    return NULL;
+  if (options.order != NO_ORDER)
+    snprintf(text, sizeof text, "--order %d", options.order);
+  return options.order != NO_ORDER ? text : options.discount_fallback ? "--discount-fallback" : NULL;
+}
+
+static int check_and_run(void) {
+  if (ignored_option())
+    return tool_usage("%s: only with --text: --model reads a model that is there", ignored_option());
+  if (options.order == NO_ORDER)
+    options.order = DEFAULT_ORDER;
+  if (options.order < 1 || options.order > LINNET_NGRAM_MAX_ORDER)
+    return tool_usage("--order %d: must be 1 to %d", options.order, LINNET_NGRAM_MAX_ORDER);
+  if (options.model && options.text_count > 0)
+    return tool_usage("only one of --model and --text: a model is read, or estimated from text");
+  if (!options.model && !options.arpa && !options.binary && !options.perplexity)
+    return tool_usage("nothing to do: --arpa or --binary writes a model, --model reads one");
+  bool twice = options.perplexity && strcmp(options.perplexity, "-") == 0 && !options.model && options.text_count == 0;
+  if (twice)
+    return tool_usage("only one of --text and --perplexity can be standard input");
+  return run();
+}
+
+int tool_ngram(int argc, const char **argv) {
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [TEXT...]", take_text, NULL);
+  size_t count = 0;
+  const char **texts = parsed ? tool_arguments(parsed, "", MAX_TEXTS, &count) : NULL;
+  int code = TOOL_USAGE;
+  for (size_t i = 0; texts && i < count; i++)
+    if (!take_text(NULL, OPTION_TEXT, texts[i]))
+      texts = NULL;
+  if (texts)
+    code = check_and_run();
+  poptFreeContext(parsed);
+  return code;
+}

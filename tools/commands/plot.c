@@ -1,0 +1,323 @@
+/* linnet plot: a recording as a picture, with the phones that were recognised or, of a known text, aligned. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "align_text.h"
+#include "aligned_spans.h"
+#include "common/beam_options.h"
+#include "common/default_model.h"
+#include "common/hypotheses.h"
+#include "common/inputs.h"
+#include "gnuplot.h"
+#include "picture.h"
+
+enum { MAX_PIXELS = 20000 };
+
+static struct {
+  char *model, *output, *text, *phones, *lexicon;
+  int width, height;
+  double start, end;
+} options = {.width = 1200, .height = 800, .end = -1};
+
+struct plotting {
+  const struct linnet_model *model;
+  struct inputs inputs;
+  struct linnet_stream *stream;
+  float *samples;
+  struct picture picture;
+  struct vocabulary vocabulary; /* of a known text: */
+  struct align_words pronunciations;
+  struct align_text text;
+  struct linnet_alignment *alignment;
+  struct linnet_span *words, *phones;
+  struct beam_setup search; /* of an unknown one */
+  struct linnet_beam *beam;
+  struct hypotheses hypotheses;
+};
+
+static const char *symbol_name(const void *user, int symbol) {
+  return linnet_model_symbol(user, symbol);
+}
+
+/* --- what is drawn ------------------------------------------------------------------------------------------------ */
+
+static bool compute_features(struct plotting *p, struct linnet_context *context) {
+  struct picture *picture = &p->picture;
+  struct linnet_fbank *fbank = NULL;
+  if (linnet_fbank_create(context, &linnet_model_features(p->model)->fbank, &fbank) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  struct rows *rows = &picture->features;
+  rows->cols = linnet_fbank_dim(fbank);
+  rows->count = linnet_fbank_frames(fbank, picture->sample_count);
+  rows->values = malloc((rows->count + 1) * rows->cols * sizeof *rows->values);
+  picture->feature_seconds = (double)linnet_fbank_shift(fbank) / picture->sample_rate;
+  bool good = rows->values && linnet_fbank_compute(fbank, p->samples, picture->sample_count, rows->values) == LINNET_OK;
+  if (!rows->values)
+    tool_fail("out of memory for %zu frames", rows->count);
+  else if (!good)
+    tool_fail_context(context);
+  linnet_fbank_destroy(fbank);
+  return good;
+}
+
+static bool compute_posteriors(struct plotting *p, struct linnet_context *context) {
+  struct picture *picture = &p->picture;
+  picture->posteriors.cols = (size_t)linnet_model_num_symbols(p->model);
+  if (linnet_stream_create(context, p->model, &p->stream) == LINNET_OK) {
+    linnet_stream_set_sink(p->stream, rows_keep, &picture->posteriors);
+    if (linnet_stream_accept(p->stream, p->samples, picture->sample_count) == LINNET_OK &&
+        linnet_stream_finish(p->stream) == LINNET_OK) {
+      picture->posterior_seconds = linnet_stream_frame_seconds(p->stream);
+      return true;
+    }
+  }
+  tool_fail_context(context);
+  return false;
+}
+
+static bool align(struct plotting *p, struct linnet_context *context) {
+  struct picture *picture = &p->picture;
+  const struct rows *rows = &picture->posteriors;
+  struct linnet_align_settings settings;
+  linnet_align_settings_default(&settings);
+  settings.calibrations = linnet_model_calibrations(p->model);
+  bool good = options.phones
+                  ? align_text_phones(&p->text, &p->vocabulary, picture->title, options.phones)
+                  : align_text_words(&p->text, context, &p->pronunciations, picture->title, "--text", options.text);
+  if (!good)
+    return false;
+  if (linnet_alignment_create(context, rows->values, rows->count, (int)rows->cols, p->text.words, p->text.count,
+                              &settings, &p->alignment) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream), &p->text};
+  picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
+  if (options.text)
+    picture->words = p->words = aligned_words(p->alignment, &rule, rows->count, &picture->word_count);
+  if (p->phones && (p->words || !options.text))
+    return true;
+  tool_fail("%s: out of memory for the alignment", picture->title);
+  return false;
+}
+
+static bool search(struct plotting *p, struct linnet_context *context) {
+  const struct rows *rows = &p->picture.posteriors;
+  if (linnet_beam_create(context, (int)rows->cols, &p->search.settings, &p->beam) == LINNET_OK &&
+      linnet_beam_accept(p->beam, rows->values, rows->count) == LINNET_OK && linnet_beam_finish(p->beam) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
+static bool recognise(struct plotting *p, struct linnet_context *context) {
+  struct picture *picture = &p->picture;
+  const struct segment_rule rule = {symbol_name, p->model, picture->posterior_seconds};
+  size_t count;
+  const struct linnet_segment *segments = linnet_stream_segments(p->stream, &count);
+  if (beam_options_given() && !search(p, context))
+    return false;
+  if (!(p->beam ? hypotheses_of_beam(&p->hypotheses, &rule, p->beam, 1)
+                : hypotheses_of_greedy(&p->hypotheses, &rule, segments, count))) {
+    tool_fail("%s: out of memory for the result", picture->title);
+    return false;
+  }
+  picture->phones = p->hypotheses.alternatives[0].phones;
+  picture->phone_count = p->hypotheses.alternatives[0].phone_count;
+  return true;
+}
+
+/* --- the picture -------------------------------------------------------------------------------------------------- */
+
+/* Whether a picture ends as its format does: gnuplot does not report what it could not write. */
+static bool is_complete(FILE *drawn, bool bitmap) {
+  static const char end_of_png[] = "IEND\xAE\x42\x60\x82", end_of_svg[] = "</svg>";
+  const char *wanted = bitmap ? end_of_png : end_of_svg;
+  char end[64];
+  long size = fseek(drawn, 0, SEEK_END) == 0 ? ftell(drawn) : -1;
+  if (size < 0 || fseek(drawn, size > (long)sizeof end ? size - (long)sizeof end : 0, SEEK_SET) != 0)
+    return false;
+  size_t n = fread(end, 1, sizeof end, drawn), length = strlen(wanted);
+  while (!bitmap && n > 0 && strchr(" \r\n", end[n - 1]))
+    n--;
+  return n >= length && memcmp(end + n - length, wanted, length) == 0;
+}
+
+/* Written beside its name, and renamed when it is complete. */
+static bool copy(FILE *drawn, const char *path) {
+  struct tool_output output;
+  char piece[4096];
+  rewind(drawn);
+  if (!tool_output_open(&output, path))
+    return false;
+  for (size_t n; (n = fread(piece, 1, sizeof piece, drawn)) > 0;)
+    if (fwrite(piece, 1, n, output.stream) != n)
+      break;
+  if (!ferror(drawn))
+    return tool_output_commit(&output);
+  tool_fail("%s: cannot read what gnuplot drew: %s", path, strerror(errno));
+  tool_output_abandon(&output);
+  return false;
+}
+
+/* gnuplot draws into a file without a name, which is then checked. */
+static bool draw(const struct picture *picture, const char *path) {
+  FILE *script = tmpfile(), *drawn = tmpfile();
+  bool good = script && drawn;
+  if (!good)
+    tool_fail("cannot make temporary files for gnuplot: %s", strerror(errno));
+  good = good && picture_write(picture, script) && gnuplot_run(script, drawn);
+  if (good && !is_complete(drawn, picture->bitmap)) {
+    tool_fail("%s: gnuplot could not write the whole picture: make space where temporary files are", path);
+    good = false;
+  }
+  good = good && copy(drawn, path);
+  if (script)
+    fclose(script);
+  if (drawn)
+    fclose(drawn);
+  return good;
+}
+
+static bool has_ending(const char *path, const char *ending) {
+  size_t length = strlen(path), n = strlen(ending);
+  return length > n && strcmp(path + length - n, ending) == 0;
+}
+
+/* The name that was given, or that of the input with another ending; to be freed. */
+static char *output_path(const struct inputs *inputs) {
+  if (options.output)
+    return strdup(options.output);
+  const char *id = inputs_id(inputs, 0);
+  size_t size = strlen(id) + sizeof ".svg";
+  char *path = malloc(size);
+  if (path)
+    snprintf(path, size, "%s.svg", id);
+  return path;
+}
+
+static bool plot(struct plotting *p, struct linnet_context *context) {
+  struct picture *picture = &p->picture;
+  double seconds = (double)picture->sample_count / picture->sample_rate;
+  picture->start = options.start;
+  picture->end = options.end >= 0 && options.end < seconds ? options.end : seconds;
+  char *path = output_path(&p->inputs);
+  if (!path)
+    tool_fail("out of memory");
+  bool good = path && compute_features(p, context) && compute_posteriors(p, context) &&
+              (options.text || options.phones ? align : recognise)(p, context);
+  if (good) {
+    picture->bitmap = has_ending(path, ".png");
+    good = draw(picture, path);
+  }
+  free(path);
+  return good;
+}
+
+static int plot_input(struct plotting *p, struct linnet_context *context, const char **paths, size_t count) {
+  struct picture *picture = &p->picture;
+  int code;
+  if (!inputs_open(&p->inputs, context, p->model, paths, count, &code))
+    return code;
+  code = TOOL_FAILURE;
+  tool_catch_interrupt();
+  *picture = (struct picture){.width = options.width, .height = options.height, .name = symbol_name, .user = p->model};
+  picture->title = inputs_id(&p->inputs, 0);
+  picture->sample_rate = linnet_model_features(p->model)->fbank.sample_rate;
+  if (p->inputs.count != 1)
+    code = tool_usage("one recording is drawn, --data has %zu", p->inputs.count);
+  else if (inputs_read(&p->inputs, context, 0, &p->samples, &picture->sample_count) != LINNET_OK)
+    tool_fail_context(context);
+  else {
+    picture->samples = p->samples;
+    code = plot(p, context) ? TOOL_OK : TOOL_FAILURE;
+  }
+  linnet_alignment_destroy(p->alignment);
+  linnet_beam_destroy(p->beam);
+  linnet_stream_destroy(p->stream);
+  hypotheses_release(&p->hypotheses);
+  align_text_release(&p->text);
+  free(p->words);
+  free(p->phones);
+  free(picture->features.values);
+  free(picture->posteriors.values);
+  linnet_audio_release(context, p->samples);
+  inputs_close(&p->inputs);
+  return tool_interrupted() ? TOOL_INTERRUPTED : code;
+}
+
+static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+  struct linnet_model *model = NULL;
+  struct plotting p = {.model = NULL};
+  const char *lexicon = vocabulary_lexicon(options.lexicon);
+  int code = TOOL_FAILURE;
+  if (options.text && !lexicon && !align_words_guessed())
+    return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, guess them "
+                     "with --g2p FILE, or give --phones");
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
+                             options.text ? lexicon : NULL) &&
+             (!options.text || align_words_open(&p.pronunciations, context, &p.vocabulary)) &&
+             beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model),
+                             linnet_model_calibrations(model))) {
+    p.model = model;
+    code = plot_input(&p, context, paths, count);
+  }
+  beam_setup_close(&p.search);
+  align_words_close(&p.pronunciations);
+  vocabulary_close(&p.vocabulary);
+  linnet_model_destroy(model);
+  return code;
+}
+
+static bool check_options(void) {
+  const char *path = options.output;
+  if (path && !has_ending(path, ".svg") && !has_ending(path, ".png"))
+    tool_usage("--output %s: must end in .svg or .png", path);
+  else if (options.text && options.phones)
+    tool_usage("--text and --phones: one of them");
+  else if (options.width < 100 || options.height < 100 || options.width > MAX_PIXELS || options.height > MAX_PIXELS)
+    tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
+  else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))
+    tool_usage("--start %g, --end %g: there is nothing between them", options.start, options.end);
+  else if (beam_options_nbest())
+    tool_usage("--nbest: the best hypothesis alone is drawn: leave it out");
+  else
+    return beam_options_check(true);
+  return false;
+}
+
+int tool_plot(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0,
+       "NAME.svg or NAME.png (default: FILE's name with .svg, here)", "NAME"},
+      {"text", 't', POPT_ARG_STRING, &options.text, 0, "align these words instead of recognising", "WORDS"},
+      {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "align these phones", "PHONES"},
+      {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0, "pronunciations for --text (default: $LINNET_LEXICON)",
+       "FILE"},
+      {"start", 0, POPT_ARG_DOUBLE, &options.start, 0, "draw from here on (0)", "SECONDS"},
+      {"end", 0, POPT_ARG_DOUBLE, &options.end, 0, "and to here (the end)", "SECONDS"},
+      {"width", 0, POPT_ARG_INT, &options.width, 0, "of the picture (1200)", "PIXELS"},
+      {"height", 0, POPT_ARG_INT, &options.height, 0, "of the picture (800)", "PIXELS"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed =
+      tool_parse(argc, argv, table, "[OPTIONS] FILE   ('-' is standard input; needs gnuplot)", NULL, NULL);
+  size_t count = 0;
+  const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
+  if (paths && count > 1) {
+    tool_usage("'%s' is one argument too many: one recording is drawn", paths[1]);
+    paths = NULL;
+  }
+  int code = tool_with_model(options.model, paths && check_options() ? paths : NULL, count, run);
+  poptFreeContext(parsed);
+  return code;
+}

@@ -1,0 +1,241 @@
+/* linnet posteriors: log-posteriors of audio as Kaldi archives, for `linnet decode` and other decoders; divided by
+ * label priors, as WFST decoders of Kaldi and EESEN want them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/default_model.h"
+#include "common/inputs.h"
+
+/* A symbol hardly ever seen is as probable as this: dividing by less would make it win by noise alone. One never seen,
+ * of prior 0, is impossible: all of its log-posteriors become HTK's logarithm of 0, which readers of numbers take. */
+#define LEAST_PRIOR 1e-8
+#define LOG_ZERO (-1e10F)
+
+static struct {
+  char *model, *ark, *scp, *priors, *estimate;
+  double prior_scale;
+  int text;
+} options = {.prior_scale = 1};
+
+struct posteriors {
+  const struct linnet_model *model;
+  struct inputs inputs;
+  struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
+  size_t symbols;
+  float *log_priors;                   /* (symbols), scaled: what is subtracted; -LOG_ZERO swallows what it meets */
+  double *sums;                        /* (symbols): of the posteriors, over all frames */
+  float *values;                       /* (frames, symbols) of one utterance */
+  size_t frames, capacity, all_frames; /* capacity in frames */
+};
+
+/* --- one utterance ------------------------------------------------------------------------------------------------ */
+
+static bool make_room(struct posteriors *p, size_t frames) {
+  if (p->frames + frames <= p->capacity)
+    return true;
+  size_t capacity = 2 * p->capacity + frames;
+  float *grown = realloc(p->values, capacity * p->symbols * sizeof *grown);
+  if (!grown)
+    return false;
+  p->values = grown;
+  p->capacity = capacity;
+  return true;
+}
+
+/* Sums posteriors, then divides them by the priors. */
+static int take(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct posteriors *p = user;
+  (void)first;
+  if (!make_room(p, frames))
+    return tool_fail("out of memory for %zu frames", p->frames + frames);
+  float *to = p->values + p->frames * p->symbols;
+  for (size_t i = 0; i < frames * p->symbols; i++) {
+    p->sums[i % p->symbols] += exp((double)log_posteriors[i]);
+    to[i] = log_posteriors[i] - p->log_priors[i % p->symbols];
+  }
+  p->frames += frames;
+  return 0;
+}
+
+/* False if the writing failed; utterances that fail are named and left out. */
+static bool process(struct linnet_context *context, struct posteriors *p, size_t item, struct linnet_stream *stream,
+                    size_t *failures) {
+  const char *name = inputs_name(&p->inputs, item);
+  p->frames = 0;
+  linnet_stream_reset(stream);
+  if (inputs_recognise(&p->inputs, context, item, stream) != LINNET_OK) {
+    *failures += tool_fail_context(context) != TOOL_INTERRUPTED;
+    return true;
+  }
+  p->all_frames += p->frames;
+  if (!p->writer || linnet_ark_write(p->writer, name, p->values, p->frames, p->symbols) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+/* Kaldi's text of a vector: mean posteriors. */
+static int write_priors(const struct posteriors *p) {
+  struct tool_output output;
+  if (!tool_output_open(&output, options.estimate))
+    return TOOL_FAILURE;
+  fputs(" [", output.stream);
+  for (size_t v = 0; v < p->symbols; v++)
+    fprintf(output.stream, " %.9g", p->sums[v] / (double)p->all_frames);
+  fputs(" ]\n", output.stream);
+  return tool_output_commit(&output) ? TOOL_OK : TOOL_FAILURE;
+}
+
+static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
+  if (p->all_frames == 0)
+    return tool_fail("none of %zu utterances could be used, the first is %s: they failed, or are shorter than a frame",
+                     p->inputs.count, inputs_name(&p->inputs, 0));
+  if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
+    return tool_fail_context(context);
+  if (options.estimate && write_priors(p) != TOOL_OK)
+    return TOOL_FAILURE;
+  fprintf(stderr, "%zu utterances, %zu frames, one every %g ms\n", p->inputs.count - failures, p->all_frames,
+          1000 * linnet_model_frame_seconds(p->model));
+  return failures > 0 ? tool_fail("%zu of %zu utterances failed", failures, p->inputs.count) : TOOL_OK;
+}
+
+static int process_all(struct linnet_context *context, struct posteriors *p) {
+  static const struct tool_stages stages = {0.12, 0.97, 1, 1};
+  struct linnet_stream *stream = NULL;
+  struct tool_progress progress;
+  size_t failures = 0;
+  bool good = true;
+  if (linnet_stream_create(context, p->model, &stream) != LINNET_OK)
+    return tool_fail_context(context);
+  linnet_stream_set_sink(stream, take, p);
+  tool_catch_interrupt();
+  tool_progress_start(&progress, "posteriors", "utterances", (double)p->inputs.count);
+  for (size_t i = 0; i < p->inputs.count && good && !tool_interrupted(); i++) {
+    tool_progress_begin(&progress, &stages);
+    good = process(context, p, i, stream, &failures);
+    tool_progress_add(&progress, 1);
+  }
+  tool_progress_finish(&progress);
+  linnet_stream_destroy(stream);
+  return tool_interrupted() ? TOOL_INTERRUPTED : good ? finish(context, p, failures) : TOOL_FAILURE;
+}
+
+/* --- priors ------------------------------------------------------------------------------------------------------- */
+
+static void tell_impossible(const struct posteriors *p) {
+  size_t count = 0, first = 0;
+  for (size_t v = p->symbols; v-- > 0;)
+    if (p->log_priors[v] == -LOG_ZERO) {
+      count++;
+      first = v;
+    }
+  if (count > 0)
+    tool_warn("%s: the prior of %zu symbols is 0, such as '%s': they cannot be recognised", options.priors, count,
+              linnet_model_symbol(p->model, (int)first));
+}
+
+/* A vector of probabilities or counts becomes scaled log-probabilities. */
+static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
+  double sum = 0;
+  if (priors->rows != 1 || priors->cols != p->symbols) {
+    tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors, priors->rows,
+              priors->cols, p->symbols);
+    return false;
+  }
+  for (size_t v = 0; v < p->symbols; v++)
+    sum += priors->values[v] >= 0 ? (double)priors->values[v] : (double)NAN;
+  if (!(sum > 0) || !isfinite(sum)) {
+    tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors);
+    return false;
+  }
+  for (size_t v = 0; v < p->symbols; v++) {
+    double prior = (double)priors->values[v] / sum;
+    p->log_priors[v] = prior > 0 ? (float)(options.prior_scale * log(fmax(prior, LEAST_PRIOR))) : -LOG_ZERO;
+  }
+  tell_impossible(p);
+  return true;
+}
+
+static bool read_priors(struct linnet_context *context, struct posteriors *p) {
+  struct linnet_matrix priors = {0};
+  if (!options.priors)
+    return true;
+  if (linnet_matrix_read(context, options.priors, &priors) != LINNET_OK) {
+    tool_fail_context(context);
+    return false;
+  }
+  bool good = take_priors(p, &priors);
+  linnet_matrix_release(context, &priors);
+  return good;
+}
+
+/* --- command line ------------------------------------------------------------------------------------------------- */
+
+static bool open_archive(struct linnet_context *context, struct posteriors *p) {
+  enum linnet_kaldi_form form = options.text ? LINNET_KALDI_TEXT : LINNET_KALDI_FLOAT;
+  if (linnet_ark_writer_create(context, options.ark, tool_output_path(options.scp), form, &p->writer) == LINNET_OK &&
+      linnet_ark_writer_set_frame_shift(p->writer, linnet_model_frame_seconds(p->model)) == LINNET_OK)
+    return true;
+  tool_fail_context(context);
+  return false;
+}
+
+static int run_job(struct linnet_context *context, struct posteriors *p) {
+  p->symbols = (size_t)linnet_model_num_symbols(p->model);
+  p->log_priors = calloc(p->symbols, sizeof *p->log_priors);
+  p->sums = calloc(p->symbols, sizeof *p->sums);
+  if (!p->log_priors || !p->sums)
+    return tool_fail("out of memory for %zu symbols", p->symbols);
+  if (!read_priors(context, p))
+    return TOOL_FAILURE;
+  return options.ark && !open_archive(context, p) ? TOOL_FAILURE : process_all(context, p);
+}
+
+static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+  struct linnet_model *model = NULL;
+  struct posteriors p = {.model = NULL};
+  int code = TOOL_FAILURE;
+  if (!options.ark && !options.estimate)
+    return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
+  if (!tool_check_script(options.ark, options.scp))
+    return TOOL_USAGE;
+  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+    tool_fail_context(context);
+  } else if (inputs_open(&p.inputs, context, model, paths, count, &code)) {
+    p.model = model;
+    code = run_job(context, &p);
+    inputs_close(&p.inputs);
+  }
+  linnet_ark_writer_destroy(p.writer);
+  free(p.log_priors);
+  free(p.sums);
+  free(p.values);
+  linnet_model_destroy(model);
+  return code;
+}
+
+int tool_posteriors(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {"out", 'o', POPT_ARG_STRING, &options.ark, 0,
+       "archive to write ('-': standard output), with its frame shift beside it in FILE.frame_shift", "FILE"},
+      {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
+      {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
+      {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
+       "divide by these: a vector of probabilities or counts, the blank first; 0 makes a symbol impossible", "FILE"},
+      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (1)", "X"},
+      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be such priors",
+       "FILE"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
+  size_t count = 0;
+  const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
+  int code = tool_with_model(options.model, paths, count, run);
+  poptFreeContext(parsed);
+  return code;
+}

@@ -1,0 +1,226 @@
+/* linnet score: error rates of hypotheses against references. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/tool.h"
+#include "score_report.h"
+
+enum { MAX_STDIN_BYTES = 1 << 28 };
+
+static struct options {
+  char *unit, *map, *ignore, *utt2spk, *per_utt, *per_speaker, *confusions, *trn, *oracle, *symbols;
+  int strip_stress, allow_extra, json, by_speaker;
+  long bootstrap, seed;
+} options = {.bootstrap = 1000};
+
+static const struct poptOption table[] = {
+    {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what tokens are: phone (line says %PER, default) or word (%WER)",
+     "phone|word"},
+    {"map", 'm', POPT_ARG_STRING, &options.map, 0, "map tokens first: lines 'FROM TO', or 'FROM' to drop it", "FILE"},
+    {"strip-stress", 's', POPT_ARG_NONE, &options.strip_stress, 0, "drop stress digits: AH0 counts as AH", NULL},
+    {"ignore", 0, POPT_ARG_STRING, &options.ignore, 0, "drop these tokens, separated by spaces or commas", "TOKENS"},
+    {"utt2spk", 0, POPT_ARG_STRING, &options.utt2spk, 0, "speakers: lines 'UTTERANCE SPEAKER'", "FILE"},
+    {"per-utt", 0, POPT_ARG_STRING, &options.per_utt, 0, "write the alignment and counts of each utterance", "FILE"},
+    {"per-speaker", 0, POPT_ARG_STRING, &options.per_speaker, 0, "write a table of speakers (needs --utt2spk)", "FILE"},
+    {"confusions", 0, POPT_ARG_STRING, &options.confusions, 0, "write all confusions by their number", "FILE"},
+    {"bootstrap", 'b', POPT_ARG_LONG, &options.bootstrap, 0,
+     "resamples for the 95 % interval (default 1000, 0: no interval)", "N"},
+    {"by-speaker", 0, POPT_ARG_NONE, &options.by_speaker, 0, "the bootstrap draws speakers, not utterances", NULL},
+    {"seed", 0, POPT_ARG_LONG, &options.seed, 0, "seed of the bootstrap (default 0)", "S"},
+    {"trn", 0, POPT_ARG_STRING, &options.trn, 0, "write PREFIX.ref.trn and PREFIX.hyp.trn for NIST sclite", "PREFIX"},
+    {"allow-extra", 0, POPT_ARG_NONE, &options.allow_extra, 0, "leave out hypotheses that have no reference", NULL},
+    {"oracle", 0, POPT_ARG_STRING, &options.oracle, 0,
+     "HYP has several hypotheses, of which the nearest to REF is scored: lattice (Kaldi's text), nbest (ID-1, ID-2 "
+     "...)",
+     "lattice|nbest"},
+    {"symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
+     "names of the numbers in a lattice (default: what stands there is compared)", "FILE"},
+    {"json", 0, POPT_ARG_NONE, &options.json, 0, "print the summary as one JSON object", NULL},
+    {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
+    POPT_TABLEEND};
+
+/* --- inputs ----------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status load_transcripts(struct linnet_context *context, const char *path,
+                                           struct linnet_transcripts **transcripts) {
+  if (strcmp(path, "-") != 0)
+    return linnet_transcripts_load(context, path, transcripts);
+  size_t bytes;
+  char *data = tool_read_stdin(MAX_STDIN_BYTES, &bytes);
+  if (!data)
+    return LINNET_ERROR_IO;
+  enum linnet_status status = linnet_transcripts_load_memory(context, data, bytes, "standard input", transcripts);
+  free(data);
+  return status;
+}
+
+static enum linnet_status ignore_tokens(struct linnet_scorer *scorer, char *tokens) {
+  enum linnet_status status = LINNET_OK;
+  char *rest = NULL;
+  for (char *token = strtok_r(tokens, " ,\t", &rest); token && status == LINNET_OK;
+       token = strtok_r(NULL, " ,\t", &rest))
+    status = linnet_scorer_ignore(scorer, token);
+  return status;
+}
+
+static enum linnet_status make_scorer(struct linnet_context *context, struct linnet_scorer **scorer) {
+  struct linnet_scorer_settings settings;
+  linnet_scorer_settings_default(&settings);
+  settings.strip_stress = options.strip_stress;
+  settings.allow_extra = options.allow_extra;
+  enum linnet_status status = linnet_scorer_create(context, &settings, scorer);
+  if (status == LINNET_OK && options.map)
+    status = linnet_scorer_load_map(*scorer, options.map);
+  if (status == LINNET_OK && options.ignore)
+    status = ignore_tokens(*scorer, options.ignore);
+  return status;
+}
+
+/* What all ways to add hypotheses get. */
+struct sources {
+  const char *path; /* of the hypotheses */
+  struct linnet_transcripts *reference, *speakers;
+};
+
+static enum linnet_status add_lattices(struct linnet_context *context, struct linnet_scorer *scorer,
+                                       const struct sources *sources) {
+  struct linnet_symbols *symbols = NULL;
+  struct linnet_lattice_reader *reader = NULL;
+  enum linnet_status status = options.symbols ? linnet_symbols_load(context, options.symbols, &symbols)
+                                              : linnet_symbols_create(context, NULL, 0, &symbols);
+  if (status == LINNET_OK)
+    status = linnet_lattice_reader_open(context, strcmp(sources->path, "-") == 0 ? "/dev/stdin" : sources->path,
+                                        options.symbols ? NULL : symbols, &reader);
+  if (status == LINNET_OK)
+    status = linnet_scorer_add_lattices(scorer, sources->reference, reader, symbols, sources->speakers);
+  linnet_lattice_reader_destroy(reader);
+  linnet_symbols_destroy(symbols);
+  return status;
+}
+
+static enum linnet_status add_transcripts(struct linnet_context *context, struct linnet_scorer *scorer,
+                                          const struct sources *sources) {
+  struct linnet_transcripts *hypothesis = NULL;
+  enum linnet_status status = load_transcripts(context, sources->path, &hypothesis);
+  if (status == LINNET_OK)
+    status = (options.oracle ? linnet_scorer_add_nbest : linnet_scorer_add_transcripts)(scorer, sources->reference,
+                                                                                        hypothesis, sources->speakers);
+  linnet_transcripts_destroy(hypothesis);
+  return status;
+}
+
+/* Reads the files and aligns all utterances. */
+static enum linnet_status fill_scorer(struct linnet_context *context, const char *reference_path,
+                                      const char *hypothesis_path, struct linnet_scorer *scorer) {
+  struct sources sources = {.path = hypothesis_path};
+  bool lattices = options.oracle && strcmp(options.oracle, "lattice") == 0;
+  enum linnet_status status = load_transcripts(context, reference_path, &sources.reference);
+  if (status == LINNET_OK && options.utt2spk)
+    status = load_transcripts(context, options.utt2spk, &sources.speakers);
+  if (status == LINNET_OK)
+    status = (lattices ? add_lattices : add_transcripts)(context, scorer, &sources);
+  linnet_transcripts_destroy(sources.reference);
+  linnet_transcripts_destroy(sources.speakers);
+  return status;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------ */
+
+static bool write_table(const struct report *report, const char *path, report_fn write) {
+  struct tool_output output;
+  if (!tool_output_open(&output, path))
+    return false;
+  if (write(report, output.stream))
+    return tool_output_commit(&output);
+  tool_output_abandon(&output);
+  return false;
+}
+
+static bool write_trn_files(const struct report *report) {
+  static const struct {
+    const char *suffix;
+    report_fn write;
+  } files[] = {{"ref.trn", report_write_reference_trn}, {"hyp.trn", report_write_hypothesis_trn}};
+  for (size_t i = 0; i < 2; i++) {
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s.%s", options.trn, files[i].suffix) >= (int)sizeof path) {
+      tool_fail("--trn: the prefix is too long");
+      return false;
+    }
+    if (!write_table(report, path, files[i].write))
+      return false;
+  }
+  return true;
+}
+
+static bool write_all(const struct report *report) {
+  return (!options.per_utt || write_table(report, options.per_utt, report_write_utterances)) &&
+         (!options.per_speaker || write_table(report, options.per_speaker, report_write_speakers)) &&
+         (!options.confusions || write_table(report, options.confusions, report_write_confusions)) &&
+         (!options.trn || write_trn_files(report)) &&
+         write_table(report, "-", options.json ? report_write_json : report_write_summary);
+}
+
+static enum linnet_status compute_interval(struct report *report) {
+  report->interval_known = options.bootstrap > 0 && linnet_scorer_utterances(report->scorer) > 0;
+  if (!report->interval_known)
+    return LINNET_OK;
+  return linnet_scorer_bootstrap(report->scorer,
+                                 options.by_speaker ? LINNET_BOOTSTRAP_SPEAKER : LINNET_BOOTSTRAP_UTTERANCE,
+                                 (size_t)options.bootstrap, (uint64_t)options.seed, &report->interval);
+}
+
+static int score(struct linnet_context *context, const char *reference, const char *hypothesis) {
+  bool words = options.unit && strcmp(options.unit, "word") == 0;
+  struct report report = {.rate = words ? "WER" : "PER",
+                          .by_speaker = options.by_speaker,
+                          .resamples = options.bootstrap,
+                          .seed = options.seed};
+  enum linnet_status status = make_scorer(context, &report.scorer);
+  if (status == LINNET_OK)
+    status = fill_scorer(context, reference, hypothesis, report.scorer);
+  if (status == LINNET_OK)
+    status = compute_interval(&report);
+  int code = TOOL_FAILURE;
+  if (status != LINNET_OK)
+    tool_fail_context(context);
+  else if (write_all(&report))
+    code = TOOL_OK;
+  linnet_scorer_destroy(report.scorer);
+  return code;
+}
+
+/* Options that contradict each other or are out of range. */
+static bool check_options(const char *const *files) {
+  if (options.unit && strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0)
+    tool_usage("--unit %s: must be phone or word", options.unit);
+  else if (options.bootstrap < 0 || options.bootstrap > 1000000)
+    tool_usage("--bootstrap %ld: must be 0 to 1000000", options.bootstrap);
+  else if ((options.per_speaker || options.by_speaker) && !options.utt2spk)
+    tool_usage("--per-speaker and --by-speaker need --utt2spk FILE");
+  else if (options.oracle && strcmp(options.oracle, "lattice") != 0 && strcmp(options.oracle, "nbest") != 0)
+    tool_usage("--oracle %s: must be lattice or nbest", options.oracle);
+  else if (options.symbols && (!options.oracle || strcmp(options.oracle, "lattice") != 0))
+    tool_usage("--symbols %s: needs --oracle lattice", options.symbols);
+  else if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
+    tool_usage("only one of REF and HYP can be standard input");
+  else
+    return true;
+  return false;
+}
+
+int tool_score(int argc, const char **argv) {
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] REF HYP", NULL, NULL);
+  if (!parsed)
+    return TOOL_USAGE;
+  size_t count;
+  const char **files = tool_arguments(parsed, "REF HYP", 2, &count);
+  int code = TOOL_USAGE;
+  if (files && check_options(files)) {
+    struct linnet_context *context = tool_context();
+    code = context ? score(context, files[0], files[1]) : TOOL_FAILURE;
+    linnet_context_destroy(context);
+  }
+  poptFreeContext(parsed);
+  return code;
+}

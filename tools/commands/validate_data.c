@@ -1,0 +1,80 @@
+/* linnet validate-data: checks Kaldi data folders, and reduces them to what is sound. */
+#include "common/tool.h"
+#include "data_check.h"
+#include "data_fix.h"
+
+static struct { int fix, no_audio, most; } options = {.most = 10};
+
+/* Speakers of the lines that are not bad. */
+static size_t count_good(const struct data_file *file) {
+  size_t count = 0;
+  for (size_t i = 0; i < file->count; i++)
+    count += !file->lines[i].bad;
+  return count;
+}
+
+static void print_good(const struct data_lists *lists) {
+  const struct data_file *files = lists->files;
+  const char *separator = ";";
+  printf("%s: good: %zu utterances", lists->folder, count_good(data_lists_utterances(lists)));
+  printf(" of %zu speakers", count_good(&files[DATA_SPK2UTT]));
+  for (enum data_list list = 0; list < DATA_LISTS; list++)
+    if (files[list].path) {
+      printf("%s %s", separator, files[list].name);
+      separator = ",";
+    }
+  putchar('\n');
+}
+
+/* Checks a folder; with `fix` and faults, reduces it. The number of faults; SIZE_MAX if it cannot be read or fixed. */
+static size_t check_once(struct linnet_context *context, const char *folder, bool fix) {
+  const struct data_check_settings settings = {.most = (size_t)options.most, .open_audio = !options.no_audio};
+  struct data_lists lists;
+  size_t faults = SIZE_MAX;
+  if (data_lists_open(&lists, folder)) {
+    faults = data_check(context, &lists, &settings);
+    if (faults == 0)
+      print_good(&lists);
+    else if (fix && !data_fix(&lists))
+      faults = SIZE_MAX;
+    else if (!fix)
+      printf("%s: %zu faults\n", lists.folder, faults);
+  }
+  data_lists_close(&lists);
+  return faults;
+}
+
+static int run(struct linnet_context *context, const char **folders, size_t count) {
+  int code = TOOL_OK;
+  for (size_t i = 0; i < count; i++) {
+    size_t faults = check_once(context, folders[i], options.fix);
+    if (options.fix && faults > 0 && faults != SIZE_MAX)
+      faults = check_once(context, folders[i], false);
+    if (faults > 0)
+      code = TOOL_FAILURE;
+  }
+  return code;
+}
+
+int tool_validate_data(int argc, const char **argv) {
+  const struct poptOption table[] = {
+      {"fix", 0, POPT_ARG_NONE, &options.fix, 0,
+       "keep the utterances that all files have, sort, write spk2utt; old files go to DIR/.backup", NULL},
+      {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0, "look for audio files, but do not open them", NULL},
+      {"most", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.most, 0,
+       "faults of one kind and file that are printed", "N"},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
+      POPT_TABLEEND};
+  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] DIR...   (Kaldi data folders)", NULL, NULL);
+  size_t count = 0;
+  const char **folders = parsed ? tool_arguments(parsed, "DIR", SIZE_MAX, &count) : NULL;
+  if (folders && options.most < 0) {
+    tool_usage("--most %d: cannot be negative", options.most);
+    folders = NULL;
+  }
+  struct linnet_context *context = folders ? tool_context() : NULL;
+  int code = context ? run(context, folders, count) : folders ? TOOL_FAILURE : TOOL_USAGE;
+  linnet_context_destroy(context);
+  poptFreeContext(parsed);
+  return code;
+}
