@@ -141,7 +141,7 @@ void linnet_beam_destroy(struct linnet_beam *beam) {
   linnet_free(beam->context, beam);
 }
 
-size_t linnet_beam_memory(const struct linnet_beam *beam) {
+size_t linnet_beam_memory_bytes(const struct linnet_beam *beam) {
   return sizeof *beam + beam->block_bytes + linnet_fusion_memory(&beam->fusion) +
          linnet_tree_pool_memory(&beam->trie.pool) + linnet_tree_pool_memory(&beam->records) +
          beam->max_segments * sizeof *beam->segments;
