@@ -97,7 +97,8 @@ static inline enum linnet_status corpus_features(void *user, struct linnet_conte
 }
 
 static inline struct linnet_corpus callbacks(struct corpus *c) {
-  return (struct linnet_corpus){.user = c,
+  return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
+                                .user = c,
                                 .num_utterances = c->count,
                                 .id = corpus_id,
                                 .frames = corpus_frames,
@@ -190,11 +191,11 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.num_kept_models = run->keep_models;
   settings.seed = run->model_seed;
   struct linnet_train_model model = {
-      .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+      .size = sizeof model, .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
   run->log[0] = '\0';
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
-  struct linnet_train_events events = {.user = run, .step = on_step, .epoch = on_epoch};
+  struct linnet_train_events events = {.size = sizeof events, .user = run, .step = on_step, .epoch = on_epoch};
   if (run->status == LINNET_OK)
     run->status = linnet_trainer_run(trainer, &events);
   linnet_trainer_destroy(trainer);

@@ -1,12 +1,14 @@
 /* What makes a filled lattice a finished one. */
 #include <math.h>
 
+#include "base/settings.h"
 #include "decoder/lattice/lattice.h"
 
 enum { GROWTH = 64, SMALL = 1 << 16 }; /* a pass may make so many times as many arcs as there are, and some */
 
-void linnet_lattice_settings_default(struct linnet_lattice_settings *settings) {
-  *settings = (struct linnet_lattice_settings){.size = sizeof *settings, .tolerance = 1e-6};
+void(linnet_lattice_settings_default)(struct linnet_lattice_settings *settings, size_t size) {
+  const struct linnet_lattice_settings defaults = {.size = sizeof(struct linnet_lattice_settings), .tolerance = 1e-6};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- pushing ------------------------------------------------------------------------------------------------------ */
@@ -125,21 +127,18 @@ static enum linnet_status finish(struct linnet_lattice *lattice, double toleranc
 
 enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
                                          const struct linnet_lattice_settings *settings) {
-  struct linnet_lattice_settings defaults;
-  linnet_lattice_settings_default(&defaults);
-  if (!settings)
-    settings = &defaults;
   if (!lattice)
     return LINNET_ERROR_ARGUMENT;
-  if (settings->size != sizeof *settings || !(settings->tolerance >= 0))
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_lattice_finish: settings of another size, or a negative tolerance");
+  struct linnet_lattice_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(lattice->context, lattice, settings, &own));
+  if (!(own.tolerance >= 0))
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_finish: a negative tolerance");
   if (lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "the lattice was finished before");
   lattice->finished = true; /* in what state a failure leaves it, it takes no more */
   size_t most = GROWTH * (lattice->graph.num_arcs + lattice->graph.state_count) + SMALL;
   lattice->max_arcs = most < LINNET_LATTICE_MAX ? most : LINNET_LATTICE_MAX;
-  enum linnet_status status = finish(lattice, settings->tolerance);
+  enum linnet_status status = finish(lattice, own.tolerance);
   if (status != LINNET_OK)
     lattice->graph.state_count = lattice->graph.num_arcs = 0;
   else

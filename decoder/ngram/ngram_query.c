@@ -7,9 +7,8 @@ uint32_t linnet_ngram_begin(const struct linnet_ngram *m) {
   return m->begin;
 }
 
-float linnet_ngram_score(const struct linnet_ngram *m, uint32_t *state, uint32_t word) {
-  if (word >= m->shape.counts[0])
-    word = m->unknown;
+float linnet_ngram_score(const struct linnet_ngram *m, uint32_t *state, size_t index) {
+  uint32_t word = index < m->shape.counts[0] ? (uint32_t)index : m->unknown;
   if (word == LINNET_NGRAM_NO_WORD) {
     *state = 0;
     return -INFINITY;
@@ -56,7 +55,7 @@ static enum linnet_status bind(struct linnet_context *context, const struct linn
   binding->ngram = m;
   binding->count = count;
   for (size_t i = 0; i < count; i++) {
-    binding->words[i] = i > 0 ? linnet_ngram_find(m, name(tokens, i)) : LINNET_NGRAM_NO_WORD;
+    binding->words[i] = i > 0 ? linnet_ngram_index(m, name(tokens, i)) : LINNET_NGRAM_NO_WORD;
     absent += i > 0 && binding->words[i] == LINNET_NGRAM_NO_WORD;
   }
   if (missing)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/settings.h"
 #include "decoder/base/text_file.h"
 
 enum { MAX_MAP_BYTES = 1 << 24 };
@@ -14,8 +15,9 @@ void linnet_score_line(const struct linnet_score *score, const char *name, char 
                 errors, score->num_reference, score->num_insertions, score->num_deletions, score->num_substitutions);
 }
 
-void linnet_scorer_settings_default(struct linnet_scorer_settings *settings) {
-  *settings = (struct linnet_scorer_settings){.size = sizeof *settings};
+void(linnet_scorer_settings_default)(struct linnet_scorer_settings *settings, size_t size) {
+  const struct linnet_scorer_settings defaults = {.size = sizeof(struct linnet_scorer_settings)};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 enum linnet_status linnet_scorer_create(struct linnet_context *context, const struct linnet_scorer_settings *settings,
@@ -24,9 +26,8 @@ enum linnet_status linnet_scorer_create(struct linnet_context *context, const st
     *scorer = NULL;
   if (!context || !scorer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scorer_create: an argument is NULL");
-  if (settings && settings->size != sizeof *settings)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_scorer_settings: fill it with linnet_scorer_settings_default first");
+  struct linnet_scorer_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, scorer, settings, &own));
   struct linnet_scorer *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a scorer");
@@ -36,9 +37,7 @@ enum linnet_status linnet_scorer_create(struct linnet_context *context, const st
   made->speakers.context = context;
   made->map_from.context = context;
   made->ignored.context = context;
-  linnet_scorer_settings_default(&made->settings);
-  if (settings)
-    made->settings = *settings;
+  made->settings = own;
   *scorer = made;
   return LINNET_OK;
 }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <linnet/lattice.h>
+
 #include "decoder/scoring/scorer.h"
 
 /* Work space of all utterances. */
@@ -48,7 +50,7 @@ static enum linnet_status label_of(struct linnet_scorer *scorer, const char *tok
 
 /* Labels of the symbols that came since the last time. */
 static enum linnet_status label_symbols(struct oracle *o) {
-  size_t count = (size_t)linnet_symbols_num_symbols(o->symbols);
+  size_t count = linnet_symbols_num_symbols(o->symbols);
   int *grown = linnet_grow(o->scorer->context, o->labels, &o->label_capacity, count, sizeof *grown);
   if (!grown)
     return out_of_memory(o);
@@ -80,9 +82,9 @@ static enum linnet_status check_symbols(const struct oracle *o, const char *id) 
   size_t arcs;
   const struct linnet_lattice_arc *arc = linnet_lattice_arcs(o->lattice, &arcs);
   for (size_t i = 0; i < arcs; i++)
-    if (arc[i].symbol >= linnet_symbols_num_symbols(o->symbols))
+    if ((size_t)arc[i].symbol >= linnet_symbols_num_symbols(o->symbols))
       return linnet_fail(o->scorer->context, LINNET_ERROR_FORMAT,
-                         "utterance '%.100s': the lattice holds symbol %d, but there are %d: is it the right table?",
+                         "utterance '%.100s': the lattice holds symbol %d, but there are %zu: is it the right table?",
                          id, arc[i].symbol, linnet_symbols_num_symbols(o->symbols));
   return LINNET_OK;
 }

@@ -3,12 +3,14 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/base/utf8.h"
 
 enum { ACRONYM_LETTERS_IN_CAPITALS = 3 };
 
-void linnet_pronounced_text_settings_default(struct linnet_pronounced_text_settings *settings) {
-  *settings = (struct linnet_pronounced_text_settings){.size = sizeof *settings};
+void(linnet_pronounced_text_settings_default)(struct linnet_pronounced_text_settings *settings, size_t size) {
+  const struct linnet_pronounced_text_settings defaults = {.size = sizeof(struct linnet_pronounced_text_settings)};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static enum linnet_status out_of_memory(struct linnet_context *context) {
@@ -156,16 +158,18 @@ enum linnet_status linnet_pronounced_text_create(struct linnet_context *context,
                                                  struct linnet_pronounced_text **result) {
   if (result)
     *result = NULL;
-  if (!context || !text || !name || !settings || !result || !settings->normalizer)
+  if (!context || !text || !name || !settings || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_pronounced_text_create: an argument is NULL");
-  if (settings->size != sizeof *settings || (settings->g2p && !settings->phones && !settings->lexicon))
+  struct linnet_pronounced_text_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, pronounced_text, settings, &own));
+  if (!own.normalizer || (own.g2p && !own.phones && !own.lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_pronounced_text_create: settings: size %zu, or g2p without phones", settings->size);
+                       "linnet_pronounced_text_create: settings: no normalizer, or g2p without phones");
   struct linnet_pronounced_text *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return out_of_memory(context);
   made->context = made->strings.context = context;
-  enum linnet_status status = make(made, text, name, settings);
+  enum linnet_status status = make(made, text, name, &own);
   if (status == LINNET_OK)
     *result = made;
   else

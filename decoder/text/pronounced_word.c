@@ -19,15 +19,21 @@ static const struct linnet_symbols *phones_of(const struct linnet_pronouncer *p)
   return p->settings->phones ? p->settings->phones : linnet_lexicon_phones(p->settings->lexicon);
 }
 
+/* The label of a phone, or 0: the blank is none, and neither is what the symbols do not have. */
+static int label_of(const struct linnet_symbols *symbols, const char *phone) {
+  size_t index = linnet_symbols_find(symbols, phone);
+  return index == LINNET_NOT_FOUND ? 0 : (int)index;
+}
+
 /* The label of a phone, with its stress digit or without; -1 if the symbols do not have it. */
 static int find_label(const struct linnet_symbols *symbols, const char *phone) {
   char plain[16];
   size_t length = linnet_strip_stress(phone, strlen(phone));
-  int label = linnet_symbols_find(symbols, phone);
+  int label = label_of(symbols, phone);
   if (label <= 0 && phone[length] && length < sizeof plain) {
     memcpy(plain, phone, length);
     plain[length] = '\0';
-    label = linnet_symbols_find(symbols, plain);
+    label = label_of(symbols, plain);
   }
   return label > 0 ? label : -1;
 }

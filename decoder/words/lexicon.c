@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/words/symbols.h"
 
-void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings) {
-  *settings = (struct linnet_lexicon_settings){.size = sizeof *settings, .fold_case = 1};
+void(linnet_lexicon_settings_default)(struct linnet_lexicon_settings *settings, size_t size) {
+  const struct linnet_lexicon_settings defaults = {.size = sizeof(struct linnet_lexicon_settings), .fold_case = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {

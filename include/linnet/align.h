@@ -13,7 +13,9 @@
  *
  * Time is frames x band, memory band x sqrt(frames) and a few words per frame and label; see `band`.
  *
- * Threads: an alignment does not change once made and may be read from many threads. */
+ * Threads: an alignment does not change once made and may be read from many threads.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_ALIGN_H
 #define LINNET_ALIGN_H
 
@@ -65,7 +67,8 @@ struct linnet_align_settings {
   const struct linnet_calibrations *calibrations;
 };
 
-LINNET_API void linnet_align_settings_default(struct linnet_align_settings *settings);
+LINNET_API void linnet_align_settings_default(struct linnet_align_settings *settings, size_t size);
+#define linnet_align_settings_default(settings) linnet_align_settings_default(settings, sizeof *(settings))
 
 struct linnet_alignment;
 
@@ -74,13 +77,14 @@ struct linnet_alignment;
  * if the words need more frames than there are, or if there are more than 2^30 states; LINNET_ERROR_NUMERIC if all
  * paths have probability 0. It can be cancelled and reports its progress (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_alignment_create(struct linnet_context *context, const float *log_posteriors,
-                                                      size_t frames, int symbols, const struct linnet_align_word *words,
-                                                      size_t count, const struct linnet_align_settings *settings,
+                                                      size_t frames, size_t symbols,
+                                                      const struct linnet_align_word *words, size_t count,
+                                                      const struct linnet_align_settings *settings,
                                                       struct linnet_alignment **alignment);
 
 /* The same for a plain sequence of labels: each is a word of its own. */
 LINNET_API enum linnet_status linnet_alignment_create_labels(struct linnet_context *context,
-                                                             const float *log_posteriors, size_t frames, int symbols,
+                                                             const float *log_posteriors, size_t frames, size_t symbols,
                                                              const int *labels, size_t count,
                                                              const struct linnet_align_settings *settings,
                                                              struct linnet_alignment **alignment);

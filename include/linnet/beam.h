@@ -26,12 +26,15 @@
  * Memory is O(beam * symbols) and what the surviving prefixes need, reclaimed by mark and sweep; once it was enough for
  * an utterance, another like it allocates nothing.
  *
- * Threads: one object, one thread at a time. */
+ * Threads: one object, one thread at a time.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_BEAM_H
 #define LINNET_BEAM_H
 
-#include <linnet/decoder.h>
+#include <linnet/calibration.h>
 #include <linnet/language_model.h>
+#include <linnet/segment.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,12 +62,13 @@ struct linnet_beam_settings {
 
 /* Pruning of symbols bounds what a frame appends to make new prefixes; it takes nothing from prefixes that are in the
  * beam. A model's scores above 0, and NaN, count as 0 and as impossible. */
-LINNET_API void linnet_beam_settings_default(struct linnet_beam_settings *settings);
+LINNET_API void linnet_beam_settings_default(struct linnet_beam_settings *settings, size_t size);
+#define linnet_beam_settings_default(settings) linnet_beam_settings_default(settings, sizeof *(settings))
 
 struct linnet_beam;
 
 /* `symbols` is the row length, blank included: 1 to 2^24. `settings` NULL means the defaults. */
-LINNET_API enum linnet_status linnet_beam_create(struct linnet_context *context, int symbols,
+LINNET_API enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,
                                                  const struct linnet_beam_settings *settings,
                                                  struct linnet_beam **beam);
 

@@ -2,7 +2,9 @@
  * (Katharopoulos et al. 2020, eq. 5-7).
  *
  * Threads: an encoder is used from one thread at a time and runs on the context's thread pool; results do not depend
- * on the number of threads. */
+ * on the number of threads.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_ENCODER_H
 #define LINNET_ENCODER_H
 

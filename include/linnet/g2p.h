@@ -17,7 +17,9 @@
  * counted (linnet_g2p_result_num_ignored).
  *
  * Threads: a model is immutable and may be used from many threads, each with a context of its own; a result too. A
- * trainer is used from one thread at a time. */
+ * trainer is used from one thread at a time.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_G2P_H
 #define LINNET_G2P_H
 
@@ -91,13 +93,14 @@ LINNET_API void linnet_g2p_result_destroy(struct linnet_g2p_result *result);
 struct linnet_g2p_trainer;
 
 struct linnet_g2p_settings {
-  size_t size;             /* set by ..._default */
-  unsigned order;          /* of the n-gram model, 1 to LINNET_NGRAM_MAX_ORDER (ngram.h); default 8 */
-  unsigned num_iterations; /* of expectation-maximisation, 1 to 100; default 10 */
+  size_t size;           /* set by ..._default */
+  unsigned order;        /* of the n-gram model, 1 to LINNET_NGRAM_MAX_ORDER (ngram.h); default 8 */
+  size_t num_iterations; /* of expectation-maximisation, 1 to 100; default 10 */
   double prune; /* n-grams go whose loss raises the relative entropy of the model by less; default 3e-8, 0 keeps all */
 };
 
-LINNET_API void linnet_g2p_settings_default(struct linnet_g2p_settings *settings);
+LINNET_API void linnet_g2p_settings_default(struct linnet_g2p_settings *settings, size_t size);
+#define linnet_g2p_settings_default(settings) linnet_g2p_settings_default(settings, sizeof *(settings))
 
 /* `settings` may be NULL. */
 LINNET_API enum linnet_status linnet_g2p_trainer_create(struct linnet_context *context,

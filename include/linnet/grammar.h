@@ -7,7 +7,9 @@
  *
  * A grammar is a language model that gives probability 1 to each word that may come next, and 0 to all others.
  *
- * Threads: immutable once made; may be used from many threads. */
+ * Threads: immutable once made; may be used from many threads.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_GRAMMAR_H
 #define LINNET_GRAMMAR_H
 

@@ -4,7 +4,9 @@
  * word of the phrase, in equal parts, and is taken back when the next word does not continue it, so that the search
  * keeps a phrase that is under way. Of phrases under way at the same time, the one that has earned most counts.
  *
- * Threads: immutable once made; may be used from many threads. */
+ * Threads: immutable once made; may be used from many threads.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_HOTWORDS_H
 #define LINNET_HOTWORDS_H
 

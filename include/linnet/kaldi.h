@@ -22,12 +22,14 @@
  * then in the current folder; a file that is nowhere is reported by the first of these names.
  *
  * Threads: readers and writers of archives, one thread at a time. Script files and data folders do not change once
- * open: any number of threads may use one, each with its own context handle. */
+ * open: any number of threads may use one, each with its own context handle.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_KALDI_H
 #define LINNET_KALDI_H
 
 #include <linnet/audio.h>
-#include <linnet/features.h>
+#include <linnet/cmvn.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,7 +102,7 @@ LINNET_API enum linnet_status linnet_scp_open(struct linnet_context *context, co
 LINNET_API size_t linnet_scp_num_entries(const struct linnet_scp *scp);
 LINNET_API const char *linnet_scp_key(const struct linnet_scp *scp, size_t index);
 
-/* The index of a key, or linnet_scp_num_entries. */
+/* The index of a key, LINNET_NOT_FOUND if it is not there. */
 LINNET_API size_t linnet_scp_find(const struct linnet_scp *scp, const char *key);
 
 /* `context` is the caller's handle; it gets the error and gives the memory. The frame shift is that of the archive
@@ -177,7 +179,7 @@ LINNET_API void linnet_data_folder_destroy(struct linnet_data_folder *folder);
 LINNET_API size_t linnet_data_folder_num_utterances(const struct linnet_data_folder *folder);
 LINNET_API const char *linnet_data_folder_id(const struct linnet_data_folder *folder, size_t utterance);
 
-/* The index of an id, or linnet_data_folder_num_utterances. */
+/* The index of an id, LINNET_NOT_FOUND if it is not there. */
 LINNET_API size_t linnet_data_folder_find(const struct linnet_data_folder *folder, const char *id);
 
 /* Words and phones as they stand in the file; NULL where there are none. */

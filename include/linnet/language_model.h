@@ -4,7 +4,9 @@
  * states that predict the same must be the same bytes. Tokens are numbers that model and search agree on, 0 excluded
  * (the blank of CTC). Scores are natural logarithms of probabilities.
  *
- * Threads: the functions may be called from many threads at once. */
+ * Threads: the functions may be called from many threads at once.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_LANGUAGE_MODEL_H
 #define LINNET_LANGUAGE_MODEL_H
 

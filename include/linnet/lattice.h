@@ -17,13 +17,16 @@
  * the same future (Revuz 1992). States are then numbered so that arcs lead from lower to higher ones, arcs are sorted
  * by (from, symbol), and every state has its forward and backward score.
  *
- * Threads: one object, one thread at a time. */
+ * Threads: one object, one thread at a time.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_LATTICE_H
 #define LINNET_LATTICE_H
 
 #include <linnet/beam.h>
 #include <linnet/lexicon.h>
 #include <linnet/output.h>
+#include <linnet/score.h>
 #include <linnet/word_search.h>
 
 #ifdef __cplusplus
@@ -73,7 +76,8 @@ struct linnet_lattice_settings {
                        than this; at least 0; default 1e-6, what rounding makes */
 };
 
-LINNET_API void linnet_lattice_settings_default(struct linnet_lattice_settings *settings);
+LINNET_API void linnet_lattice_settings_default(struct linnet_lattice_settings *settings, size_t size);
+#define linnet_lattice_settings_default(settings) linnet_lattice_settings_default(settings, sizeof *(settings))
 
 /* Says that all is there; see above. `settings` may be NULL. LINNET_ERROR_ARGUMENT for a cycle, LINNET_ERROR_LIMIT if
  * the deterministic graph is too large; the lattice is then to be reset. A lattice without any path is left without
@@ -119,9 +123,9 @@ struct linnet_lattice_path {
   size_t num_segments;
 };
 
-/* Finds the best paths, at most `most`, best first (A*, exact; of equal scores any order, but always the same). *count
- * of them; they live until the next call on the lattice. */
-LINNET_API enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t most,
+/* Finds the best paths, at most `max_paths`, best first (A*, exact; of equal scores any order, but always the same).
+ * *count of them; they live until the next call on the lattice. */
+LINNET_API enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t max_paths,
                                                    const struct linnet_lattice_path **paths, size_t *count);
 
 /* The path nearest to a reference: of least edit distance (substitution, insertion, deletion 1 each). */

@@ -12,7 +12,9 @@
  *   }
  *
  * Threads: the objects are immutable once made (linnet_symbols_add apart) and may be read from many threads, each with
- * its own context handle where a function takes one. */
+ * its own context handle where a function takes one.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_LEXICON_H
 #define LINNET_LEXICON_H
 
@@ -21,9 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What a search by name returns when there is no such entry. */
-#define LINNET_NOT_FOUND ((size_t)-1)
 
 /* --- symbols --------------------------------------------------------------------------------------------------- */
 
@@ -47,10 +46,10 @@ LINNET_API enum linnet_status linnet_symbols_load(struct linnet_context *context
 LINNET_API enum linnet_status linnet_symbols_add(struct linnet_symbols *symbols, const char *name, int *index);
 
 /* The number of symbols with the blank; the name of one (NULL out of range), which lives as long as the table; the
- * index of a name, -1 if it is not there. */
-LINNET_API int linnet_symbols_num_symbols(const struct linnet_symbols *symbols);
+ * index of a name, LINNET_NOT_FOUND if it is not there. */
+LINNET_API size_t linnet_symbols_num_symbols(const struct linnet_symbols *symbols);
 LINNET_API const char *linnet_symbols_name(const struct linnet_symbols *symbols, int index);
-LINNET_API int linnet_symbols_find(const struct linnet_symbols *symbols, const char *name);
+LINNET_API size_t linnet_symbols_find(const struct linnet_symbols *symbols, const char *name);
 
 /* Destroys the table; NULL is allowed. */
 LINNET_API void linnet_symbols_destroy(struct linnet_symbols *symbols);
@@ -109,7 +108,8 @@ struct linnet_lexicon_settings {
   int refuse_duplicates; /* a pronunciation given twice is an error; default 0: it is logged and counted once */
 };
 
-LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings);
+LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings, size_t size);
+#define linnet_lexicon_settings_default(settings) linnet_lexicon_settings_default(settings, sizeof *(settings))
 
 /* Reads a lexicon as CMUdict writes it (";;;" comment lines, variants "WORD(2)", trailing comments after "#") or as
  * Kaldi's lexicon.txt (tabs or spaces). A word may have many lines (at most 1000); their order is kept. A word without

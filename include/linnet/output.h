@@ -7,7 +7,9 @@
  *
  * Numbers are written with a point whatever the locale.
  *
- * Threads: nothing is shared; any number at once. */
+ * Threads: nothing is shared; any number at once.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_OUTPUT_H
 #define LINNET_OUTPUT_H
 

@@ -11,24 +11,43 @@
  * Error rates are corpus-level: errors of all utterances over reference tokens of all utterances. The alignment is NIST
  * sclite's (see linnet_score_add).
  *
- * Threads: one scorer, one thread at a time. */
+ * Threads: one scorer, one thread at a time.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_SCORE_H
 #define LINNET_SCORE_H
 
 #include <stdint.h>
 
-#include <linnet/decoder.h>
-#include <linnet/lattice.h>
 #include <linnet/lexicon.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Counts of an alignment of least errors (Levenshtein) between a reference and a hypothesis. */
+struct linnet_score {
+  size_t num_reference; /* tokens in the reference; num_reference - num_substitutions - num_deletions are correct */
+  size_t num_substitutions, num_insertions, num_deletions;
+};
+
+/* Aligns two token sequences, compared as numbers, and adds the counts to *score. Among alignments of equal cost the
+ * choice is that of NIST sclite (costs: substitution 4, insertion 3, deletion 3). Memory grows with the square root of
+ * the reference's length times the hypothesis's; LINNET_ERROR_LIMIT beyond 2^18 tokens or a product of 2^33. A
+ * corpus is scored more comfortably by a linnet_scorer. */
+LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference,
+                                               size_t num_reference, const int *hypothesis, size_t num_hypothesis,
+                                               struct linnet_score *score);
+
+/* Errors over reference tokens, in percent; 0 for an empty reference without errors, infinity with errors. */
+LINNET_API double linnet_score_percent(const struct linnet_score *score);
+
 /* Kaldi's summary line without its newline, cut to `size` bytes: "%NAME 12.34 [ 56 / 789, 1 ins, 2 del, 3 sub ]".
  * LINNET_SCORE_LINE bytes are enough for names of up to 16. */
 enum { LINNET_SCORE_LINE = 160 };
 LINNET_API void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size);
+
+struct linnet_lattice_reader; /* lattice.h */
 
 /* --- the scorer ------------------------------------------------------------------------------------------------ */
 
@@ -40,7 +59,8 @@ struct linnet_scorer_settings {
   int allow_extra;  /* linnet_scorer_add_transcripts skips, with a warning, hypotheses without reference; default 0 */
 };
 
-LINNET_API void linnet_scorer_settings_default(struct linnet_scorer_settings *settings);
+LINNET_API void linnet_scorer_settings_default(struct linnet_scorer_settings *settings, size_t size);
+#define linnet_scorer_settings_default(settings) linnet_scorer_settings_default(settings, sizeof *(settings))
 
 /* `settings` may be NULL. */
 LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *context,

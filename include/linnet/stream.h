@@ -22,12 +22,16 @@
  * reports its progress (linnet_cancel_fn). A stream that was cancelled is reset before its next utterance.
  *
  * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
- * its own context handle (linnet_context_share). */
+ * its own context handle (linnet_context_share).
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_STREAM_H
 #define LINNET_STREAM_H
 
-#include <linnet/decoder.h>
+#include <linnet/cmvn.h>
 #include <linnet/encoder.h>
+#include <linnet/fbank.h>
+#include <linnet/greedy.h>
 #include <linnet/recurrence.h>
 
 #ifdef __cplusplus

@@ -13,7 +13,9 @@
  * Whole texts with pronunciations: pronounced_text.h.
  *
  * Threads: a normalizer does not change once loaded and may be used from many threads, each with a context of its own;
- * so may what linnet_spoken_create gives. */
+ * so may what linnet_spoken_create gives.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_TEXT_NORMALIZER_H
 #define LINNET_TEXT_NORMALIZER_H
 

@@ -4,7 +4,9 @@
  * checkpoints and models into a folder, and resumes from it: an interrupted run that is resumed ends with the same
  * bytes as one that never stopped, whatever the number of threads.
  *
- * Threads: a trainer is used from one thread; callbacks come from the context's threads, several at once. */
+ * Threads: a trainer is used from one thread; callbacks come from the context's threads, several at once.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_TRAIN_H
 #define LINNET_TRAIN_H
 
@@ -25,6 +27,7 @@ struct linnet_feature_mask {
 /* Utterances 0 ... num_utterances-1 with features and labels. All functions must be callable from several threads at
  * once. */
 struct linnet_corpus {
+  size_t size; /* sizeof(struct linnet_corpus); what an older program's lacks is NULL or 0 */
   void *user;
   size_t num_utterances;
 
@@ -74,20 +77,22 @@ struct linnet_train_settings {
   double min_learning_rate;              /* 1e-6 */
   double clip_norm;                      /* global norm of the gradient; 1; 0: no clipping */
   size_t num_batch_frames;               /* input frames per optimiser step; 4000 */
-  unsigned num_epochs;                   /* 100 */
-  unsigned num_warmup_steps;             /* the learning rate rises linearly over these; 0 */
+  size_t num_epochs;                     /* 100 */
+  size_t num_warmup_steps;               /* the learning rate rises linearly over these; 0 */
   double plateau_factor;                 /* 0.5 */
   unsigned plateau_patience; /* epochs without improvement, of error or loss, before the factor is applied; 2 */
   unsigned patience;         /* epochs without improvement before training stops; 0: never */
-  unsigned num_kept_models;  /* epoch models kept in the folder, the best ones; 5 */
+  size_t num_kept_models;    /* epoch models kept in the folder, the best ones; 5 */
   double checkpoint_seconds; /* a checkpoint at least this often; 300 */
   uint64_t seed;             /* initial weights, order, dropout; 1 */
 };
 
-LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings);
+LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
+#define linnet_train_settings_default(settings) linnet_train_settings_default(settings, sizeof *(settings))
 
 /* What the model will be. Strings are copied. */
 struct linnet_train_model {
+  size_t size;                /* sizeof(struct linnet_train_model); what an older program's lacks is NULL */
   const char *source;         /* where config and features are from, for messages; may be NULL */
   const char *config;         /* JSON, see docs/model-file.md; "outputs" may be left out */
   const char *features;       /* JSON, the same */
@@ -128,6 +133,7 @@ struct linnet_train_epoch {
 /* Called from linnet_trainer_run's thread; a callback that returns non-zero makes the trainer save a checkpoint and
  * return LINNET_ERROR_CANCELLED. Any may be NULL. */
 struct linnet_train_events {
+  size_t size; /* sizeof(struct linnet_train_events); what an older program's lacks is NULL */
   void *user;
   int (*step)(void *user, const struct linnet_train_step *step);
   int (*epoch)(void *user, const struct linnet_train_epoch *epoch);
@@ -151,7 +157,7 @@ LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *conte
                                                     struct linnet_trainer **trainer);
 
 /* Epochs completed before (0 for a fresh start). */
-LINNET_API unsigned linnet_trainer_num_epochs(const struct linnet_trainer *trainer);
+LINNET_API size_t linnet_trainer_num_epochs(const struct linnet_trainer *trainer);
 
 /* Optimiser steps done before, also in an unfinished epoch. As many lines of a log of batches
  * (linnet_train_events.batch) are valid: a run that was killed repeats the steps of later lines. */

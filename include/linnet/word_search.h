@@ -35,14 +35,16 @@
  * and sweep; once it was enough for an utterance, another like it allocates nothing.
  *
  * Threads: one object, one thread at a time; lexicon, model, hotwords and tree (linnet_word_search_share) are shared.
- */
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_WORD_SEARCH_H
 #define LINNET_WORD_SEARCH_H
 
-#include <linnet/decoder.h>
+#include <linnet/calibration.h>
 #include <linnet/hotwords.h>
 #include <linnet/language_model.h>
 #include <linnet/lexicon.h>
+#include <linnet/segment.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,14 +79,15 @@ struct linnet_word_search_settings {
                                                      NULL: they are mean posteriors (default) */
 };
 
-LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings);
+LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings, size_t size);
+#define linnet_word_search_settings_default(settings) linnet_word_search_settings_default(settings, sizeof *(settings))
 
 struct linnet_word_search;
 
 /* `symbols` is the row length of the posteriors, blank included: 1 to 2^24. The lexicon must outlive the object.
  * `settings` NULL means the defaults. */
 LINNET_API enum linnet_status linnet_word_search_create(struct linnet_context *context,
-                                                        const struct linnet_lexicon *lexicon, int symbols,
+                                                        const struct linnet_lexicon *lexicon, size_t symbols,
                                                         const struct linnet_word_search_settings *settings,
                                                         struct linnet_word_search **search);
 

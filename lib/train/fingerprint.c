@@ -43,11 +43,11 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
         *text, BYTES,
         "config=%s\nfeatures=%s\nrecipe=%s\ntrain=%zu utterances, %016" PRIx64 "\ndev=%zu utterances, %016" PRIx64
         "\noptimizer=%d\nschedule=%d\nlearning_rate=%g\nmin_learning_rate=%g\nclip_norm=%g\nbatch_frames=%zu\n"
-        "warmup_steps=%u\nplateau_factor=%g\nplateau_patience=%u\nseed=%" PRIu64 "\ncosine_epochs=%u\n",
+        "warmup_steps=%zu\nplateau_factor=%g\nplateau_patience=%u\nseed=%" PRIu64 "\ncosine_epochs=%zu\n",
         config, features, recipe ? recipe : "", t->train.num_utterances, hash_corpus(&t->train, t->train_frames),
         t->dev.num_utterances, hash_corpus(&t->dev, t->dev_frames), s->optimizer, s->schedule, s->learning_rate,
         s->min_learning_rate, s->clip_norm, s->num_batch_frames, s->num_warmup_steps, s->plateau_factor,
-        s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->num_epochs : 0);
+        s->plateau_patience, s->seed, s->schedule == LINNET_TRAIN_COSINE ? s->num_epochs : (size_t)0);
   linnet_free(t->context, config);
   linnet_free(t->context, features);
   return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/settings.h"
 #include "ops/optimizer.h"
 #include "train/trainer.h"
 
@@ -29,7 +30,8 @@ static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_
 static double current_rate(const struct linnet_trainer *t) {
   const struct linnet_train_state *s = &t->state;
   double part = t->batches.batches > 0 ? (double)s->epoch_step / (double)t->batches.batches : 0;
-  return linnet_schedule_rate(&t->settings, &s->schedule, s->step + 1, (s->epoch + part) / t->settings.num_epochs);
+  return linnet_schedule_rate(&t->settings, &s->schedule, s->step + 1,
+                              (s->epoch + part) / (double)t->settings.num_epochs);
 }
 
 static void apply_gradient(struct linnet_trainer *t, double rate) {
@@ -191,15 +193,16 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
 
 static void begin_polling(struct linnet_trainer *t) {
   linnet_poll_begin(t->context);
-  for (unsigned i = 0; i < linnet_context_num_threads(t->context); i++)
+  for (size_t i = 0; i < linnet_context_num_threads(t->context); i++)
     linnet_poll_begin(t->workers[i].context);
 }
 
 enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct linnet_train_events *events) {
-  static const struct linnet_train_events silent = {0};
+  struct linnet_train_events own = {0};
   bool stop = false;
   if (!t)
     return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_settings_read(t->context, "struct linnet_train_events", events, &own, sizeof own));
   t->saved_at = clock_seconds();
   begin_polling(t);
   enum linnet_status status = LINNET_OK;
@@ -208,7 +211,7 @@ enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct lin
     device->ops->lock(device);
   while (status == LINNET_OK && !stop && t->state.epoch < t->settings.num_epochs &&
          !linnet_schedule_stopped(&t->settings, &t->state.schedule))
-    status = run_epoch(t, events ? events : &silent, &stop);
+    status = run_epoch(t, &own, &stop);
   if (device->ops->unlock)
     device->ops->unlock(device);
   LINNET_TRY(status);

@@ -3,7 +3,7 @@
  *
  *   bench_fbank [--kernels TABLE]        each table on 600 seconds
  *   bench_fbank --json SECONDS           one pass of the best table, for peer_fbank.py */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include "bench.h"
 

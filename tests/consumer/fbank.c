@@ -1,7 +1,7 @@
 /* A program of someone who wants features: needs the front end, and a context from the core. */
 #include <stdio.h>
 
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 enum { SAMPLES = 16000, FRAMES = 98, MEL = 40 };
 

@@ -25,7 +25,7 @@ static void ignore_word(void *user, const char *word) {
 
 static void check_word(const struct linnet_lexicon *lexicon, size_t word) {
   const char *name = linnet_lexicon_word(lexicon, word);
-  int phones[8], symbols = linnet_symbols_num_symbols(linnet_lexicon_phones(lexicon));
+  int phones[8], symbols = (int)linnet_symbols_num_symbols(linnet_lexicon_phones(lexicon));
   size_t count, length;
   check(linnet_lexicon_find(lexicon, name) == word, "a word that is not found");
   check(linnet_lexicon_num_variants(lexicon, word) >= 1, "a word without pronunciation");
@@ -66,7 +66,7 @@ static void fuzz_transcripts(const uint8_t *data, size_t size) {
       const char *const *tokens = linnet_transcripts_tokens(transcripts, i, &count);
       check(linnet_transcripts_find(transcripts, linnet_transcripts_id(transcripts, i)) == i, "an id is not found");
       for (size_t k = 0; k < count; k++)
-        check(linnet_symbols_find(symbols, tokens[k]) >= 0, "a token is not found");
+        check(linnet_symbols_find(symbols, tokens[k]) != LINNET_NOT_FOUND, "a token is not found");
     }
   linnet_symbols_destroy(symbols);
   linnet_transcripts_destroy(transcripts);

@@ -184,11 +184,11 @@ static bool read_tokens(struct align_text *text, const char *source) {
 /* The label of a phone, with or without its stress digit; less than 1 if it is none. */
 static int find_phone(const struct linnet_symbols *symbols, char *phone) {
   size_t length = strlen(phone);
-  int label = linnet_symbols_find(symbols, phone);
+  int label = (int)linnet_symbols_find(symbols, phone);
   if (label > 0 || length < 2 || phone[length - 1] < '0' || phone[length - 1] > '2')
     return label;
   phone[length - 1] = '\0';
-  return linnet_symbols_find(symbols, phone);
+  return (int)linnet_symbols_find(symbols, phone);
 }
 
 bool align_text_phones(struct align_text *text, const struct vocabulary *vocabulary, const char *name,

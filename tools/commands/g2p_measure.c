@@ -20,7 +20,7 @@ static size_t nearest(const struct linnet_lexicon *lexicon, size_t word, const c
   size_t minimum = SIZE_MAX;
   int labels[MAX_PHONES];
   for (size_t i = 0; i < count; i++) /* less than 0: the lexicon never has it */
-    labels[i] = linnet_symbols_find(linnet_lexicon_phones(lexicon), phones[i]);
+    labels[i] = (int)linnet_symbols_find(linnet_lexicon_phones(lexicon), phones[i]);
   for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
     size_t num_reference;
     const int *reference = linnet_lexicon_pronunciation(lexicon, word, v, &num_reference);

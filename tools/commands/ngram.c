@@ -179,8 +179,8 @@ struct sums {
 static void add_sentence(const struct linnet_ngram *ngram, const struct text *text, struct sums *sums) {
   uint32_t state = linnet_ngram_begin(ngram);
   for (size_t i = 0; i < text->count; i++) {
-    uint32_t word = linnet_ngram_find(ngram, text->words[i]);
-    bool known = word != LINNET_NGRAM_NO_WORD && strcmp(text->words[i], "<unk>") != 0;
+    size_t word = linnet_ngram_find(ngram, text->words[i]);
+    bool known = word != LINNET_NOT_FOUND && strcmp(text->words[i], "<unk>") != 0;
     double value = linnet_ngram_score(ngram, &state, word) / M_LN10;
     sums->all += value;
     sums->known += known ? value : 0;

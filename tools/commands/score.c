@@ -1,4 +1,5 @@
 /* linnet score: error rates of hypotheses against references. */
+#include <linnet/lattice.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -134,8 +134,11 @@ bool train_log_open(struct train_log *log, const char *folder, const struct linn
 }
 
 struct linnet_train_events train_log_events(struct train_log *log) {
-  return (struct linnet_train_events){
-      .user = log, .step = on_step, .epoch = on_epoch, .batch = log->batches ? on_batch : NULL};
+  return (struct linnet_train_events){.size = sizeof(struct linnet_train_events),
+                                      .user = log,
+                                      .step = on_step,
+                                      .epoch = on_epoch,
+                                      .batch = log->batches ? on_batch : NULL};
 }
 
 void train_log_close(struct train_log *log) {

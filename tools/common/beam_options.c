@@ -127,11 +127,11 @@ static bool judge_missing(const struct linnet_ngram *ngram, const char *const *n
               options.lm, names[1]);
     return false;
   }
-  while (first + 1 < count && linnet_ngram_find(ngram, names[first]) != LINNET_NGRAM_NO_WORD)
+  while (first + 1 < count && linnet_ngram_find(ngram, names[first]) != LINNET_NOT_FOUND)
     first++;
   tool_warn("--lm %s: lacks %zu of %zu symbols, such as '%s': %s", options.lm, missing, count - 1, names[first],
-            linnet_ngram_find(ngram, "<unk>") == LINNET_NGRAM_NO_WORD ? "they cannot be recognised"
-                                                                      : "they count as <unk>");
+            linnet_ngram_find(ngram, "<unk>") == LINNET_NOT_FOUND ? "they cannot be recognised"
+                                                                  : "they count as <unk>");
   return true;
 }
 

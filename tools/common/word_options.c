@@ -89,7 +89,7 @@ static bool read_silences(struct word_setup *setup) {
   setup->silences = options.silence ? calloc(strlen(options.silence) + 1, sizeof *setup->silences) : NULL;
   setup->settings.silences = setup->silences;
   for (char *name = setup->silences ? strtok(options.silence, ",") : NULL; name; name = strtok(NULL, ",")) {
-    int symbol = linnet_symbols_find(setup->vocabulary.symbols, name);
+    int symbol = (int)linnet_symbols_find(setup->vocabulary.symbols, name);
     if (symbol < 1) {
       tool_fail(
           "--silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of --symbols lists them",
@@ -103,7 +103,7 @@ static bool read_silences(struct word_setup *setup) {
 
 /* Of words that the model does not have: false after saying so if it has none. */
 static bool judge_missing(const struct linnet_ngram *ngram, const char *lexicon, size_t missing, size_t words) {
-  bool unknown = linnet_ngram_find(ngram, LINNET_UNKNOWN_WORD) != LINNET_NGRAM_NO_WORD;
+  bool unknown = linnet_ngram_find(ngram, LINNET_UNKNOWN_WORD) != LINNET_NOT_FOUND;
   if (missing >= words) {
     tool_fail("--lm %s: has none of the words of %s: is it over words, and in upper case?", beam_options_lm(), lexicon);
     return false;
@@ -122,7 +122,7 @@ static bool load_model(struct word_setup *setup, struct linnet_context *context,
     tool_fail("--lm: %s; 'linnet ngram' makes models of text", linnet_context_error(context));
     return false;
   }
-  missing -= linnet_ngram_find(setup->ngram, LINNET_UNKNOWN_WORD) == LINNET_NGRAM_NO_WORD;
+  missing -= linnet_ngram_find(setup->ngram, LINNET_UNKNOWN_WORD) == LINNET_NOT_FOUND;
   setup->model = linnet_ngram_language_model(setup->binding);
   linnet_ngram_unigrams(setup->binding, setup->lookahead);
   return judge_missing(setup->ngram, setup->vocabulary.lexicon_path, missing, tokens - 2);

@@ -1,6 +1,6 @@
 /* Filterbank: the first byte chooses settings, the others are the sizes of chunks. Any chunking gives the same bytes.
  */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The filterbank against kaldi-native-fbank: stored values (tests/golden/make_fbank.py) of a synthetic signal and of
  * two real recordings, read by the library as it reads any file. */
 #include <linnet/audio.h>
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include "golden/golden.h"
 

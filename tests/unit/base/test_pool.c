@@ -62,8 +62,8 @@ static void check_loop(struct linnet_context *context, size_t tasks) {
 static void check_loops(unsigned threads) {
   static const size_t tasks[] = {0, 1, 2, 3, 7, 100, MAX_TASKS};
   struct linnet_context *context = context_with(threads);
-  CHECK(linnet_context_num_threads(context) == threads, "%u threads instead of %u", linnet_context_num_threads(context),
-        threads);
+  CHECK(linnet_context_num_threads(context) == threads, "%zu threads instead of %u",
+        linnet_context_num_threads(context), threads);
   for (int round = 0; round < 20; round++)
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
       check_loop(context, tasks[i]);

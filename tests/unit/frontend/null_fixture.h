@@ -25,8 +25,11 @@ static int integers[4] = {1, 1, 1, 1};
 static size_t number;
 static const char *const names[] = {"x", "x"};
 static struct linnet_corpus corpus;
-static const struct linnet_train_model train_model = {
-    .config = transformer, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+static const struct linnet_train_model train_model = {.size = sizeof train_model,
+                                                      .config = transformer,
+                                                      .features = features,
+                                                      .symbols = symbols,
+                                                      .num_symbols = SYMBOLS};
 
 static int sink(void *user, const float *log_posteriors, size_t first, size_t frames) {
   (void)user, (void)log_posteriors, (void)first, (void)frames;

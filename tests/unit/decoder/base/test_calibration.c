@@ -2,6 +2,7 @@
  * decoder that is given one reports the calibrated values of what it reports without. */
 #include <linnet/align.h>
 #include <linnet/beam.h>
+#include <linnet/greedy.h>
 
 #include "random_model.h"
 #include "unit/decoder/words/word_cases.h"

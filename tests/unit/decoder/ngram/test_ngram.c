@@ -140,7 +140,7 @@ static enum linnet_status estimate(struct linnet_context *context, unsigned orde
 
 /* Probabilities of all words but <s> add up to 1 after any history. */
 static void check_sums(const struct linnet_ngram *ngram, unsigned order, struct test_random *r) {
-  uint32_t words = (uint32_t)linnet_ngram_num_ngrams(ngram, 1), start = linnet_ngram_find(ngram, "<s>");
+  size_t words = linnet_ngram_num_ngrams(ngram, 1), start = linnet_ngram_find(ngram, "<s>");
   double worst = 0;
   for (int history = 0; history < 300; history++) {
     uint32_t state = history % 3 == 0 ? linnet_ngram_begin(ngram) : 0;

@@ -1,5 +1,6 @@
 /* The alignment against a plain table, against exhaustive search and against stored counts of NIST sclite; the scorer's
  * totals, tables, confusions and bootstrap. sclite itself is compared in tests/recipe. */
+#include <linnet/lattice.h>
 #include <linnet/score.h>
 
 #include "locales.h"

@@ -20,11 +20,12 @@ static void test_symbols(struct linnet_context *context) {
                            *const blank_later[] = {"AA", LINNET_BLANK}, *const empty[] = {""}, *const space[] = {"a b"};
   struct linnet_symbols *s;
   REQUIRE(linnet_symbols_create(context, names, 3, &s) == LINNET_OK, "create");
-  CHECK(linnet_symbols_num_symbols(s) == 4, "%d symbols", linnet_symbols_num_symbols(s));
+  CHECK(linnet_symbols_num_symbols(s) == 4, "%zu symbols", linnet_symbols_num_symbols(s));
   CHECK(strcmp(linnet_symbols_name(s, 0), "<blk>") == 0 && strcmp(linnet_symbols_name(s, 3), "SPN") == 0, "names");
   CHECK(!linnet_symbols_name(s, 4) && !linnet_symbols_name(s, -1), "out of range");
   CHECK(linnet_symbols_find(s, "B") == 2 && linnet_symbols_find(s, LINNET_BLANK) == 0, "find");
-  CHECK(linnet_symbols_find(s, "b") == -1 && linnet_symbols_find(s, "") == -1, "find what is not there");
+  CHECK(linnet_symbols_find(s, "b") == LINNET_NOT_FOUND && linnet_symbols_find(s, "") == LINNET_NOT_FOUND,
+        "find what is not there");
   int index;
   CHECK(linnet_symbols_add(s, "NSN", &index) == LINNET_OK && index == 4, "add");
   CHECK(linnet_symbols_add(s, "NSN", &index) == LINNET_OK && index == 4, "add again");
@@ -48,7 +49,7 @@ static void check_symbol_file(struct linnet_context *context, const char *text, 
   struct linnet_symbols *s;
   char joined[256] = "";
   enum linnet_status status = linnet_symbols_load(context, write_file(text), &s);
-  for (int i = 1; s && i < linnet_symbols_num_symbols(s); i++) {
+  for (int i = 1; s && (size_t)i < linnet_symbols_num_symbols(s); i++) {
     strcat(joined, i > 1 ? " " : "");
     strcat(joined, linnet_symbols_name(s, i));
   }
@@ -206,7 +207,7 @@ static void test_real_text_phone(struct linnet_context *context) {
   CHECK(strcmp(tokens_of(t, "000010011"), "W IY K AO L IH T B EH R") == 0, "'%s'", tokens_of(t, "000010011"));
   struct linnet_symbols *s;
   REQUIRE(linnet_transcripts_symbols(context, t, &s) == LINNET_OK, "symbols");
-  CHECK(linnet_symbols_num_symbols(s) == 40, "%d symbols, expected 39 phones and the blank",
+  CHECK(linnet_symbols_num_symbols(s) == 40, "%zu symbols, expected 39 phones and the blank",
         linnet_symbols_num_symbols(s));
   linnet_symbols_destroy(s);
   linnet_transcripts_destroy(t);
@@ -288,7 +289,7 @@ static void test_lexicon_settings(struct linnet_context *context) {
   check_word(l, "A", 0, "AH");
   check_word(l, "A", 1, "EY");
   check_word(l, "A", 2, "?"); /* equal to the first without stress */
-  CHECK(linnet_symbols_find(linnet_lexicon_phones(l), "AH0") < 0, "stress in the phones");
+  CHECK(linnet_symbols_find(linnet_lexicon_phones(l), "AH0") == LINNET_NOT_FOUND, "stress in the phones");
   linnet_lexicon_destroy(l);
   settings.fold_case = 0;
   REQUIRE(load_lexicon(context, cmudict, &settings, NULL, &l) == LINNET_OK, "%s", linnet_context_error(context));
@@ -330,7 +331,7 @@ static void test_pronounce(struct linnet_context *context) {
   static const char *const words[] = {"a", "xyzzy", "READ", "foo", "A"};
   struct linnet_lexicon *l;
   REQUIRE(load_lexicon(context, cmudict, NULL, NULL, &l) == LINNET_OK, "load");
-  int phones[8], a = linnet_symbols_find(linnet_lexicon_phones(l), "AH0");
+  int phones[8], a = (int)linnet_symbols_find(linnet_lexicon_phones(l), "AH0");
   size_t length;
   char missing[64] = "";
   CHECK(linnet_lexicon_pronounce(l, words, 5, -1, count_missing, missing, phones, 8, &length) == LINNET_OK,
@@ -437,7 +438,7 @@ static void test_real_lexicon(struct linnet_context *context) {
     return;
   }
   REQUIRE(linnet_lexicon_load(context, path, &settings, NULL, &l) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_symbols_num_symbols(linnet_lexicon_phones(l)) == 40, "%d symbols",
+  CHECK(linnet_symbols_num_symbols(linnet_lexicon_phones(l)) == 40, "%zu symbols",
         linnet_symbols_num_symbols(linnet_lexicon_phones(l)));
   CHECK(linnet_lexicon_num_words(l) > 120000, "%zu words", linnet_lexicon_num_words(l));
   check_word(l, "linnet", 0, "L IH N IH T");

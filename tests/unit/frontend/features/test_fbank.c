@@ -1,6 +1,6 @@
 /* The filterbank against its definition in double precision, in every instruction set; any chunking gives the same
  * bytes; dither; settings; failing allocations. */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include <float.h>
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void naive_frame(const struct linnet_fbank_settings *s, const float *samp
     power[k] = naive_power(x, n, fft, k);
   double high = s->high_frequency > 0 ? s->high_frequency : s->sample_rate / 2 + s->high_frequency;
   double from = mel_of(s->low_frequency), step = (mel_of(high) - from) / (s->num_mel + 1);
-  for (int band = 0; band < s->num_mel; band++) {
+  for (size_t band = 0; band < s->num_mel; band++) {
     double left = from + band * step, energy = 0;
     for (size_t k = 0; k < fft / 2; k++) {
       double at = (mel_of((double)k * s->sample_rate / (double)fft) - left) / step;
@@ -338,7 +338,7 @@ static void test_settings(struct linnet_context *context) {
   struct linnet_fbank_settings good, s;
   linnet_fbank_settings_default(&good);
 #define BAD(change, word) (s = good, s.change, expect_bad(context, &s, word))
-  BAD(size = 8, "initialised");
+  BAD(size = 4, "struct linnet_fbank_settings");
   BAD(sample_rate = 10, "rate");
   BAD(sample_rate = NAN, "rate");
   BAD(frame_length = 0.1, "frame length");

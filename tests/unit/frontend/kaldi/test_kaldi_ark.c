@@ -185,7 +185,7 @@ static void check_round_trip(enum linnet_kaldi_form form, struct test_random *ra
     compare(what, &sequential, &matrix, 0);
     free(values[i]);
   }
-  CHECK(linnet_scp_find(scp, "nobody") == SHAPES, "found nobody");
+  CHECK(linnet_scp_find(scp, "nobody") == LINNET_NOT_FOUND, "found nobody");
   CHECK(linnet_scp_read(scp, context, SHAPES, &matrix) == LINNET_ERROR_ARGUMENT, "read beyond the end");
   linnet_matrix_release(context, &matrix);
   linnet_matrix_release(context, &sequential);
