@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <linnet/features.h>
+#include <linnet/model.h>
 
 #include "base/base.h"
 #include "base/philox.h"
@@ -72,16 +73,9 @@ struct linnet_fbank {
 /* --- Settings ------------------------------------------------------------------------------------------------- */
 
 void linnet_fbank_settings_default(struct linnet_fbank_settings *settings) {
-  *settings = (struct linnet_fbank_settings){.size = sizeof *settings,
-                                             .sample_rate = 16000,
-                                             .frame_length = 25,
-                                             .frame_shift = 10,
-                                             .num_mel = 40,
-                                             .low_frequency = 20,
-                                             .high_frequency = 0,
-                                             .preemphasis = 0.97,
-                                             .dither = 0,
-                                             .dither_seed = 0};
+  struct linnet_feature_config features; /* those of a model */
+  linnet_feature_config_default(&features);
+  *settings = features.fbank;
 }
 
 static bool inside(double value, double low, double high) {

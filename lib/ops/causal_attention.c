@@ -19,14 +19,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/numbers.h"
 
 /* --- the reference: products ------------------------------------------------------------------------------------ */
 
 enum { PREFIX_ROWS = 8 }; /* states that parallel-state holds at once */
-
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
 
 /* to = from + a b^T */
 static void add_outer(const struct linnet_causal_product *p, size_t row, const real *from, real *to) {
@@ -67,7 +64,7 @@ static void scan(const struct linnet_causal_product *p) {
 static void prefix_states(const struct linnet_causal_product *p) {
   const size_t size = p->depth * p->width_ld;
   for (size_t first = 0; first < p->rows; first += PREFIX_ROWS) {
-    size_t rows = smaller(PREFIX_ROWS, p->rows - first);
+    size_t rows = linnet_min_size(PREFIX_ROWS, p->rows - first);
     for (size_t t = 0; t < rows; t++)
       add_outer(p, first + t, t > 0 ? p->room + (t - 1) * size : p->state, p->room + t * size);
     for (size_t t = 0; t < rows; t++)
@@ -192,7 +189,7 @@ static void product_prefix_states(const struct linnet_causal_kernels *kernels, c
 static void product_chunks(const struct linnet_causal_kernels *kernels, const struct linnet_causal_product *p) {
   struct linnet_causal_product chunk = *p;
   for (size_t first = 0; first < p->rows; first += p->chunk) {
-    chunk.rows = chunk.keys = smaller(p->chunk, p->rows - first);
+    chunk.rows = chunk.keys = linnet_min_size(p->chunk, p->rows - first);
     chunk.x = p->x + first * p->depth_ld, chunk.a = p->a + first * p->depth_ld;
     chunk.b = p->b + first * p->width_ld, chunk.y = p->y + first * p->width_ld;
     kernels->apply(&chunk);
@@ -427,7 +424,7 @@ static size_t chunk_rows(const struct sequence *s) {
   if (s->a->form == LINNET_CAUSAL_ATTENTION)
     chunk = s->rows;
   if (s->a->form == LINNET_CAUSAL_CHUNKED)
-    chunk = smaller(s->a->chunk > 0 ? s->a->chunk : LINNET_CAUSAL_CHUNK, s->rows);
+    chunk = linnet_min_size(s->a->chunk > 0 ? s->a->chunk : LINNET_CAUSAL_CHUNK, s->rows);
   return chunk > 0 ? chunk : 1;
 }
 
@@ -474,7 +471,7 @@ static void run_part(const struct sequence *s, const struct pass *pass, size_t c
 /* Adds the rows of a long chunk to the state. */
 static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t end) {
   for (size_t t = first; t < end && pass->products > 0; t += LINNET_CAUSAL_ROWS) {
-    size_t rows = smaller(LINNET_CAUSAL_ROWS, end - t);
+    size_t rows = linnet_min_size(LINNET_CAUSAL_ROWS, end - t);
     load_others(s, pass, t, rows);
     for (size_t i = 0; i < pass->products; i++) {
       struct linnet_causal_product p = product_of(s, pass, i, 0, s->s.others, rows);
@@ -486,7 +483,7 @@ static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t 
 static void run_long_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t rows) {
   size_t end = first + rows;
   for (size_t t = first; t < end && !linnet_stopped(s->a->poll); t += LINNET_CAUSAL_ROWS)
-    run_part(s, pass, first, t, smaller(LINNET_CAUSAL_ROWS, end - t));
+    run_part(s, pass, first, t, linnet_min_size(LINNET_CAUSAL_ROWS, end - t));
   if (end < s->rows)
     sum_chunk(s, pass, first, end);
 }
@@ -502,17 +499,13 @@ static void run_pass(struct sequence *s, const struct pass *pass) {
   for (size_t t = 0; t < s->rows && !linnet_stopped(s->a->poll); t += stretch)
     for (s->head = 0; s->head < heads; s->head++)
       if (chunk > most)
-        run_long_chunk(s, pass, t, smaller(stretch, s->rows - t));
+        run_long_chunk(s, pass, t, linnet_min_size(stretch, s->rows - t));
       else
-        run_block(s, pass, chunk, t, smaller(stretch, s->rows - t));
+        run_block(s, pass, chunk, t, linnet_min_size(stretch, s->rows - t));
 }
 
 /* --- all sequences --------------------------------------------------------------------------------------------------
  */
-
-static size_t round_up(size_t n, size_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 static real *take(struct linnet_arena *arena, size_t rows, size_t width) {
   return linnet_arena_take(arena, rows * width, sizeof(real));
@@ -540,8 +533,8 @@ static void plan(struct sequence *q, struct linnet_arena *arena) {
 static struct sequence sequence_of(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {
   return (struct sequence){.kernels = kernels,
                            .a = a,
-                           .key_ld = round_up(a->key_width, kernels->lanes),
-                           .value_ld = round_up(a->width, kernels->lanes)};
+                           .key_ld = linnet_round_up(a->key_width, kernels->lanes),
+                           .value_ld = linnet_round_up(a->width, kernels->lanes)};
 }
 
 size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {

@@ -5,6 +5,12 @@
  *           written between rows, and no product is done that the state form does not ask for
  * apply, attend, accumulate
  *           products as in gemm_vec.h; masked attention goes in bands of rows, each with the keys up to its end */
+#ifndef LINNET_CAUSAL_ATTENTION_VEC_H
+#define LINNET_CAUSAL_ATTENTION_VEC_H
+
+#include "ops/causal_attention.h"
+#include "ops/linear_attention_vec.h"
+#include "ops/vec.h"
 
 #if VW == 16
 enum { SCAN_ROWS = 8 };
@@ -89,7 +95,7 @@ static void causal_attend(const struct linnet_causal_product *p, bool masked) {
   float *keys = p->room, *room = keys + LD * p->depth_ld;
   gemm_pack_panels(true, p->depth, p->keys, p->a, p->depth_ld, keys);
   for (size_t t = 0; t < p->rows; t += CAUSAL_BAND) {
-    size_t rows = gemm_min(CAUSAL_BAND, p->rows - t), end = masked ? t + rows : p->keys;
+    size_t rows = linnet_min_size(CAUSAL_BAND, p->rows - t), end = masked ? t + rows : p->keys;
     causal_multiply(rows, end, p->depth, gemm_left(p->x + t * p->depth_ld, p->depth_ld, 1), keys, weights, LD, false);
     if (masked)
       causal_mask(rows, t, end, weights, LD);
@@ -231,3 +237,5 @@ static const struct linnet_attention_ops causal_attention_vec = {
     .state_size = linnet_causal_state_size,
     .step = causal_step_vec,
 };
+
+#endif

@@ -1,5 +1,10 @@
 /* Layer normalisation, LAYERNORM_ROWS rows at a time: their chains of additions run side by side, and the gradients of
  * gain and bias are read and written once for all of them. Sums over a row run in VW chains, folded at the end. */
+#ifndef LINNET_LAYERNORM_VEC_H
+#define LINNET_LAYERNORM_VEC_H
+
+#include "ops/layernorm.h"
+#include "ops/vec.h"
 
 enum { LAYERNORM_ROWS = 4 };
 
@@ -114,3 +119,5 @@ static void layernorm_backward_vec(size_t rows, size_t width, const float *x, co
     layernorm_backward_rows(1, width, x + t * width, gain, mean + t, rstd + t, dy + t * width,
                             residual ? residual + t * width : NULL, dx + t * width, dgain_add, dbias_add);
 }
+
+#endif

@@ -9,15 +9,8 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/philox.h"
-
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-static size_t round_up(size_t n, size_t step) {
-  return (n + step - 1) / step * step;
-}
 
 /* --- buckets ------------------------------------------------------------------------------------------------------ */
 
@@ -37,7 +30,7 @@ void linnet_lsh_rotation(const struct linnet_attention *a, size_t round, real *r
     double normal[4];
     draw_normal_pair(random.word, normal);
     draw_normal_pair(random.word + 2, normal + 2);
-    for (size_t i = 0; i < smaller(4, count - e); i++)
+    for (size_t i = 0; i < linnet_min_size(4, count - e); i++)
       rotation[e + i] = (real)normal[i];
   }
 }
@@ -82,7 +75,7 @@ static void sort(size_t rows, size_t first_frame, size_t buckets, const uint32_t
 static bool next_run(const struct linnet_lsh_head *h, struct linnet_lsh_run *run) {
   const struct linnet_lsh_row *sorted = h->sorted;
   size_t chunk = h->a->lsh.chunk, first = run->end, begin = first / chunk * chunk;
-  size_t end = smaller(begin + chunk, h->rows), reach = begin < chunk ? 0 : begin - chunk;
+  size_t end = linnet_min_size(begin + chunk, h->rows), reach = begin < chunk ? 0 : begin - chunk;
   if (first == h->rows)
     return false;
   *run = (struct linnet_lsh_run){first, first, first + 1};
@@ -190,11 +183,12 @@ size_t linnet_lsh_saved_bytes(const struct linnet_attention *a, size_t frames, s
 /* What the products of a run of n rows and k keys need: operands and products as rows and as panels, scores and their
  * gradient; or hashing: rotated queries, and R. */
 static size_t scratch_size(const struct linnet_attention *a, size_t longest) {
-  size_t n = smaller(a->lsh.chunk, longest), k = smaller(2 * n, longest), columns = round_up(k, LINNET_LSH_PADDING);
-  size_t width = round_up(a->key_width > a->width ? a->key_width : a->width, LINNET_LSH_PADDING);
+  size_t n = linnet_min_size(a->lsh.chunk, longest), k = linnet_min_size(2 * n, longest),
+         columns = linnet_round_up(k, LINNET_LSH_PADDING);
+  size_t width = linnet_round_up(a->key_width > a->width ? a->key_width : a->width, LINNET_LSH_PADDING);
   size_t run = (2 * n + 5 * k + 2 * columns) * width + 2 * n * columns + n + k;
-  size_t hashing = (LINNET_LSH_ROWS + a->key_width) * round_up(a->lsh.buckets / 2, LINNET_LSH_PADDING);
-  return round_up((run > hashing ? run : hashing) + 256, 64); /* each begins at a multiple of 64 bytes */
+  size_t hashing = (LINNET_LSH_ROWS + a->key_width) * linnet_round_up(a->lsh.buckets / 2, LINNET_LSH_PADDING);
+  return linnet_round_up((run > hashing ? run : hashing) + 256, 64); /* each begins at a multiple of 64 bytes */
 }
 
 struct work {
@@ -204,7 +198,7 @@ struct work {
 
 size_t linnet_lsh_work_bytes(const struct linnet_attention *a, size_t longest) {
   size_t reals = scratch_size(a, longest) + a->key_width * (a->lsh.buckets / 2);
-  return 64 + round_up(reals * sizeof(real) + (longest + a->lsh.buckets + 1) * sizeof(uint32_t), 64);
+  return 64 + linnet_round_up(reals * sizeof(real) + (longest + a->lsh.buckets + 1) * sizeof(uint32_t), 64);
 }
 
 static struct work lay_out(const struct linnet_attention *a, size_t longest, void *memory) {

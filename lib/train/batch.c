@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/philox.h"
 #include "model/training/network.h"
 #include "ops/ctc.h"
@@ -127,16 +128,12 @@ struct loading {
   struct linnet_context *const *contexts;
 };
 
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
 /* Keeps a mask inside its utterance; one that covers the last frame covers those, too, that stacking repeats it in. */
 static void fit_mask(const struct linnet_config *config, size_t frames, struct linnet_feature_mask *m) {
-  m->first_channel = smaller(m->first_channel, config->input_dim);
-  m->channels = smaller(m->channels, config->input_dim - m->first_channel);
-  m->first_frame = smaller(m->first_frame, frames);
-  m->frames = smaller(m->frames, frames - m->first_frame);
+  m->first_channel = linnet_min_size(m->first_channel, config->input_dim);
+  m->channels = linnet_min_size(m->channels, config->input_dim - m->first_channel);
+  m->first_frame = linnet_min_size(m->first_frame, frames);
+  m->frames = linnet_min_size(m->frames, frames - m->first_frame);
   if (m->frames > 0 && m->first_frame + m->frames == frames)
     m->frames = linnet_stacked_frames(config, frames) * config->stack - m->first_frame;
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/numbers.h"
+
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
 enum linnet_status linnet_workers_create(struct linnet_context *context, const struct linnet_network *network,
@@ -95,7 +97,7 @@ enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct 
 enum { PARAMETER_BLOCK = 65536 };
 
 static size_t block_count(const struct linnet_gradient *g) {
-  return (g->network->parameters->size + g->block - 1) / g->block;
+  return linnet_divide_up(g->network->parameters->size, g->block);
 }
 
 static size_t block_length(const struct linnet_gradient *g, size_t block) {

@@ -7,7 +7,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "base/arena.h"
 #include "base/base.h"
-#include "base/bfloat16.h"
+#include "base/numbers.h"
 
 /* Where the parts lie in the block. */
 struct parts {

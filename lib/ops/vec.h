@@ -1,11 +1,14 @@
 /* Vectors of VW floats for the kernels: one spelling for AVX-512, AVX2 and what the compiler's vector extension makes
- * of everything else (SSE2, NEON). Included by cpu_vec.c alone. */
+ * of everything else (SSE2, NEON). The kernels in NAME_vec.h are written with it; cpu_vec.c compiles them once for each
+ * set of instructions. Opened alone, they are those of the compiler's default set. */
 #ifndef LINNET_VEC_H
 #define LINNET_VEC_H
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/numbers.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -256,6 +259,18 @@ VEC_INLINE float vf_largest(vf x) {
 #endif
   float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
   return a > b ? a : b;
+}
+
+/* The largest of x (n); -infinity if there is none. */
+VEC_INLINE float vf_row_largest(size_t n, const float *x) {
+  const vf lowest = vf_set(-INFINITY);
+  vf most = lowest;
+  size_t i = 0;
+  for (; i + VW <= n; i += VW)
+    most = vf_max(most, vf_load(x + i));
+  if (i < n)
+    most = vf_max(most, vf_select(vi_first(n - i), vf_load_n(x + i, n - i), lowest));
+  return vf_largest(most);
 }
 
 /* --- Exponentials and logarithms, within 2 units in the last place. */
