@@ -10,17 +10,12 @@
 
 #include <stdint.h>
 
+#include <linnet/feature_mask.h>
 #include <linnet/model.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A rectangle of an utterance's features that is hidden in training (SpecAugment). Without frames or channels: none. */
-struct linnet_feature_mask {
-  size_t first_frame, frames;
-  size_t first_channel, channels;
-};
 
 /* Utterances 0 ... count-1 with features and labels. All functions must be callable from several threads at once. */
 struct linnet_corpus {

@@ -43,8 +43,19 @@ static double once(struct trial *t, size_t chunk) {
   t->a.form = chunk > 0 ? LINNET_CAUSAL_CHUNKED : LINNET_CAUSAL_STATE;
   t->a.chunk = chunk;
   double start = now();
-  t->attention->forward(&t->a, &pack, q, k, v, NULL, out, t->work);
-  t->attention->backward(&t->a, &pack, q, k, v, NULL, out, dout, dq, dk, dv, t->work);
+  t->attention->forward(&(struct linnet_attention_call){
+      .attention = &t->a, .pack = &pack, .q = q, .k = k, .v = v, .out = out, .work = t->work});
+  t->attention->backward(&(struct linnet_attention_call){.attention = &t->a,
+                                                         .pack = &pack,
+                                                         .q = q,
+                                                         .k = k,
+                                                         .v = v,
+                                                         .out = out,
+                                                         .work = t->work,
+                                                         .dout = dout,
+                                                         .dq = dq,
+                                                         .dk = dk,
+                                                         .dv = dv});
   return now() - start;
 }
 

@@ -559,25 +559,21 @@ static void take_sequence(struct sequence *s, const struct linnet_pack *p, size_
   s->rows = p->offsets[i + 1] - s->start;
 }
 
-void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
-                           const struct linnet_pack *p, const real *q, const real *k, const real *v, real *out,
-                           void *work) {
-  struct sequence s = prepare(kernels, a, work);
-  s.q = q, s.k = k, s.v = v, s.output = out;
-  for (size_t i = 0; i < p->sequences; i++) {
-    take_sequence(&s, p, i);
+void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c) {
+  struct sequence s = prepare(kernels, c->attention, c->work);
+  s.q = c->q, s.k = c->k, s.v = c->v, s.output = c->out;
+  for (size_t i = 0; i < c->pack->sequences; i++) {
+    take_sequence(&s, c->pack, i);
     run_pass(&s, &output_pass);
   }
 }
 
-void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
-                            const struct linnet_pack *p, const real *q, const real *k, const real *v, const real *out,
-                            const real *dout, real *dq, real *dk, real *dv, void *work) {
-  struct sequence s = prepare(kernels, a, work);
-  s.q = q, s.k = k, s.v = v, s.out = out, s.dout = dout;
-  s.dq = dq, s.dk = dk, s.dv = dv;
-  for (size_t i = 0; i < p->sequences; i++) {
-    take_sequence(&s, p, i);
+void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c) {
+  struct sequence s = prepare(kernels, c->attention, c->work);
+  s.q = c->q, s.k = c->k, s.v = c->v, s.out = c->out, s.dout = c->dout;
+  s.dq = c->dq, s.dk = c->dk, s.dv = c->dv;
+  for (size_t i = 0; i < c->pack->sequences; i++) {
+    take_sequence(&s, c->pack, i);
     run_pass(&s, &normaliser_pass);
     run_pass(&s, &key_value_pass);
     run_pass(&s, &query_pass);
@@ -602,17 +598,12 @@ static size_t work_bytes(const struct linnet_attention *a, size_t longest) {
   return linnet_causal_work_bytes(&linnet_causal_kernels_reference, a);
 }
 
-static void forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                    const real *v, void *saved, real *out, void *work) {
-  (void)saved;
-  linnet_causal_forward(&linnet_causal_kernels_reference, a, p, q, k, v, out, work);
+static void forward(const struct linnet_attention_call *c) {
+  linnet_causal_forward(&linnet_causal_kernels_reference, c);
 }
 
-static void backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                     const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
-                     void *work) {
-  (void)saved;
-  linnet_causal_backward(&linnet_causal_kernels_reference, a, p, q, k, v, out, dout, dq, dk, dv, work);
+static void backward(const struct linnet_attention_call *c) {
+  linnet_causal_backward(&linnet_causal_kernels_reference, c);
 }
 
 /* Eq. 18-20. */

@@ -209,17 +209,12 @@ static size_t causal_work_bytes(const struct linnet_attention *a, size_t longest
   return linnet_causal_work_bytes(&causal_kernels, a);
 }
 
-static void causal_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                               const float *k, const float *v, void *saved, float *out, void *work) {
-  (void)saved;
-  linnet_causal_forward(&causal_kernels, a, p, q, k, v, out, work);
+static void causal_forward_vec(const struct linnet_attention_call *c) {
+  linnet_causal_forward(&causal_kernels, c);
 }
 
-static void causal_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                                float *dq, float *dk, float *dv, void *work) {
-  (void)saved;
-  linnet_causal_backward(&causal_kernels, a, p, q, k, v, out, dout, dq, dk, dv, work);
+static void causal_backward_vec(const struct linnet_attention_call *c) {
+  linnet_causal_backward(&causal_kernels, c);
 }
 
 static void causal_step_vec(const struct linnet_attention *a, size_t steps, const float *q, const float *k,

@@ -407,10 +407,11 @@ static void linear_apply_vec(const struct linnet_attention *a, size_t rows, cons
                     out + t * h.out_ld + i * h.width);
 }
 
-static void linear_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                               const float *k, const float *v, void *saved, float *out, void *work) {
-  (void)work;
-  float *state = saved;
+static void linear_forward_vec(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const float *q = c->q, *k = c->k, *v = c->v;
+  float *out = c->out, *state = c->saved;
   size_t size = linnet_linear_state_size(a);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
@@ -420,16 +421,16 @@ static void linear_forward_vec(const struct linnet_attention *a, const struct li
   }
 }
 
-static void linear_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                                float *dq, float *dk, float *dv, void *work) {
+static void linear_backward_vec(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
   const struct attention_blocks *blocks = attention_blocks(a);
   if (!blocks) {
-    linnet_linear_attention_reference.backward(a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+    linnet_linear_attention_reference.backward(c);
     return;
   }
-  const float *state = saved;
-  float *dstate = work;
+  const float *q = c->q, *k = c->k, *v = c->v, *state = c->saved, *out = c->out, *dout = c->dout;
+  float *dq = c->dq, *dk = c->dk, *dv = c->dv, *dstate = c->work;
   struct attention_head h = attention_head(a);
   size_t size = linnet_linear_state_size(a), head_size = size / a->heads, block = attention_rows(&h);
   for (size_t i = 0; i < p->sequences; i++, state += size) {

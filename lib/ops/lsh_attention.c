@@ -228,10 +228,15 @@ struct batch {
   struct linnet_lsh_head first; /* head 0, without `sorted` */
 };
 
-static struct batch batch_of(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                             const struct linnet_pack *p, void *saved) {
-  size_t frames = p->offsets[p->sequences];
-  return (struct batch){kernels, p, frames, linnet_lsh_saved(a, frames, saved), {.a = a, .causal = causal}};
+/* Without gradients. */
+static struct batch batch_of(const struct linnet_lsh_kernels *kernels, bool causal,
+                             const struct linnet_attention_call *c) {
+  size_t frames = c->pack->offsets[c->pack->sequences];
+  return (struct batch){kernels,
+                        c->pack,
+                        frames,
+                        linnet_lsh_saved(c->attention, frames, c->saved),
+                        {.a = c->attention, .causal = causal, .q = c->q, .v = c->v, .out = c->out}};
 }
 
 static struct linnet_lsh_head head_of(const struct batch *b, size_t round, size_t sequence, size_t i) {
@@ -294,32 +299,29 @@ static void backward_sequence(const struct batch *b, const struct work *w, size_
   }
 }
 
-void linnet_lsh_forward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                        const struct linnet_pack *p, const real *q, const real *v, void *saved, real *out, void *work) {
-  struct work w = lay_out(a, longest_of(p), work);
-  struct batch b = batch_of(kernels, causal, a, p, saved);
-  b.first.q = q, b.first.v = v, b.first.out = out;
+void linnet_lsh_forward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention_call *c) {
+  struct work w = lay_out(c->attention, longest_of(c->pack), c->work);
+  struct batch b = batch_of(kernels, causal, c);
   clear(&b);
-  for (size_t round = 0; round < a->lsh.rounds; round++) {
-    linnet_lsh_rotation(a, round, w.rotation);
-    for (size_t s = 0; s < p->sequences; s++)
+  for (size_t round = 0; round < c->attention->lsh.rounds; round++) {
+    linnet_lsh_rotation(c->attention, round, w.rotation);
+    for (size_t s = 0; s < c->pack->sequences; s++)
       forward_sequence(&b, &w, round, s);
   }
   normalise(&b);
 }
 
-void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                         const struct linnet_pack *p, const real *q, const real *v, const void *saved, const real *out,
-                         const real *dout, real *dq, real *dv, void *work) {
-  struct work w = lay_out(a, longest_of(p), work);
-  struct batch b = batch_of(kernels, causal, a, p, (void *)saved); /* only read */
-  b.first.q = q, b.first.v = v, b.first.out = (real *)out, b.first.dout = dout, b.first.dq = dq, b.first.dv = dv;
+void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  struct work w = lay_out(a, longest_of(c->pack), c->work);
+  struct batch b = batch_of(kernels, causal, c);
+  b.first.dout = c->dout, b.first.dq = c->dq, b.first.dv = c->dv;
   for (size_t t = 0; t < b.frames; t++) {
-    memset(dq + t * a->key_ld, 0, a->heads * a->key_width * sizeof(real));
-    memset(dv + t * a->value_ld, 0, a->heads * a->width * sizeof(real));
+    memset(b.first.dq + t * a->key_ld, 0, a->heads * a->key_width * sizeof(real));
+    memset(b.first.dv + t * a->value_ld, 0, a->heads * a->width * sizeof(real));
   }
   for (size_t round = 0; round < a->lsh.rounds; round++)
-    for (size_t s = 0; s < p->sequences; s++)
+    for (size_t s = 0; s < c->pack->sequences; s++)
       backward_sequence(&b, &w, round, s);
 }
 

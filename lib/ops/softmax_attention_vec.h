@@ -248,13 +248,14 @@ static void softmax_forward_head(const struct softmax_head *h, const struct soft
   }
 }
 
-static void softmax_forward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
-                                   const float *q, const float *k, const float *v, float *log_sums, float *out,
-                                   void *work) {
-  const struct softmax_work w = softmax_work(a, work);
+static void softmax_forward_either(const struct linnet_attention_call *c, bool causal) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  float *log_sums = c->saved, *out = c->out;
+  const struct softmax_work w = softmax_work(a, c->work);
   for (size_t s = 0; s < p->sequences; s++)
     for (size_t i = 0; i < a->heads; i++) {
-      struct softmax_head h = softmax_head(a, causal, p, s, i, q, k, v);
+      struct softmax_head h = softmax_head(a, causal, p, s, i, c->q, c->k, c->v);
       softmax_forward_head(&h, &w, log_sums + p->offsets[s] * a->heads + i,
                            out + p->offsets[s] * a->out_ld + i * a->width);
     }
@@ -351,14 +352,16 @@ static void softmax_backward_head(const struct softmax_head *h, const struct sof
   }
 }
 
-static void softmax_backward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
-                                    const float *q, const float *k, const float *v, const float *log_sums,
-                                    const float *out, const float *dout, float *dq, float *dk, float *dv, void *work) {
-  const struct softmax_work w = softmax_work(a, work);
+static void softmax_backward_either(const struct linnet_attention_call *c, bool causal) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const float *log_sums = c->saved, *out = c->out, *dout = c->dout;
+  float *dq = c->dq, *dk = c->dk, *dv = c->dv;
+  const struct softmax_work w = softmax_work(a, c->work);
   for (size_t s = 0; s < p->sequences; s++)
     for (size_t i = 0; i < a->heads; i++) {
       size_t first = p->offsets[s], in = first * a->key_ld + i * a->key_width, o = first * a->out_ld + i * a->width;
-      struct softmax_head h = softmax_head(a, causal, p, s, i, q, k, v);
+      struct softmax_head h = softmax_head(a, causal, p, s, i, c->q, c->k, c->v);
       const struct softmax_gradient g = {log_sums + first * a->heads + i,        out + o, dout + o, dq + in, dk + in,
                                          dv + first * a->value_ld + i * a->width};
       softmax_backward_head(&h, &w, &g);
@@ -405,26 +408,20 @@ static void softmax_step_vec(const struct linnet_attention *a, size_t steps, con
 
 /* --- The rows */
 
-static void softmax_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                const float *k, const float *v, void *saved, float *out, void *work) {
-  softmax_forward_either(a, false, p, q, k, v, saved, out, work);
+static void softmax_forward_vec(const struct linnet_attention_call *c) {
+  softmax_forward_either(c, false);
 }
 
-static void causal_softmax_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                       const float *k, const float *v, void *saved, float *out, void *work) {
-  softmax_forward_either(a, true, p, q, k, v, saved, out, work);
+static void causal_softmax_forward_vec(const struct linnet_attention_call *c) {
+  softmax_forward_either(c, true);
 }
 
-static void softmax_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                 const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                                 float *dq, float *dk, float *dv, void *work) {
-  softmax_backward_either(a, false, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+static void softmax_backward_vec(const struct linnet_attention_call *c) {
+  softmax_backward_either(c, false);
 }
 
-static void causal_softmax_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                        const float *k, const float *v, const void *saved, const float *out,
-                                        const float *dout, float *dq, float *dk, float *dv, void *work) {
-  softmax_backward_either(a, true, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+static void causal_softmax_backward_vec(const struct linnet_attention_call *c) {
+  softmax_backward_either(c, true);
 }
 
 static const struct linnet_attention_ops softmax_attention_vec = {

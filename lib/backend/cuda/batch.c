@@ -2,7 +2,7 @@
  * block of host memory and go in one copy. */
 #include <string.h>
 
-#include <linnet/train.h>
+#include <linnet/feature_mask.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "base/arena.h"

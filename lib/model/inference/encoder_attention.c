@@ -148,10 +148,12 @@ static void task_head(void *user, size_t head, unsigned worker) {
   const real *q = (mapped > 0 ? (const real *)w->phi.data : qkv) + head * a.key_width;
   const real *k = q + (mapped > 0 ? mapped / 2 : width);
   real *out = (real *)w->heads.data + head * a.width;
-  char *kept = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
+  char *saved = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
   char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
   if (linnet_encoder_unit(e, worker))
-    ops_of(e, e->layer)->forward(&a, &pack, q, k, v, kept, out, work);
+    ops_of(e, e->layer)
+        ->forward(&(struct linnet_attention_call){
+            .attention = &a, .pack = &pack, .q = q, .k = k, .v = v, .saved = saved, .out = out, .work = work});
 }
 
 static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
