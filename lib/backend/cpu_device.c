@@ -5,6 +5,7 @@
 #include "backend/device.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/numbers.h"
 #include "ops/dropout.h"
 #include "ops/position.h"
 #include "ops/spec_augment.h"
@@ -152,15 +153,11 @@ struct lstm_work {
   real *work;                /* of the op */
 };
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 static struct lstm_work plan_lstm(const struct linnet_device *d, size_t width, size_t sequences,
                                   struct linnet_arena *arena) {
   const struct linnet_ops *ops = kernels(d);
-  size_t state, packed = larger(ops->lstm_pack_size(width, LINNET_LSTM_FORWARD),
-                                ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD));
+  size_t state, packed = linnet_max_size(ops->lstm_pack_size(width, LINNET_LSTM_FORWARD),
+                                         ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD));
   state = linnet_mul_size(sequences, 2 * width, &state) ? state : SIZE_MAX;
   struct lstm_work w = {.packed = linnet_arena_take(arena, packed, sizeof(real))};
   w.state = linnet_arena_take(arena, state, sizeof(real));
@@ -225,8 +222,8 @@ static size_t cpu_ctc_work_bytes(struct linnet_device *d, const struct linnet_ba
   size_t most = 0;
   (void)d;
   for (size_t s = 0; s < c->pack->sequences; s++)
-    most = larger(most,
-                  linnet_ctc_work_bytes(c->pack->offsets[s + 1] - c->pack->offsets[s], c->symbols, c->num_labels[s]));
+    most = linnet_max_size(
+        most, linnet_ctc_work_bytes(c->pack->offsets[s + 1] - c->pack->offsets[s], c->symbols, c->num_labels[s]));
   return most;
 }
 

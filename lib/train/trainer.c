@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/causal_chunk.h"
 #include "model/format/feature_config.h"
 #include "ops/ctc.h"
 

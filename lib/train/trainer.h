@@ -91,4 +91,14 @@ enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char
 enum linnet_status linnet_fingerprint_config(struct linnet_context *context, const char *name, char *text,
                                              struct linnet_config *config);
 
+/* --- the fastest "causal_chunk" (causal_chunk.c) ------------------------------------------------------------------ */
+
+/* Measures forward and backward of a layer's causal linear attention, some milliseconds for each candidate; *chunk is
+ * the best: rows, or 0 for the state form. */
+enum linnet_status linnet_causal_chunk(struct linnet_context *context, const struct linnet_config *config,
+                                       size_t *chunk);
+
+/* Whether a network has a layer that sums in chunks. */
+bool linnet_has_causal_chunk(const struct linnet_config *config);
+
 #endif

@@ -2,6 +2,7 @@
  * kinds over the whole utterance, one head a task. */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "model/inference/encoder.h"
 
 static bool by_state(const struct linnet_encoder *e, size_t layer) {
@@ -90,10 +91,6 @@ static struct linnet_attention head_attention(const struct linnet_encoder *e, si
   return a;
 }
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer) {
   const struct linnet_config *config = &e->model->config;
   const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
@@ -101,8 +98,8 @@ enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_
     return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
   const unsigned threads = linnet_context_threads(e->context);
   struct whole *w = &e->whole;
-  w->kept_bytes = larger(w->kept_bytes, (ops_of(e, layer)->saved_bytes(&a, e->frames, 1) + 63) / 64 * 64);
-  w->work_bytes = larger(w->work_bytes, (ops_of(e, layer)->work_bytes(&a, e->frames) + 63) / 64 * 64);
+  w->kept_bytes = linnet_max_size(w->kept_bytes, linnet_round_up(ops_of(e, layer)->saved_bytes(&a, e->frames, 1), 64));
+  w->work_bytes = linnet_max_size(w->work_bytes, linnet_round_up(ops_of(e, layer)->work_bytes(&a, e->frames), 64));
   LINNET_TRY(linnet_encoder_reserve(e, &w->qkv, e->frames, linnet_attention_columns(config, layer) * sizeof(real)));
   LINNET_TRY(linnet_encoder_reserve(e, &w->phi, e->frames, linnet_mapped_columns(config, layer) * sizeof(real)));
   LINNET_TRY(linnet_encoder_reserve(e, &w->heads, e->frames, row_bytes(e)));

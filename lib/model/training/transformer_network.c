@@ -1,4 +1,5 @@
 /* The transformer in training: input map, layers of blocks, output map. */
+#include "base/numbers.h"
 #include "model/attention.h"
 #include "model/training/block.h"
 #include "model/training/network_kind.h"
@@ -54,15 +55,11 @@ static size_t describe_layer(const struct linnet_network *network, size_t l, str
   return n;
 }
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 /* What a block's scratch holds of a frame: hidden units, or the gradients of qkv and of what it was mapped to. */
 static size_t widest_row(const struct linnet_config *config) {
   size_t widest = config->feed_forward;
   for (size_t l = 0; l < config->layers; l++)
-    widest = larger(widest, linnet_attention_columns(config, l) + linnet_mapped_columns(config, l));
+    widest = linnet_max_size(widest, linnet_attention_columns(config, l) + linnet_mapped_columns(config, l));
   return widest;
 }
 
@@ -73,9 +70,9 @@ static size_t work_bytes(const struct linnet_pass *pass) {
   size_t most = d->ops->gemm_work(d) * sizeof(real);
   for (size_t l = 0; l < config->layers; l++) {
     struct linnet_attention a = linnet_layer_attention(config, l);
-    most = larger(most, d->ops->attention_work_bytes(d, &a, pass->frames, pass->shard->pack.sequences));
+    most = linnet_max_size(most, d->ops->attention_work_bytes(d, &a, pass->frames, pass->shard->pack.sequences));
     if (linnet_mapped_columns(config, l) > 0)
-      most = larger(most, d->ops->feature_map_work(d) * sizeof(real));
+      most = linnet_max_size(most, d->ops->feature_map_work(d) * sizeof(real));
   }
   return most;
 }
@@ -104,9 +101,9 @@ static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, s
     struct linnet_arena shared = *arena;
     plan_sublayer(pass, &shared, &t->sublayers[i]);
     t->sublayers[i].out = out[i % 2];
-    most = larger(most, shared.used);
+    most = linnet_max_size(most, shared.used);
   }
-  arena->used = larger(arena->used, most);
+  arena->used = linnet_max_size(arena->used, most);
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {

@@ -1,10 +1,8 @@
-#include "model/causal_chunk.h"
-
+/* The fastest "causal_chunk" of a network on this machine, found by a short measurement. */
 #include <time.h>
 
-#include <linnet/train.h>
-
 #include "model/attention.h"
+#include "train/trainer.h"
 
 enum { FRAMES = 512, ROUNDS = 5 };
 
