@@ -34,7 +34,7 @@ struct linnet_stream {
 /* Whether frames can be recognised as they come. */
 static bool runs_along(const struct linnet_model *model) {
   enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  return linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+  return linnet_model_is_causal(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
 }
 
 static enum linnet_status create_network(struct linnet_stream *s) {
@@ -118,7 +118,7 @@ static enum linnet_status decoding_status(struct linnet_stream *s) {
 
 /* A row of the recurrence. */
 static enum linnet_status decode_row(struct linnet_stream *s) {
-  decode(s, s->log_p, linnet_recurrence_frames(s->recurrence) - 1, 1);
+  decode(s, s->log_p, linnet_recurrence_num_frames(s->recurrence) - 1, 1);
   return decoding_status(s);
 }
 
@@ -156,7 +156,7 @@ static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
 }
 
 static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
-  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
+  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_num_pending(s->fbank, n), got = 0;
   LINNET_TRY(make_room(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;

@@ -15,12 +15,12 @@ void linnet_align_settings_default(struct linnet_align_settings *settings) {
 
 static enum linnet_status check_variant(const struct linnet_align_maker *m, size_t w,
                                         const struct linnet_pronunciation *variant) {
-  if (variant->count == 0 || !variant->labels)
+  if (variant->num_labels == 0 || !variant->labels)
     return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
                        "linnet_alignment_create: word %zu has a pronunciation "
                        "without labels",
                        w);
-  for (size_t i = 0; i < variant->count; i++)
+  for (size_t i = 0; i < variant->num_labels; i++)
     if (variant->labels[i] < 1 || (size_t)variant->labels[i] >= m->symbols)
       return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
                          "linnet_alignment_create: label %d of word %zu, must be 1 to %zu", variant->labels[i], w,
@@ -31,11 +31,11 @@ static enum linnet_status check_variant(const struct linnet_align_maker *m, size
 static enum linnet_status check_words(const struct linnet_align_maker *m) {
   for (size_t w = 0; w < m->count; w++) {
     const struct linnet_align_word *word = &m->words[w];
-    if (!word->variants || word->count < 1 || word->count > LINNET_ALIGN_MAX_VARIANTS)
+    if (!word->variants || word->num_variants < 1 || word->num_variants > LINNET_ALIGN_MAX_VARIANTS)
       return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
-                         "linnet_alignment_create: word %zu has %zu pronunciations, must be 1 to %d", w, word->count,
-                         LINNET_ALIGN_MAX_VARIANTS);
-    for (size_t v = 0; v < word->count; v++)
+                         "linnet_alignment_create: word %zu has %zu pronunciations, must be 1 to %d", w,
+                         word->num_variants, LINNET_ALIGN_MAX_VARIANTS);
+    for (size_t v = 0; v < word->num_variants; v++)
       LINNET_TRY(check_variant(m, w, &word->variants[v]));
   }
   return LINNET_OK;
@@ -164,8 +164,8 @@ enum linnet_status linnet_alignment_create_labels(struct linnet_context *context
   enum linnet_status status;
   if (variants && words) {
     for (size_t i = 0; i < count; i++) {
-      variants[i] = (struct linnet_pronunciation){.labels = &labels[i], .count = 1};
-      words[i] = (struct linnet_align_word){.variants = &variants[i], .count = 1};
+      variants[i] = (struct linnet_pronunciation){.labels = &labels[i], .num_labels = 1};
+      words[i] = (struct linnet_align_word){.variants = &variants[i], .num_variants = 1};
     }
     status = linnet_alignment_create(context, log_posteriors, frames, symbols, words, count, settings, alignment);
   } else {
@@ -177,17 +177,17 @@ enum linnet_status linnet_alignment_create_labels(struct linnet_context *context
 }
 
 const struct linnet_aligned_phone *linnet_alignment_phones(const struct linnet_alignment *alignment, size_t *count) {
-  *count = alignment->phone_count;
+  *count = alignment->num_phones;
   return alignment->phones;
 }
 
 const struct linnet_aligned_word *linnet_alignment_words(const struct linnet_alignment *alignment, size_t *count) {
-  *count = alignment->word_count;
+  *count = alignment->num_words;
   return alignment->words;
 }
 
 const struct linnet_align_jump *linnet_alignment_jumps(const struct linnet_alignment *alignment, size_t *count) {
-  *count = alignment->jump_count;
+  *count = alignment->num_jumps;
   return alignment->jumps;
 }
 

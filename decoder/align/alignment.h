@@ -35,11 +35,11 @@ struct linnet_align_state {
 /* Release with linnet_align_graph_clear. */
 struct linnet_align_graph {
   struct linnet_context *context;
-  size_t count, words, arc_count;
+  size_t count, words, num_arcs;
   size_t min_frames;                /* that a path through all words needs */
   struct linnet_align_state *state; /* (count) */
   double *step, *skip;              /* (count): 0 where s - 1 -> s, s - 2 -> s is allowed, else -infinity */
-  struct linnet_align_arc *arc;     /* (arc_count): the other steps, in the order of `to`, then of `from` */
+  struct linnet_align_arc *arc;     /* (num_arcs): the other steps, in the order of `to`, then of `from` */
   uint32_t *anchor;                 /* (words + 1) */
 };
 
@@ -127,7 +127,7 @@ struct linnet_alignment {
   struct linnet_aligned_phone *phones;
   struct linnet_aligned_word *words;
   struct linnet_align_jump *jumps;
-  size_t phone_count, phone_capacity, word_count, word_capacity, jump_count, jump_capacity;
+  size_t num_phones, phone_capacity, num_words, word_capacity, num_jumps, jump_capacity;
 };
 
 /* All that making an alignment needs. */

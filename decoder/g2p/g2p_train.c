@@ -15,14 +15,14 @@ struct linnet_g2p_trainer {
 };
 
 void linnet_g2p_settings_default(struct linnet_g2p_settings *settings) {
-  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .iterations = 10, .prune = 3e-8};
+  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .num_iterations = 10, .prune = 3e-8};
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_g2p_settings *s) {
   if (s->size != sizeof *s || s->order < 1 || s->order > NGRAM_MAX_ORDER)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a model of pronunciations is 1 to %d",
                        NGRAM_MAX_ORDER);
-  if (s->iterations < 1 || s->iterations > 100)
+  if (s->num_iterations < 1 || s->num_iterations > 100)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "iterations: 1 to 100");
   if (!(s->prune >= 0 && s->prune < 1))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the threshold of pruning is 0 to 1");
@@ -58,11 +58,11 @@ void linnet_g2p_trainer_destroy(struct linnet_g2p_trainer *t) {
   linnet_free(context, t);
 }
 
-size_t linnet_g2p_trainer_count(const struct linnet_g2p_trainer *t) {
+size_t linnet_g2p_trainer_num_pronunciations(const struct linnet_g2p_trainer *t) {
   return t->data.count;
 }
 
-size_t linnet_g2p_trainer_left_out(const struct linnet_g2p_trainer *t) {
+size_t linnet_g2p_trainer_num_left_out(const struct linnet_g2p_trainer *t) {
   return t->left_out;
 }
 
@@ -299,7 +299,7 @@ enum linnet_status linnet_g2p_trainer_finish(struct linnet_g2p_trainer *t, struc
     return linnet_fail(context, LINNET_ERROR_FORMAT, "no pronunciations to learn from");
   struct g2p_alignments alignments = {NULL, NULL};
   struct linnet_g2p *made = NULL;
-  enum linnet_status status = linnet_g2p_align(&t->data, t->settings.iterations, &alignments);
+  enum linnet_status status = linnet_g2p_align(&t->data, t->settings.num_iterations, &alignments);
   if (status == LINNET_OK)
     status = linnet_g2p_create(context, &made);
   if (status == LINNET_OK) {

@@ -116,11 +116,11 @@ int linnet_ngram_is_quantized(const struct linnet_ngram *m) {
   return m->shape.quantized;
 }
 
-size_t linnet_ngram_count(const struct linnet_ngram *m, unsigned order) {
+size_t linnet_ngram_num_ngrams(const struct linnet_ngram *m, unsigned order) {
   return order >= 1 && order <= m->shape.order ? m->shape.counts[order - 1] : 0;
 }
 
-size_t linnet_ngram_bytes(const struct linnet_ngram *m) {
+size_t linnet_ngram_memory_bytes(const struct linnet_ngram *m) {
   struct ngram_layout layout = {.total = 0};
   linnet_ngram_layout(&m->shape, &layout);
   return layout.total;

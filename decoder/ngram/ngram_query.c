@@ -95,7 +95,7 @@ enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context, con
   *binding = NULL;
   if (!symbols)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no symbols to bind to a language model");
-  return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_count(symbols), missing, binding);
+  return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_num_symbols(symbols), missing, binding);
 }
 
 void linnet_ngram_binding_destroy(struct linnet_ngram_binding *binding) {
@@ -131,5 +131,5 @@ static float finish(const void *user, const void *state) {
 
 struct linnet_language_model linnet_ngram_language_model(const struct linnet_ngram_binding *binding) {
   return (struct linnet_language_model){
-      .user = binding, .state_size = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish};
+      .user = binding, .state_bytes = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish};
 }

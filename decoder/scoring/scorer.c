@@ -8,9 +8,9 @@
 enum { MAX_MAP_BYTES = 1 << 24 };
 
 void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size) {
-  size_t errors = score->insertions + score->deletions + score->substitutions;
+  size_t errors = score->num_insertions + score->num_deletions + score->num_substitutions;
   linnet_format(line, size, "%%%s %.2f [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, linnet_score_percent(score),
-                errors, score->reference, score->insertions, score->deletions, score->substitutions);
+                errors, score->num_reference, score->num_insertions, score->num_deletions, score->num_substitutions);
 }
 
 void linnet_scorer_settings_default(struct linnet_scorer_settings *settings) {
@@ -163,14 +163,14 @@ static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t use
 
 /* Aligns the tokens of the utterance behind the edits in use. */
 static enum linnet_status align_utterance(struct linnet_scorer *scorer, struct linnet_scored *u) {
-  size_t room = u->edit + u->reference_count + u->hypothesis_count;
+  size_t room = u->edit + u->num_reference + u->num_hypothesis;
   uint8_t *grown = linnet_grow(scorer->context, scorer->edits, &scorer->edit_capacity, room, sizeof *grown);
   if (!grown)
     return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu aligned tokens", u->edit);
   scorer->edits = grown;
   const int *reference = scorer->tokens ? scorer->tokens + u->token : NULL;
-  const int *hypothesis = scorer->tokens ? reference + u->reference_count : NULL;
-  LINNET_TRY(linnet_align(scorer->context, reference, u->reference_count, hypothesis, u->hypothesis_count,
+  const int *hypothesis = scorer->tokens ? reference + u->num_reference : NULL;
+  LINNET_TRY(linnet_align(scorer->context, reference, u->num_reference, hypothesis, u->num_hypothesis,
                           scorer->edits + u->edit, &u->edit_count));
   linnet_count_edits(scorer->edits + u->edit, u->edit_count, &u->score);
   return LINNET_OK;
@@ -192,13 +192,13 @@ static enum linnet_status reserve_utterance(struct linnet_scorer *scorer) {
 
 static void add_to_sum(struct linnet_score_sum *sum, const struct linnet_scored *u) {
   const struct linnet_score *s = &u->score;
-  sum->score.reference += s->reference;
-  sum->score.substitutions += s->substitutions;
-  sum->score.insertions += s->insertions;
-  sum->score.deletions += s->deletions;
-  sum->utterances++;
-  sum->wrong += s->substitutions + s->insertions + s->deletions > 0;
-  sum->lost += u->lost;
+  sum->score.num_reference += s->num_reference;
+  sum->score.num_substitutions += s->num_substitutions;
+  sum->score.num_insertions += s->num_insertions;
+  sum->score.num_deletions += s->num_deletions;
+  sum->num_utterances++;
+  sum->num_wrong += s->num_substitutions + s->num_insertions + s->num_deletions > 0;
+  sum->num_missing += u->lost;
 }
 
 /* Gives the utterance its names; from here on nothing fails. */
@@ -217,7 +217,7 @@ static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, c
     return status;
   }
   scorer->utterances[index] = *u;
-  scorer->token_count = u->token + u->reference_count + u->hypothesis_count;
+  scorer->token_count = u->token + u->num_reference + u->num_hypothesis;
   scorer->edit_count = u->edit + u->edit_count;
   add_to_sum(&scorer->total, u);
   if (fresh)
@@ -228,30 +228,30 @@ static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, c
 }
 
 static enum linnet_status add_utterance(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                        const char *const *reference, size_t reference_count,
-                                        const char *const *hypothesis, size_t hypothesis_count, bool lost) {
+                                        const char *const *reference, size_t num_reference,
+                                        const char *const *hypothesis, size_t num_hypothesis, bool lost) {
   if (!scorer)
     return LINNET_ERROR_ARGUMENT;
-  if (!id || (!reference && reference_count > 0) || (!hypothesis && hypothesis_count > 0))
+  if (!id || (!reference && num_reference > 0) || (!hypothesis && num_hypothesis > 0))
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add: an argument is NULL");
   if (linnet_names_find(&scorer->ids, id, strlen(id)) != LINNET_NOT_FOUND)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "utterance '%.100s' was added before", id);
   struct linnet_scored u = {.token = scorer->token_count, .edit = scorer->edit_count, .lost = lost};
-  LINNET_TRY(append_tokens(scorer, u.token, reference, reference_count, &u.reference_count));
-  LINNET_TRY(append_tokens(scorer, u.token + u.reference_count, hypothesis, hypothesis_count, &u.hypothesis_count));
+  LINNET_TRY(append_tokens(scorer, u.token, reference, num_reference, &u.num_reference));
+  LINNET_TRY(append_tokens(scorer, u.token + u.num_reference, hypothesis, num_hypothesis, &u.num_hypothesis));
   LINNET_TRY(align_utterance(scorer, &u));
   return commit(scorer, id, speaker, &u);
 }
 
 enum linnet_status linnet_scorer_add(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                     const char *const *reference, size_t reference_count,
-                                     const char *const *hypothesis, size_t hypothesis_count) {
-  return add_utterance(scorer, id, speaker, reference, reference_count, hypothesis, hypothesis_count, false);
+                                     const char *const *reference, size_t num_reference, const char *const *hypothesis,
+                                     size_t num_hypothesis) {
+  return add_utterance(scorer, id, speaker, reference, num_reference, hypothesis, num_hypothesis, false);
 }
 
-enum linnet_status linnet_scorer_add_lost(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                          const char *const *reference, size_t reference_count) {
-  return add_utterance(scorer, id, speaker, reference, reference_count, NULL, 0, true);
+enum linnet_status linnet_scorer_add_missing(struct linnet_scorer *scorer, const char *id, const char *speaker,
+                                             const char *const *reference, size_t num_reference) {
+  return add_utterance(scorer, id, speaker, reference, num_reference, NULL, 0, true);
 }
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
@@ -260,7 +260,7 @@ struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer) {
   return scorer->total;
 }
 
-size_t linnet_scorer_speakers(const struct linnet_scorer *scorer) {
+size_t linnet_scorer_num_speakers(const struct linnet_scorer *scorer) {
   return scorer->speakers.count;
 }
 
@@ -268,7 +268,7 @@ struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer
   return index < scorer->speakers.count ? scorer->sums[index] : (struct linnet_score_sum){.name = ""};
 }
 
-size_t linnet_scorer_utterances(const struct linnet_scorer *scorer) {
+size_t linnet_scorer_num_utterances(const struct linnet_scorer *scorer) {
   return scorer->ids.count;
 }
 
@@ -280,8 +280,8 @@ struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_score
       .id = linnet_names_text(&scorer->ids, index),
       .speaker = u->speaker == LINNET_NOT_FOUND ? NULL : linnet_names_text(&scorer->speakers, u->speaker),
       .score = u->score,
-      .lost = u->lost,
-      .pairs = u->edit_count,
+      .missing = u->lost,
+      .num_pairs = u->edit_count,
   };
 }
 
@@ -289,7 +289,7 @@ void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index, s
   if (index >= scorer->ids.count)
     return;
   const struct linnet_scored *u = &scorer->utterances[index];
-  size_t i = u->token, j = u->token + u->reference_count;
+  size_t i = u->token, j = u->token + u->num_reference;
   for (size_t k = 0; k < u->edit_count; k++)
     pairs[k] = linnet_scorer_step(scorer, scorer->edits[u->edit + k], &i, &j);
 }
@@ -313,7 +313,7 @@ enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer,
 
 static enum linnet_status check_extra(const struct linnet_scorer *scorer, const struct linnet_transcripts *reference,
                                       const struct linnet_transcripts *hypothesis) {
-  size_t extra = 0, count = linnet_transcripts_count(hypothesis);
+  size_t extra = 0, count = linnet_transcripts_num_utterances(hypothesis);
   const char *first = NULL;
   for (size_t i = 0; i < count; i++) {
     const char *id = linnet_transcripts_id(hypothesis, i);
@@ -348,7 +348,7 @@ static enum linnet_status add_transcript(struct linnet_scorer *scorer, const str
   size_t n, m = 0, other = linnet_transcripts_find(hypothesis, id);
   const char *const *said = linnet_transcripts_tokens(reference, index, &n);
   if (other == LINNET_NOT_FOUND)
-    return linnet_scorer_add_lost(scorer, id, speaker, said, n);
+    return linnet_scorer_add_missing(scorer, id, speaker, said, n);
   const char *const *heard = linnet_transcripts_tokens(hypothesis, other, &m);
   return linnet_scorer_add(scorer, id, speaker, said, n, heard, m);
 }
@@ -362,7 +362,7 @@ enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,
   if (!reference || !hypothesis)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add_transcripts: an argument is NULL");
   LINNET_TRY(check_extra(scorer, reference, hypothesis));
-  for (size_t i = 0; i < linnet_transcripts_count(reference); i++)
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(reference); i++)
     LINNET_TRY(add_transcript(scorer, reference, i, hypothesis, speakers));
   return LINNET_OK;
 }

@@ -100,9 +100,9 @@ static enum linnet_status pronounce_all(struct linnet_pronouncer *p, const char 
   struct cursor c = {.at = source, .line = 1};
   char *buffer = text->buffer;
   next_character(&c);
-  for (bool silent; next_word(&c, &buffer, &text->words[text->word_count]); text->word_count += !silent) {
+  for (bool silent; next_word(&c, &buffer, &text->words[text->num_words]); text->num_words += !silent) {
     p->speaker.steps = LINNET_TEXT_STEPS;
-    LINNET_TRY(linnet_pronounce_word(p, &text->words[text->word_count], &silent));
+    LINNET_TRY(linnet_pronounce_word(p, &text->words[text->num_words], &silent));
   }
   return LINNET_OK;
 }
@@ -118,7 +118,7 @@ static enum linnet_status point_variants(struct linnet_pronounced_text *text) {
   for (size_t v = 0; v < pool->range_count; v++)
     text->variants[v] = (struct linnet_pronunciation){pool->labels + pool->ranges[v].first, pool->ranges[v].count};
   const struct linnet_pronunciation *next = text->variants;
-  for (size_t w = 0; w < text->aligned_count; next += text->aligned[w++].count)
+  for (size_t w = 0; w < text->aligned_count; next += text->aligned[w++].num_variants)
     text->aligned[w].variants = next;
   return LINNET_OK;
 }
@@ -189,7 +189,7 @@ void linnet_pronounced_text_destroy(struct linnet_pronounced_text *text) {
 
 const struct linnet_written_word *linnet_pronounced_text_words(const struct linnet_pronounced_text *text,
                                                                size_t *count) {
-  *count = text->word_count;
+  *count = text->num_words;
   return text->words;
 }
 
@@ -204,7 +204,7 @@ size_t linnet_pronounced_text_index(const struct linnet_pronounced_text *text, s
 }
 
 const char *linnet_pronounced_text_spoken(const struct linnet_pronounced_text *text, size_t aligned, size_t variant) {
-  if (aligned >= text->aligned_count || variant >= text->aligned[aligned].count)
+  if (aligned >= text->aligned_count || variant >= text->aligned[aligned].num_variants)
     return NULL;
   return text->spoken[(size_t)(text->aligned[aligned].variants - text->variants) + variant];
 }

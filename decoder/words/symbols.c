@@ -45,7 +45,7 @@ enum linnet_status linnet_symbols_add(struct linnet_symbols *symbols, const char
 
 /* Adds a name that must be new. */
 static enum linnet_status add_new(struct linnet_symbols *symbols, const char *name) {
-  int before = linnet_symbols_count(symbols), index = 0;
+  int before = linnet_symbols_num_symbols(symbols), index = 0;
   LINNET_TRY(linnet_symbols_add(symbols, name, &index));
   if (index < before)
     return linnet_fail(symbols->names.context, LINNET_ERROR_ARGUMENT, "symbol '%.100s' is given twice", name);
@@ -104,7 +104,7 @@ static enum linnet_status load_line(struct linnet_text *text, struct linnet_symb
     return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: more than a name and its index", text->name,
                        text->line);
   bool blank = first && (is_blank_name(name) || (index && parse_index(index) == 0));
-  int expected = blank ? 0 : linnet_symbols_count(symbols);
+  int expected = blank ? 0 : linnet_symbols_num_symbols(symbols);
   if (index && parse_index(index) != expected)
     return linnet_fail(text->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: symbol '%.100s' has index '%.40s', expected %d: indices count up from the blank's, 0",
@@ -189,12 +189,13 @@ enum linnet_status linnet_symbols_copy(struct linnet_context *context, const str
 
 /* --- look-ups --------------------------------------------------------------------------------------------------- */
 
-int linnet_symbols_count(const struct linnet_symbols *symbols) {
+int linnet_symbols_num_symbols(const struct linnet_symbols *symbols) {
   return (int)symbols->names.count;
 }
 
 const char *linnet_symbols_name(const struct linnet_symbols *symbols, int index) {
-  return index < 0 || index >= linnet_symbols_count(symbols) ? NULL : linnet_names_text(&symbols->names, (size_t)index);
+  return index < 0 || index >= linnet_symbols_num_symbols(symbols) ? NULL
+                                                                   : linnet_names_text(&symbols->names, (size_t)index);
 }
 
 int linnet_symbols_find(const struct linnet_symbols *symbols, const char *name) {

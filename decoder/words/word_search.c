@@ -84,7 +84,7 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
   if (s->beam < 1 || s->beam > LINNET_WORD_SEARCH_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: a beam of %zu, must be 1 to %d",
                        s->beam, LINNET_WORD_SEARCH_MAX);
-  for (size_t i = 0; i < s->silence_count; i++)
+  for (size_t i = 0; i < s->num_silences; i++)
     if (s->silences[i] < 1 || s->silences[i] >= symbols)
       return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: silence %d of %d symbols",
                          s->silences[i], symbols);
@@ -197,12 +197,12 @@ void linnet_word_search_destroy(struct linnet_word_search *s) {
   linnet_free(s->context, s);
 }
 
-size_t linnet_word_search_memory(const struct linnet_word_search *s) {
+size_t linnet_word_search_memory_bytes(const struct linnet_word_search *s) {
   return sizeof *s + s->block_bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
          linnet_tree_pool_memory(&s->records) + s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks +
          s->max_segments * sizeof *s->segments + s->max_words * sizeof *s->words;
 }
 
-size_t linnet_word_search_tree_memory(const struct linnet_word_search *s) {
+size_t linnet_word_search_tree_memory_bytes(const struct linnet_word_search *s) {
   return linnet_word_tree_memory(&s->tree);
 }

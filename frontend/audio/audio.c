@@ -40,7 +40,7 @@ void linnet_audio_settings_default(struct linnet_audio_settings *settings) {
                                              .channel = LINNET_CHANNEL_MIX,
                                              .raw_format = LINNET_SAMPLE_NONE,
                                              .raw_rate = 16000,
-                                             .raw_channels = 1};
+                                             .num_raw_channels = 1};
 }
 
 /* --- Opening -------------------------------------------------------------------------------------------------- */
@@ -67,8 +67,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   if (!valid_rate(s->raw_rate))
     return linnet_fail(context, bad, "audio: rate %g Hz of raw input is not in %g to %g", s->raw_rate,
                        LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
-  if (s->raw_channels < 1 || s->raw_channels > LINNET_AUDIO_MAX_RAW_CHANNELS)
-    return linnet_fail(context, bad, "audio: %d channels of raw input: 1 to %d are possible", s->raw_channels,
+  if (s->num_raw_channels < 1 || s->num_raw_channels > LINNET_AUDIO_MAX_RAW_CHANNELS)
+    return linnet_fail(context, bad, "audio: %d channels of raw input: 1 to %d are possible", s->num_raw_channels,
                        LINNET_AUDIO_MAX_RAW_CHANNELS);
   return LINNET_OK;
 }
@@ -210,7 +210,7 @@ double linnet_audio_input_rate(const struct linnet_audio *audio) {
   return audio ? audio->input.rate : -1;
 }
 
-int linnet_audio_input_channels(const struct linnet_audio *audio) {
+int linnet_audio_num_input_channels(const struct linnet_audio *audio) {
   return audio ? audio->input.channels : -1;
 }
 

@@ -18,9 +18,9 @@ size_t linnet_augment_choose(struct linnet_augment_key key, size_t count) {
 
 void linnet_specaugment_settings_default(struct linnet_specaugment_settings *settings) {
   *settings = (struct linnet_specaugment_settings){.size = sizeof *settings,
-                                                   .frequency_masks = 2,
+                                                   .num_frequency_masks = 2,
                                                    .max_frequency = 8,
-                                                   .time_masks = 4,
+                                                   .num_time_masks = 4,
                                                    .max_time = 40,
                                                    .max_time_part = 0.1,
                                                    .max_warp = 0,
@@ -28,13 +28,13 @@ void linnet_specaugment_settings_default(struct linnet_specaugment_settings *set
 }
 
 static bool valid_settings(const struct linnet_specaugment_settings *s) {
-  return s && s->size == sizeof *s && linnet_inside(s->frequency_masks, 0, MAX_MASKS) && s->max_frequency >= 0 &&
-         linnet_inside(s->time_masks, 0, MAX_MASKS) && s->max_time >= 0 && linnet_inside(s->max_time_part, 0, 1) &&
+  return s && s->size == sizeof *s && linnet_inside(s->num_frequency_masks, 0, MAX_MASKS) && s->max_frequency >= 0 &&
+         linnet_inside(s->num_time_masks, 0, MAX_MASKS) && s->max_time >= 0 && linnet_inside(s->max_time_part, 0, 1) &&
          s->max_warp >= 0;
 }
 
-size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settings) {
-  return valid_settings(settings) ? (size_t)settings->frequency_masks + (size_t)settings->time_masks : 0;
+size_t linnet_specaugment_num_masks(const struct linnet_specaugment_settings *settings) {
+  return valid_settings(settings) ? (size_t)settings->num_frequency_masks + (size_t)settings->num_time_masks : 0;
 }
 
 /* 0 to `longest` of `total` places, anywhere. */
@@ -51,12 +51,12 @@ static size_t longest_time(const struct linnet_specaugment_settings *settings, s
 /* Mask i: those of channels come first. */
 static struct linnet_feature_mask draw_mask(const struct linnet_specaugment_settings *settings,
                                             struct linnet_augment_key key, size_t i, size_t frames, size_t dim) {
-  struct linnet_feature_mask mask = {.frames = frames, .channels = dim};
+  struct linnet_feature_mask mask = {.num_frames = frames, .num_channels = dim};
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_MASKS + (uint32_t)i);
-  if (i < (size_t)settings->frequency_masks)
-    draw_span(random, (size_t)settings->max_frequency, dim, &mask.first_channel, &mask.channels);
+  if (i < (size_t)settings->num_frequency_masks)
+    draw_span(random, (size_t)settings->max_frequency, dim, &mask.first_channel, &mask.num_channels);
   else
-    draw_span(random, longest_time(settings, frames), frames, &mask.first_frame, &mask.frames);
+    draw_span(random, longest_time(settings, frames), frames, &mask.first_frame, &mask.num_frames);
   return mask;
 }
 
@@ -65,7 +65,7 @@ enum linnet_status linnet_specaugment_masks(const struct linnet_specaugment_sett
                                             struct linnet_feature_mask *masks) {
   if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || !masks)
     return LINNET_ERROR_ARGUMENT;
-  for (size_t i = 0; i < linnet_specaugment_count(settings); i++)
+  for (size_t i = 0; i < linnet_specaugment_num_masks(settings); i++)
     masks[i] = draw_mask(settings, key, i, frames, (size_t)dim);
   return LINNET_OK;
 }
@@ -119,7 +119,7 @@ enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *
                                       float *features, size_t frames, int dim) {
   if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
-  size_t width = (size_t)dim, count = linnet_specaugment_count(settings);
+  size_t width = (size_t)dim, count = linnet_specaugment_num_masks(settings);
   float fill[MAX_DIM];
   draw_warp(settings, key, features, frames, width);
   fill_of(settings, features, frames, width, fill);
@@ -186,7 +186,7 @@ static double energy(const float *samples, size_t count) {
 
 static double noise_energy(const struct linnet_noise_clip *clip, size_t start, size_t count) {
   double sum = 0;
-  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->count ? j + 1 : 0)
+  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->num_samples ? j + 1 : 0)
     sum += (double)clip->samples[j] * clip->samples[j];
   return sum;
 }
@@ -201,7 +201,7 @@ static void mix(const struct linnet_noise_clip *clip, size_t start, double snr, 
   if (signal <= 0 || noise <= 0)
     return;
   float gain = (float)sqrt(signal / noise * pow(10, -snr / 10));
-  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->count ? j + 1 : 0)
+  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->num_samples ? j + 1 : 0)
     samples[i] += gain * clip->samples[j];
 }
 
@@ -214,9 +214,9 @@ enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *sett
   if (num_clips == 0 || linnet_philox_uniform(random.word[0]) >= settings->probability)
     return LINNET_OK;
   const struct linnet_noise_clip *clip = &clips[linnet_draw_below(random.word[1], num_clips)];
-  if (clip->count == 0)
+  if (clip->num_samples == 0)
     return LINNET_OK;
-  size_t start = linnet_draw_below(random.word[2], clip->count);
+  size_t start = linnet_draw_below(random.word[2], clip->num_samples);
   double snr = linnet_draw_between(random.word[3], settings->snr_low, settings->snr_high);
   mix(clip, start, snr, samples, count);
   return LINNET_OK;

@@ -33,9 +33,9 @@ static double power_of(const float *samples, size_t count) {
 
 static double power_of_clip(const struct linnet_noise_clip *clip) {
   double sum = 0;
-  for (size_t i = 0; i < clip->count; i++)
+  for (size_t i = 0; i < clip->num_samples; i++)
     sum += (double)clip->samples[i] * clip->samples[i];
-  return clip->count > 0 ? sum / (double)clip->count : 0;
+  return clip->num_samples > 0 ? sum / (double)clip->num_samples : 0;
 }
 
 /* What the ends are filled with. */
@@ -56,7 +56,7 @@ static struct fill draw_fill(const struct linnet_padding_settings *settings, str
   if (noise <= 0)
     return fill;
   fill.clip = clip;
-  fill.next = linnet_draw_below(random.word[2], clip->count);
+  fill.next = linnet_draw_below(random.word[2], clip->num_samples);
   fill.gain = (float)sqrt(power / noise * pow(10, level / 10));
   return fill;
 }
@@ -64,7 +64,7 @@ static struct fill draw_fill(const struct linnet_padding_settings *settings, str
 static void fill_samples(struct fill *fill, float *samples, size_t count) {
   for (size_t i = 0; i < count; i++) {
     samples[i] = fill->clip ? rintf(fill->gain * fill->clip->samples[fill->next]) : 0;
-    fill->next = fill->clip && fill->next + 1 < fill->clip->count ? fill->next + 1 : 0;
+    fill->next = fill->clip && fill->next + 1 < fill->clip->num_samples ? fill->next + 1 : 0;
   }
 }
 

@@ -247,7 +247,7 @@ size_t linnet_fbank_shift(const struct linnet_fbank *fbank) {
   return fbank->shift;
 }
 
-size_t linnet_fbank_frames(const struct linnet_fbank *fbank, size_t samples) {
+size_t linnet_fbank_num_frames(const struct linnet_fbank *fbank, size_t samples) {
   return samples < fbank->window ? 0 : 1 + (samples - fbank->window) / fbank->shift;
 }
 
@@ -269,7 +269,7 @@ static enum linnet_status run_block(struct linnet_fbank *fbank, const float *sam
 enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float *samples, size_t n, float *features) {
   if (!fbank)
     return LINNET_ERROR_ARGUMENT;
-  size_t frames = linnet_fbank_frames(fbank, n);
+  size_t frames = linnet_fbank_num_frames(fbank, n);
   if (frames > 0 && (!samples || !features))
     return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_compute: NULL argument");
   linnet_poll_begin(fbank->context);
@@ -287,11 +287,11 @@ enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float 
   return LINNET_OK;
 }
 
-size_t linnet_fbank_pending(const struct linnet_fbank *fbank, size_t n) {
+size_t linnet_fbank_num_pending(const struct linnet_fbank *fbank, size_t n) {
   if (n <= fbank->skip)
     return 0;
   size_t arriving = n - fbank->skip;
-  return linnet_fbank_frames(fbank, arriving > SIZE_MAX - fbank->count ? SIZE_MAX : fbank->count + arriving);
+  return linnet_fbank_num_frames(fbank, arriving > SIZE_MAX - fbank->count ? SIZE_MAX : fbank->count + arriving);
 }
 
 /* Drops or holds some of n samples, as many as there is room for; returns how many. */
@@ -328,14 +328,14 @@ enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *
   if (!frames || (n > 0 && !samples) || (capacity > 0 && !features))
     return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_accept: NULL argument");
   *frames = 0;
-  size_t pending = linnet_fbank_pending(fbank, n);
+  size_t pending = linnet_fbank_num_pending(fbank, n);
   if (pending > capacity)
     return linnet_fail(fbank->context, LINNET_ERROR_LIMIT,
                        "linnet_fbank_accept: room for %zu frames, but %zu become complete", capacity, pending);
   linnet_poll_begin(fbank->context);
   while (n > 0) {
     LINNET_TRY(linnet_poll_check(fbank->context));
-    size_t taken = hold(fbank, samples, n), now = linnet_fbank_frames(fbank, fbank->count);
+    size_t taken = hold(fbank, samples, n), now = linnet_fbank_num_frames(fbank, fbank->count);
     samples += taken;
     n -= taken;
     if (now == 0)

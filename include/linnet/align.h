@@ -27,13 +27,13 @@ extern "C" {
 /* One way to say a word: symbols without the blank, at least one. */
 struct linnet_pronunciation {
   const int *labels;
-  size_t count;
+  size_t num_labels;
 };
 
 /* A word with its pronunciations, of which the best is chosen: 1 to LINNET_ALIGN_MAX_VARIANTS. */
 struct linnet_align_word {
   const struct linnet_pronunciation *variants;
-  size_t count;
+  size_t num_variants;
 };
 
 enum { LINNET_ALIGN_MAX_VARIANTS = 64 };
@@ -104,24 +104,24 @@ struct linnet_aligned_phone {
  * neighbours is this one. */
 
 struct linnet_aligned_word {
-  size_t word, variant; /* indices into the arguments */
-  size_t phone, count;  /* its phones */
-  size_t start, end;    /* of its first and last phone */
-  float confidence;     /* mean posterior over its phones' frames, calibrated as words are */
-  float gop;            /* mean over its phones */
+  size_t word, variant;     /* indices into the arguments */
+  size_t phone, num_phones; /* its phones */
+  size_t start, end;        /* of its first and last phone */
+  float confidence;         /* mean posterior over its phones' frames, calibrated as words are */
+  float gop;                /* mean over its phones */
   int doubtful;
 };
 
 enum linnet_jump_kind {
   LINNET_JUMP_INSERTED = 0, /* the frames hold something that is not in the text */
-  LINNET_JUMP_SKIPPED = 1,  /* words [word, word + count) are not in the audio */
-  LINNET_JUMP_REPEATED = 2  /* words [word, word + count) come again after these frames */
+  LINNET_JUMP_SKIPPED = 1,  /* words [word, word + num_words) are not in the audio */
+  LINNET_JUMP_REPEATED = 2  /* words [word, word + num_words) come again after these frames */
 };
 
 /* Frames [start, end) outside the text. */
 struct linnet_align_jump {
   enum linnet_jump_kind kind;
-  size_t word, count;
+  size_t word, num_words;
   size_t start, end;
 };
 

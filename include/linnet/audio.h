@@ -60,7 +60,7 @@ struct linnet_audio_settings {
   int channel;                          /* 0-based, or LINNET_CHANNEL_MIX (default): the mean of all channels */
   enum linnet_sample_format raw_format; /* not NONE: the input has no header */
   double raw_rate;                      /* Hz, for raw input; default 16000 */
-  int raw_channels;                     /* for raw input; default 1 */
+  int num_raw_channels;                 /* for raw input; default 1 */
   double max_seconds; /* the maximum that is read, for inputs that may never end; a longer one fails with
                          LINNET_ERROR_LIMIT; default 0: none */
 };
@@ -103,7 +103,7 @@ LINNET_API void linnet_audio_release(struct linnet_context *context, float *samp
 
 /* Rate in Hz and channels of the input itself, and its length in seconds where known, else a negative number. */
 LINNET_API double linnet_audio_input_rate(const struct linnet_audio *audio);
-LINNET_API int linnet_audio_input_channels(const struct linnet_audio *audio);
+LINNET_API int linnet_audio_num_input_channels(const struct linnet_audio *audio);
 LINNET_API double linnet_audio_seconds(const struct linnet_audio *audio);
 
 /* Destroys the object; NULL is allowed. */

@@ -23,12 +23,12 @@ struct linnet_augment_key {
 /* SpecAugment (Park et al. 2019): bands of channels and stretches of time are masked, and optionally time is warped
  * before. Widths are drawn evenly from 0 to their maximum, then places from all that there are. */
 struct linnet_specaugment_settings {
-  size_t size;          /* set by ..._default */
-  int frequency_masks;  /* 2; 0 to 1000 */
-  int max_frequency;    /* channels of a mask; 8 */
-  int time_masks;       /* 4; 0 to 1000 */
-  int max_time;         /* frames of a mask; 40 */
-  double max_time_part; /* no mask in time is longer than this part of the utterance; 0.1; 0 to 1 */
+  size_t size;             /* set by ..._default */
+  int num_frequency_masks; /* 2; 0 to 1000 */
+  int max_frequency;       /* channels of a mask; 8 */
+  int num_time_masks;      /* 4; 0 to 1000 */
+  int max_time;            /* frames of a mask; 40 */
+  double max_time_part;    /* no mask in time is longer than this part of the utterance; 0.1; 0 to 1 */
   int max_warp;  /* frames by which a point of the utterance is moved at most, the rest following evenly; 0: off */
   int fill_mean; /* masks take the channel's mean over the utterance; 0 (default): 0, the mean after CMVN */
 };
@@ -45,7 +45,7 @@ struct linnet_feature_mask; /* train.h */
 /* The masks alone, for a linnet_corpus whose masks the trainer applies: how many each utterance has (0 if settings are
  * out of range), and those that linnet_specaugment would draw; some may be empty. The trainer fills with 0 and does not
  * warp. */
-LINNET_API size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settings);
+LINNET_API size_t linnet_specaugment_num_masks(const struct linnet_specaugment_settings *settings);
 LINNET_API enum linnet_status linnet_specaugment_masks(const struct linnet_specaugment_settings *settings,
                                                        struct linnet_augment_key key, size_t frames, int dim,
                                                        struct linnet_feature_mask *masks);
@@ -61,7 +61,7 @@ LINNET_API enum linnet_status linnet_augment_speed(struct linnet_context *contex
 /* A clip of noise: samples on the int16 scale. */
 struct linnet_noise_clip {
   const int16_t *samples;
-  size_t count;
+  size_t num_samples;
 };
 
 struct linnet_noise_settings {

@@ -67,10 +67,10 @@ enum linnet_stage {
 typedef void (*linnet_progress_fn)(void *user, enum linnet_stage stage, double share);
 
 struct linnet_context_settings {
-  size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
-  unsigned threads;    /* worker threads, the caller's included; 0: one per online processor (default) */
-  const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
-                          "avx512-bf16", "avx512-vnni"; "auto" is the fastest that runs here with the precision below */
+  size_t size;          /* sizeof(struct linnet_context_settings), set by ..._default */
+  unsigned num_threads; /* worker threads, the caller's included; 0: one per online processor (default) */
+  const char *kernels;  /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
+                           "avx512-bf16", "avx512-vnni"; "auto" is the fastest that runs here with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */
   const char *device; /* where networks run: "cpu" (default, NULL), "cuda" (the first), "cuda:1", or "auto": the first
                          CUDA device if there is one. Why one cannot be had is logged as an error */
@@ -103,10 +103,10 @@ LINNET_API const char *linnet_context_error(const struct linnet_context *context
 LINNET_API const char *linnet_context_device(const struct linnet_context *context);
 
 /* The most memory of the device in use so far, in bytes; 0 on the CPU. */
-LINNET_API size_t linnet_context_device_peak(const struct linnet_context *context);
+LINNET_API size_t linnet_context_device_peak_bytes(const struct linnet_context *context);
 
 /* The number of threads, the name of the CPU kernels that run ("avx512", ...) and the precision of their products. */
-LINNET_API unsigned linnet_context_threads(const struct linnet_context *context);
+LINNET_API unsigned linnet_context_num_threads(const struct linnet_context *context);
 LINNET_API const char *linnet_context_kernels(const struct linnet_context *context);
 LINNET_API enum linnet_precision linnet_context_precision(const struct linnet_context *context);
 

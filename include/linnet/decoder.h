@@ -53,8 +53,8 @@ LINNET_API void linnet_greedy_destroy(struct linnet_greedy *greedy);
 
 /* Counts of an alignment of least errors (Levenshtein) between a reference and a hypothesis. */
 struct linnet_score {
-  size_t reference; /* tokens in the reference; reference - substitutions - deletions are correct */
-  size_t substitutions, insertions, deletions;
+  size_t num_reference; /* tokens in the reference; num_reference - num_substitutions - num_deletions are correct */
+  size_t num_substitutions, num_insertions, num_deletions;
 };
 
 /* Aligns two token sequences, compared as numbers, and adds the counts to *score. Among alignments of equal cost the
@@ -62,7 +62,7 @@ struct linnet_score {
  * the reference's length times the hypothesis's; LINNET_ERROR_LIMIT beyond 2^18 tokens or a product of 2^33. A
  * corpus is scored more comfortably by a linnet_scorer (score.h). */
 LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference,
-                                               size_t reference_count, const int *hypothesis, size_t hypothesis_count,
+                                               size_t num_reference, const int *hypothesis, size_t num_hypothesis,
                                                struct linnet_score *score);
 
 /* Errors over reference tokens, in percent; 0 for an empty reference without errors, infinity with errors. */

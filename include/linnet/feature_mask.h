@@ -6,8 +6,8 @@
 
 /* Hidden in training (SpecAugment). Without frames or channels: none. */
 struct linnet_feature_mask {
-  size_t first_frame, frames;
-  size_t first_channel, channels;
+  size_t first_frame, num_frames;
+  size_t first_channel, num_channels;
 };
 
 #endif

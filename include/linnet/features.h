@@ -3,7 +3,7 @@
  *
  *   struct linnet_fbank *fbank;
  *   linnet_fbank_create(context, NULL, &fbank);
- *   size_t frames = linnet_fbank_frames(fbank, n);
+ *   size_t frames = linnet_fbank_num_frames(fbank, n);
  *   float *features = malloc(frames * linnet_fbank_dim(fbank) * sizeof(float));
  *   linnet_fbank_compute(fbank, samples, n, features);              // samples: mono, 16 kHz, int16 scale
  *
@@ -54,7 +54,7 @@ LINNET_API size_t linnet_fbank_window(const struct linnet_fbank *fbank);
 LINNET_API size_t linnet_fbank_shift(const struct linnet_fbank *fbank);
 
 /* The number of frames that `samples` samples make. */
-LINNET_API size_t linnet_fbank_frames(const struct linnet_fbank *fbank, size_t samples);
+LINNET_API size_t linnet_fbank_num_frames(const struct linnet_fbank *fbank, size_t samples);
 
 /* Offline: all frames of samples (n) on the int16 scale into features (frames, num_mel), row-major. Neither sees nor
  * changes what was accepted incrementally. Samples that are not finite make the frames that hold them NaN. It can be
@@ -63,9 +63,10 @@ LINNET_API enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, c
                                                    float *features);
 
 /* Incremental: takes all n samples and writes the frames that became complete, at most `capacity`; LINNET_ERROR_LIMIT
- * (and nothing taken) if more would come: linnet_fbank_pending(fbank, n) frames are enough. Any chunking of the input
- * gives the same bytes as linnet_fbank_compute. It can be cancelled; then reset the object: some samples were taken. */
-LINNET_API size_t linnet_fbank_pending(const struct linnet_fbank *fbank, size_t n);
+ * (and nothing taken) if more would come: linnet_fbank_num_pending(fbank, n) frames are enough. Any chunking of the
+ * input gives the same bytes as linnet_fbank_compute. It can be cancelled; then reset the object: some samples were
+ * taken. */
+LINNET_API size_t linnet_fbank_num_pending(const struct linnet_fbank *fbank, size_t n);
 LINNET_API enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *samples, size_t n,
                                                   float *features, size_t capacity, size_t *frames);
 

@@ -48,7 +48,7 @@ LINNET_API struct linnet_language_model linnet_grammar_language_model(const stru
 LINNET_API void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores);
 
 /* The number of states of the automaton. */
-LINNET_API size_t linnet_grammar_states(const struct linnet_grammar *grammar);
+LINNET_API size_t linnet_grammar_num_states(const struct linnet_grammar *grammar);
 
 /* Destroys the grammar; NULL is allowed. */
 LINNET_API void linnet_grammar_destroy(struct linnet_grammar *grammar);

@@ -31,7 +31,7 @@ LINNET_API enum linnet_status linnet_hotwords_load_memory(struct linnet_context 
                                                           struct linnet_hotwords **hotwords);
 
 /* The number of phrases. */
-LINNET_API size_t linnet_hotwords_count(const struct linnet_hotwords *hotwords);
+LINNET_API size_t linnet_hotwords_num_phrases(const struct linnet_hotwords *hotwords);
 
 /* Destroys the list; NULL is allowed. */
 LINNET_API void linnet_hotwords_destroy(struct linnet_hotwords *hotwords);

@@ -16,7 +16,7 @@ extern "C" {
 
 struct linnet_language_model {
   const void *user;
-  size_t state_size; /* bytes, at most 64 */
+  size_t state_bytes; /* bytes, at most 64 */
   /* The state at the beginning of a sentence. */
   void (*begin)(const void *user, void *state);
   /* log P(token | state), and the state after it; `next` may be `state`. -infinity: impossible. */

@@ -90,12 +90,12 @@ LINNET_API void linnet_lattice_destroy(struct linnet_lattice *lattice);
 /* --- what is in it, once finished ------------------------------------------------------------------------------ */
 
 struct linnet_lattice_state {
-  size_t frame;                /* of the best path through it */
-  int is_final;                /* paths may end here: */
-  double acoustic, language;   /* with these scores on top */
-  size_t first_arc, arc_count; /* those that leave */
-  double forward, backward;    /* log of the sum over all paths from the start, and to the ends */
-  double best_backward;        /* the best path to an end */
+  size_t frame;               /* of the best path through it */
+  int is_final;               /* paths may end here: */
+  double acoustic, language;  /* with these scores on top */
+  size_t first_arc, num_arcs; /* those that leave */
+  double forward, backward;   /* log of the sum over all paths from the start, and to the ends */
+  double best_backward;       /* the best path to an end */
 };
 
 struct linnet_lattice_arc {
@@ -116,7 +116,7 @@ LINNET_API double linnet_lattice_posterior(const struct linnet_lattice *lattice,
 struct linnet_lattice_path {
   double score, acoustic, language; /* score = acoustic + language */
   const struct linnet_segment *segments;
-  size_t count;
+  size_t num_segments;
 };
 
 /* Finds the best paths, at most `most`, best first (A*, exact; of equal scores any order, but always the same). *count
@@ -128,7 +128,7 @@ LINNET_API enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattic
 struct linnet_lattice_nearest {
   struct linnet_score score;
   const int *symbols; /* its symbols; valid until the next call on the lattice */
-  size_t count;
+  size_t num_symbols;
 };
 
 /* Finds it among all paths, exactly: the oracle error of the lattice. `labels`, unless NULL, has for each symbol that

@@ -71,7 +71,7 @@ LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int
 
 /* Input frames per output frame (the stacking factor, 1 to 4), and the number of output frames of `frames`. */
 LINNET_API int linnet_model_stride(const struct linnet_model *model);
-LINNET_API size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames);
+LINNET_API size_t linnet_model_num_output_frames(const struct linnet_model *model, size_t frames);
 
 /* Seconds from one output frame to the next: the frame shift of the features, in whole samples, times the stride. */
 LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
@@ -80,7 +80,7 @@ LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);
 
 /* Bytes of memory that the model holds. */
-LINNET_API size_t linnet_model_memory(const struct linnet_model *model);
+LINNET_API size_t linnet_model_memory_bytes(const struct linnet_model *model);
 
 /* A metadata entry by key ("config", "licence", "provenance", ...), NULL if absent. UTF-8 text from the file: escape
  * it before it reaches a terminal. */

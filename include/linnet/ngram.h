@@ -73,10 +73,10 @@ LINNET_API unsigned linnet_ngram_order(const struct linnet_ngram *ngram);
 LINNET_API int linnet_ngram_is_quantized(const struct linnet_ngram *ngram);
 
 /* The number of n-grams of an order, 1 to linnet_ngram_order; that of order 1 is the number of words. 0 beyond. */
-LINNET_API size_t linnet_ngram_count(const struct linnet_ngram *ngram, unsigned order);
+LINNET_API size_t linnet_ngram_num_ngrams(const struct linnet_ngram *ngram, unsigned order);
 
 /* Bytes that the model takes in memory, or in its mapping. */
-LINNET_API size_t linnet_ngram_bytes(const struct linnet_ngram *ngram);
+LINNET_API size_t linnet_ngram_memory_bytes(const struct linnet_ngram *ngram);
 
 /* A word by index (0 to count of order 1, sorted by bytes), NULL out of range; the index of a word,
  * LINNET_NGRAM_NO_WORD if it is not there. Strings live as long as the model. */

@@ -24,7 +24,7 @@ extern "C" {
 struct linnet_recurrence;
 
 /* Whether the model is causal, so that linnet_recurrence_create takes it: 1 or 0. */
-LINNET_API int linnet_recurrence_possible(const struct linnet_model *model);
+LINNET_API int linnet_model_is_causal(const struct linnet_model *model);
 
 /* Makes a recurrence over `model`, which must outlive it. LINNET_ERROR_UNSUPPORTED, naming the first layer, if the
  * model is not causal: attention of a kind that sees later frames, or a convolution module, whose kernel does. */
@@ -43,7 +43,7 @@ LINNET_API enum linnet_status linnet_recurrence_step(struct linnet_recurrence *r
 LINNET_API enum linnet_status linnet_recurrence_finish(struct linnet_recurrence *recurrence, float *log_posteriors);
 
 /* Output frames since the start: the index of the next. */
-LINNET_API size_t linnet_recurrence_frames(const struct linnet_recurrence *recurrence);
+LINNET_API size_t linnet_recurrence_num_frames(const struct linnet_recurrence *recurrence);
 
 /* Bytes of the state as it is: what linnet_recurrence_copy copies. */
 LINNET_API size_t linnet_recurrence_state_bytes(const struct linnet_recurrence *recurrence);

@@ -2,8 +2,8 @@
  *
  *   struct linnet_scorer *scorer;
  *   linnet_scorer_create(context, NULL, &scorer);
- *   linnet_scorer_add(scorer, "utt1", "spk1", reference, reference_count, hypothesis, hypothesis_count);
- *   linnet_scorer_add_lost(scorer, "utt2", "spk1", reference, reference_count);
+ *   linnet_scorer_add(scorer, "utt1", "spk1", reference, num_reference, hypothesis, num_hypothesis);
+ *   linnet_scorer_add_missing(scorer, "utt2", "spk1", reference, num_reference);
  *   struct linnet_score_sum total = linnet_scorer_sum(scorer);
  *   char line[LINNET_SCORE_LINE];
  *   linnet_score_line(&total.score, "PER", line, sizeof line);   // %PER 12.34 [ 56 / 789, 1 ins, 2 del, 3 sub ]
@@ -59,15 +59,16 @@ LINNET_API enum linnet_status linnet_scorer_load_map(struct linnet_scorer *score
 /* Adds an utterance: strings are copied; `speaker` may be NULL (none). An id that was added before is an error. Arrays
  * may be NULL if their count is 0. On failure nothing was added. */
 LINNET_API enum linnet_status linnet_scorer_add(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                                const char *const *reference, size_t reference_count,
-                                                const char *const *hypothesis, size_t hypothesis_count);
+                                                const char *const *reference, size_t num_reference,
+                                                const char *const *hypothesis, size_t num_hypothesis);
 
 /* Adds an utterance that has no hypothesis: all its tokens count as deleted. */
-LINNET_API enum linnet_status linnet_scorer_add_lost(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                                     const char *const *reference, size_t reference_count);
+LINNET_API enum linnet_status linnet_scorer_add_missing(struct linnet_scorer *scorer, const char *id,
+                                                        const char *speaker, const char *const *reference,
+                                                        size_t num_reference);
 
-/* Adds all utterances of `reference`, in its order; those not in `hypothesis` as lost. A hypothesis without reference
- * is an error (see allow_extra). `speakers` (id, speaker) may be NULL; else it must name all. */
+/* Adds all utterances of `reference`, in its order; those not in `hypothesis` as missing. A hypothesis without
+ * reference is an error (see allow_extra). `speakers` (id, speaker) may be NULL; else it must name all. */
 LINNET_API enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,
                                                             const struct linnet_transcripts *reference,
                                                             const struct linnet_transcripts *hypothesis,
@@ -75,7 +76,7 @@ LINNET_API enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer
 
 /* The oracle: what could have been recognised. Of each lattice the path that is nearest to the reference (least edit
  * distance of tokens as they are compared) counts as the hypothesis; utterances without a lattice, or whose lattice has
- * no path, are lost. `symbols` names the lattices' symbols; it may be the table that the reader adds to. */
+ * no path, count as missing. `symbols` names the lattices' symbols; it may be the table that the reader adds to. */
 LINNET_API enum linnet_status linnet_scorer_add_lattices(struct linnet_scorer *scorer,
                                                          const struct linnet_transcripts *reference,
                                                          struct linnet_lattice_reader *reader,
@@ -97,25 +98,25 @@ LINNET_API void linnet_scorer_destroy(struct linnet_scorer *scorer);
 struct linnet_score_sum {
   const char *name; /* the speaker, NULL in the total; lives as long as the scorer */
   struct linnet_score score;
-  size_t utterances, wrong; /* wrong ones have at least one error */
-  size_t lost;
+  size_t num_utterances, num_wrong; /* wrong ones have at least one error */
+  size_t num_missing;
 };
 
 LINNET_API struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer);
 
 /* Speakers in the order in which they came. `index` is in [0, count). */
-LINNET_API size_t linnet_scorer_speakers(const struct linnet_scorer *scorer);
+LINNET_API size_t linnet_scorer_num_speakers(const struct linnet_scorer *scorer);
 LINNET_API struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer, size_t index);
 
 struct linnet_scored_utterance {
   const char *id, *speaker; /* speaker NULL: none; both live as long as the scorer */
   struct linnet_score score;
-  int lost;
-  size_t pairs; /* length of the alignment */
+  int missing;
+  size_t num_pairs; /* length of the alignment */
 };
 
 /* Utterances in the order in which they came. `index` is in [0, count). */
-LINNET_API size_t linnet_scorer_utterances(const struct linnet_scorer *scorer);
+LINNET_API size_t linnet_scorer_num_utterances(const struct linnet_scorer *scorer);
 LINNET_API struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_scorer *scorer, size_t index);
 
 /* One step of an alignment: equal tokens are correct, different ones a substitution, NULL on one side is an insertion
@@ -124,14 +125,14 @@ struct linnet_score_pair {
   const char *reference, *hypothesis;
 };
 
-/* The alignment of one utterance into pairs (linnet_scorer_utterance().pairs). */
+/* The alignment of one utterance into pairs (linnet_scorer_utterance().num_pairs). */
 LINNET_API void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index,
                                         struct linnet_score_pair *pairs);
 
 /* How often one token was put for another. */
 struct linnet_confusion {
   struct linnet_score_pair pair; /* never correct */
-  size_t count;
+  size_t num_occurrences;
 };
 
 /* All confusions, the most frequent first, equal ones in the order of their tokens' bytes. The array is valid until

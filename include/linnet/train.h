@@ -17,10 +17,11 @@
 extern "C" {
 #endif
 
-/* Utterances 0 ... count-1 with features and labels. All functions must be callable from several threads at once. */
+/* Utterances 0 ... num_utterances-1 with features and labels. All functions must be callable from several threads at
+ * once. */
 struct linnet_corpus {
   void *user;
-  size_t count;
+  size_t num_utterances;
 
   /* A name for messages. */
   const char *(*id)(void *user, size_t utterance);
@@ -67,13 +68,13 @@ struct linnet_train_settings {
   double learning_rate;                  /* 1e-4 */
   double min_learning_rate;              /* 1e-6 */
   double clip_norm;                      /* global norm of the gradient; 1; 0: no clipping */
-  size_t batch_frames;                   /* input frames per optimiser step; 4000 */
-  unsigned epochs;                       /* 100 */
-  unsigned warmup_steps;                 /* the learning rate rises linearly over these; 0 */
+  size_t num_batch_frames;               /* input frames per optimiser step; 4000 */
+  unsigned num_epochs;                   /* 100 */
+  unsigned num_warmup_steps;             /* the learning rate rises linearly over these; 0 */
   double plateau_factor;                 /* 0.5 */
   unsigned plateau_patience; /* epochs without improvement, of error or loss, before the factor is applied; 2 */
   unsigned patience;         /* epochs without improvement before training stops; 0: never */
-  unsigned keep_models;      /* epoch models kept in the folder, the best ones; 5 */
+  unsigned num_kept_models;  /* epoch models kept in the folder, the best ones; 5 */
   double checkpoint_seconds; /* a checkpoint at least this often; 300 */
   uint64_t seed;             /* initial weights, order, dropout; 1 */
 };
@@ -96,11 +97,11 @@ struct linnet_train_model {
 
 /* State after a step; rates over the running epoch. */
 struct linnet_train_step {
-  unsigned epoch;                 /* from 1 */
-  uint64_t step;                  /* optimiser steps done since the start */
-  size_t epoch_step, epoch_steps; /* done and in all in this epoch */
-  size_t frames;                  /* input frames of this step */
-  size_t labels;
+  unsigned epoch;                     /* from 1 */
+  uint64_t step;                      /* optimiser steps done since the start */
+  size_t epoch_step, num_epoch_steps; /* done and in all in this epoch */
+  size_t num_frames;                  /* input frames of this step */
+  size_t num_labels;
   double loss;          /* negative log likelihood per label, of this step */
   double gradient_norm; /* before clipping */
   double learning_rate;
@@ -114,8 +115,8 @@ struct linnet_train_epoch {
   double learning_rate;              /* at the end of the epoch */
   double train_seconds, dev_seconds; /* wall time, of this process if the epoch was resumed */
   double total_seconds;              /* of training in all, across interruptions, checkpointed */
-  size_t frames;                     /* input frames trained on */
-  size_t infeasible;                 /* utterances left out because their labels do not fit into their frames */
+  size_t num_frames;                 /* input frames trained on */
+  size_t num_infeasible;             /* utterances left out because their labels do not fit into their frames */
   int best;                          /* this epoch has the best validation result so far */
 };
 
@@ -145,11 +146,11 @@ LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *conte
                                                     struct linnet_trainer **trainer);
 
 /* Epochs completed before (0 for a fresh start). */
-LINNET_API unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer);
+LINNET_API unsigned linnet_trainer_num_epochs(const struct linnet_trainer *trainer);
 
 /* Optimiser steps done before, also in an unfinished epoch. As many lines of a log of batches
  * (linnet_train_events.batch) are valid: a run that was killed repeats the steps of later lines. */
-LINNET_API uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer);
+LINNET_API uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer);
 
 /* Runs to the end. In the folder it leaves checkpoint.safetensors and the one before it,
  * checkpoint-previous.safetensors, model.safetensors (the best epoch's) and epoch-NNN.safetensors. A loss or gradient

@@ -126,7 +126,7 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   linnet_context_settings_default(&defaults);
   if (!settings)
     settings = &defaults;
-  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_INT8)
+  if (settings->size != sizeof *settings || settings->num_threads > MAX_THREADS || settings->precision > LINNET_INT8)
     return LINNET_ERROR_ARGUMENT;
   struct core *core = NULL;
   LINNET_TRY(core_create(settings, &core));
@@ -136,7 +136,7 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
     return status;
   }
   status = linnet_pool_create(core->reallocate, core->reallocate_user,
-                              settings->threads ? settings->threads : online_processors(), &core->pool);
+                              settings->num_threads ? settings->num_threads : online_processors(), &core->pool);
   if (status == LINNET_OK)
     status = open_device(core, settings);
   if (status != LINNET_OK) {
@@ -165,7 +165,7 @@ const char *linnet_context_error(const struct linnet_context *context) {
   return context ? context->error : "";
 }
 
-unsigned linnet_context_threads(const struct linnet_context *context) {
+unsigned linnet_context_num_threads(const struct linnet_context *context) {
   return linnet_pool_threads(context->core->pool);
 }
 
@@ -181,7 +181,7 @@ const char *linnet_context_device(const struct linnet_context *context) {
   return context->core->device->name;
 }
 
-size_t linnet_context_device_peak(const struct linnet_context *context) {
+size_t linnet_context_device_peak_bytes(const struct linnet_context *context) {
   struct linnet_device *device = context->core->device;
   return device->ops->peak_bytes ? device->ops->peak_bytes(device) : 0;
 }

@@ -12,11 +12,11 @@ void linnet_train_settings_default(struct linnet_train_settings *settings) {
                                              .learning_rate = 1e-4,
                                              .min_learning_rate = 1e-6,
                                              .clip_norm = 1,
-                                             .batch_frames = 4000,
-                                             .epochs = 100,
+                                             .num_batch_frames = 4000,
+                                             .num_epochs = 100,
                                              .plateau_factor = 0.5,
                                              .plateau_patience = 2,
-                                             .keep_models = 5,
+                                             .num_kept_models = 5,
                                              .checkpoint_seconds = 300,
                                              .seed = 1};
 }
@@ -39,11 +39,11 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "learning rate", s->learning_rate, 1e-12, 10));
   LINNET_TRY(check_range(context, "smallest learning rate", s->min_learning_rate, 0, s->learning_rate));
   LINNET_TRY(check_range(context, "clipping norm", s->clip_norm, 0, 1e9));
-  LINNET_TRY(check_range(context, "frames per batch", (double)s->batch_frames, 1, 1e8));
-  LINNET_TRY(check_range(context, "epochs", s->epochs, 1, 1e6));
+  LINNET_TRY(check_range(context, "frames per batch", (double)s->num_batch_frames, 1, 1e8));
+  LINNET_TRY(check_range(context, "epochs", s->num_epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
-  return check_range(context, "kept models", s->keep_models, 0, LINNET_MAX_KEPT_MODELS);
+  return check_range(context, "kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
@@ -205,10 +205,10 @@ static enum linnet_status check_labels(struct linnet_trainer *t, const struct li
 static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_corpus *corpus, bool training,
                                   size_t **frames) {
   size_t infeasible = 0, usable = 0;
-  *frames = linnet_calloc(t->context, corpus->count, sizeof **frames);
+  *frames = linnet_calloc(t->context, corpus->num_utterances, sizeof **frames);
   if (!*frames)
     return out_of_memory(t->context);
-  for (size_t u = 0; u < corpus->count; u++) {
+  for (size_t u = 0; u < corpus->num_utterances; u++) {
     size_t n = corpus->frames(corpus->user, u), needed = 0;
     LINNET_TRY(check_labels(t, corpus, u, &needed));
     bool fits = needed <= linnet_stacked_frames(&t->config, n);
@@ -222,7 +222,7 @@ static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_
   }
   if (infeasible > 0)
     linnet_log(t->context, LINNET_LOG_WARNING, "%zu of %zu utterances are too short for their labels%s", infeasible,
-               corpus->count, training ? " and are left out" : "");
+               corpus->num_utterances, training ? " and are left out" : "");
   return usable > 0 ? LINNET_OK
                     : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "no usable utterance for %s",
                                   training ? "training" : "validation");
@@ -234,7 +234,7 @@ static bool complete(const struct linnet_corpus *corpus) {
 }
 
 static enum linnet_status create_workers(struct linnet_trainer *t) {
-  unsigned threads = linnet_context_threads(t->context);
+  unsigned threads = linnet_context_num_threads(t->context);
   LINNET_TRY(linnet_workers_create(t->context, &t->network, &t->workers));
   t->worker_contexts = linnet_alloc(t->context, threads, sizeof(struct linnet_context *));
   if (!t->worker_contexts)
@@ -251,7 +251,7 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   LINNET_TRY(create_weights(t, model->initial));
   LINNET_TRY(measure(t, &t->train, true, &t->train_frames));
   LINNET_TRY(measure(t, &t->dev, false, &t->dev_frames));
-  LINNET_TRY(linnet_batches_create(t->context, t->train.count, &t->batches));
+  LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
   linnet_batch_init(&t->batch, t->context, &t->config);
   linnet_batch_init(&t->next, t->context, &t->config);
   LINNET_TRY(create_workers(t));
@@ -295,11 +295,11 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
   return status;
 }
 
-unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer) {
+unsigned linnet_trainer_num_epochs(const struct linnet_trainer *trainer) {
   return trainer->state.epoch;
 }
 
-uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer) {
+uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer) {
   return trainer->state.step;
 }
 

@@ -59,9 +59,9 @@ static void measure(const char *form, const struct linnet_ngram *ngram, const ch
   struct test_random r = {3};
   size_t total = 0;
   for (unsigned k = 1; k <= linnet_ngram_order(ngram); k++)
-    total += linnet_ngram_count(ngram, k);
+    total += linnet_ngram_num_ngrams(ngram, k);
   printf("%s: order %u, %zu n-grams, %.2f bytes each\n", form, linnet_ngram_order(ngram), total,
-         (double)linnet_ngram_bytes(ngram) / (double)total);
+         (double)linnet_ngram_memory_bytes(ngram) / (double)total);
   work.words = read_text(ngram, path, &work.count);
   report("text", &work);
   for (size_t i = work.count; i-- > 1;) { /* the same words, shuffled: mostly n-grams that are not there */

@@ -108,7 +108,7 @@ static void tell_jumps(const struct item *item) {
       continue;
     }
     size_t first = align_text_index(&item->text, jumps[i].word);
-    size_t last = align_text_index(&item->text, jumps[i].word + jumps[i].count - 1);
+    size_t last = align_text_index(&item->text, jumps[i].word + jumps[i].num_words - 1);
     tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
               jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
               last + 1, item->text.tokens[first], item->text.tokens[last]);
@@ -139,11 +139,11 @@ static void put_result(const struct item *item, size_t index) {
                                     .frame_seconds = linnet_stream_frame_seconds(item->stream),
                                     .seconds = output.seconds,
                                     .text = &item->text};
-  struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
+  struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.num_phones);
   bool as_words = item->job->words && strcmp(options.unit, "word") == 0;
   struct linnet_span *words =
-      as_words ? aligned_words(item->alignment, &rule, item->posteriors.count, &output.word_count) : NULL;
-  struct linnet_output_jump *jumps = options.jumps ? aligned_jumps(item->alignment, &rule, &output.jump_count) : NULL;
+      as_words ? aligned_words(item->alignment, &rule, item->posteriors.count, &output.num_words) : NULL;
+  struct linnet_output_jump *jumps = options.jumps ? aligned_jumps(item->alignment, &rule, &output.num_jumps) : NULL;
   bool good = phones && (words || !as_words) && (jumps || !options.jumps);
   output.phones = phones;
   output.words = words;

@@ -61,8 +61,8 @@ static struct linnet_span word_span(const struct aligned_rule *rule, const struc
 
 struct linnet_span *aligned_words(const struct linnet_alignment *alignment, const struct aligned_rule *rule,
                                   size_t frames, size_t *count) {
-  size_t word_count;
-  const struct linnet_aligned_word *words = linnet_alignment_words(alignment, &word_count);
+  size_t num_words;
+  const struct linnet_aligned_word *words = linnet_alignment_words(alignment, &num_words);
   linnet_pronounced_text_place(rule->text->spoken, alignment, frames, NULL, 0, count);
   struct linnet_placed_word *placed = malloc((*count + 1) * sizeof *placed);
   struct linnet_span *spans = malloc((*count + 1) * sizeof *spans);
@@ -90,13 +90,13 @@ struct linnet_output_jump *aligned_jumps(const struct linnet_alignment *alignmen
   const struct linnet_align_jump *jumps = linnet_alignment_jumps(alignment, count);
   struct linnet_output_jump *found = malloc((*count + 1) * sizeof *found);
   for (size_t i = 0; found && i < *count; i++) {
-    size_t first = index_of(rule->text, jumps[i].word), end = index_of(rule->text, jumps[i].word + jumps[i].count);
+    size_t first = index_of(rule->text, jumps[i].word), end = index_of(rule->text, jumps[i].word + jumps[i].num_words);
     bool inserted = jumps[i].kind == LINNET_JUMP_INSERTED;
     found[i] = (struct linnet_output_jump){.kind = kinds[jumps[i].kind],
                                            .start = (double)jumps[i].start * rule->frame_seconds,
                                            .end = (double)jumps[i].end * rule->frame_seconds,
                                            .word = first,
-                                           .count = inserted ? 0 : end - first,
+                                           .num_words = inserted ? 0 : end - first,
                                            .words = rule->text->tokens + first};
   }
   return found;

@@ -104,7 +104,7 @@ static bool skip(struct worker *w) {
 static int decode_matrix(struct worker *w) {
   struct decoding *d = w->decoding;
   const struct linnet_matrix *matrix = &w->matrix;
-  size_t symbols = (size_t)linnet_symbols_count(d->symbols);
+  size_t symbols = (size_t)linnet_symbols_num_symbols(d->symbols);
   if (matrix->rows > 0 && matrix->cols != symbols)
     return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank: its first line must be the "
                      "blank, as <blk> or any name with index 0",
@@ -224,7 +224,7 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   ordered_open(&d->ordered, output.stream);
   pthread_mutex_init(&d->mutex, NULL);
   tool_catch_interrupt();
-  int code = tool_parallel(context, linnet_context_threads(context), work, d);
+  int code = tool_parallel(context, linnet_context_num_threads(context), work, d);
   if (code < 0)
     code = tool_fail("cannot start threads");
   matrix_source_close(&d->source);
@@ -274,7 +274,7 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols), NULL)) {
+  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_num_symbols(symbols), NULL)) {
     d.symbols = symbols;
     if (search_open_lattices(&d.search, &d.lattices, symbol_name, symbols))
       code = lattices_close(&d.lattices, decode_all(context, &d));

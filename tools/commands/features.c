@@ -77,7 +77,7 @@ static bool read_audio(struct features_job *job) {
   job->audio.sample_rate = job->fbank.sample_rate;
   job->audio.channel = options.channel;
   job->audio.raw_rate = options.raw_rate;
-  job->audio.raw_channels = options.raw_channels;
+  job->audio.num_raw_channels = options.raw_channels;
   job->audio.raw_format = linnet_sample_format_find(options.raw_format);
   job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
   if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)

@@ -220,11 +220,11 @@ static bool report_perplexity(const struct linnet_ngram *ngram, const char *path
 static void print_model(const struct linnet_ngram *ngram) {
   size_t total = 0;
   for (unsigned k = 1; k <= linnet_ngram_order(ngram); k++) {
-    printf("%u-grams %zu\n", k, linnet_ngram_count(ngram, k));
-    total += linnet_ngram_count(ngram, k);
+    printf("%u-grams %zu\n", k, linnet_ngram_num_ngrams(ngram, k));
+    total += linnet_ngram_num_ngrams(ngram, k);
   }
-  printf("bytes %zu (%.1f an n-gram)\nvalues %s\n", linnet_ngram_bytes(ngram),
-         (double)linnet_ngram_bytes(ngram) / (double)total,
+  printf("bytes %zu (%.1f an n-gram)\nvalues %s\n", linnet_ngram_memory_bytes(ngram),
+         (double)linnet_ngram_memory_bytes(ngram) / (double)total,
          linnet_ngram_is_quantized(ngram) ? "of 8 bits" : "of 32 bits");
 }
 

@@ -50,7 +50,7 @@ static bool compute_features(struct plotting *p, struct linnet_context *context)
   }
   struct rows *rows = &picture->features;
   rows->cols = linnet_fbank_dim(fbank);
-  rows->count = linnet_fbank_frames(fbank, picture->sample_count);
+  rows->count = linnet_fbank_num_frames(fbank, picture->sample_count);
   rows->values = malloc((rows->count + 1) * rows->cols * sizeof *rows->values);
   picture->feature_seconds = (double)linnet_fbank_shift(fbank) / picture->sample_rate;
   bool good = rows->values && linnet_fbank_compute(fbank, p->samples, picture->sample_count, rows->values) == LINNET_OK;
@@ -94,9 +94,9 @@ static bool align(struct plotting *p, struct linnet_context *context) {
     return false;
   }
   const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream), &p->text};
-  picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
+  picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->num_phones);
   if (options.text)
-    picture->words = p->words = aligned_words(p->alignment, &rule, rows->count, &picture->word_count);
+    picture->words = p->words = aligned_words(p->alignment, &rule, rows->count, &picture->num_words);
   if (p->phones && (p->words || !options.text))
     return true;
   tool_fail("%s: out of memory for the alignment", picture->title);
@@ -125,7 +125,7 @@ static bool recognise(struct plotting *p, struct linnet_context *context) {
     return false;
   }
   picture->phones = p->hypotheses.alternatives[0].phones;
-  picture->phone_count = p->hypotheses.alternatives[0].phone_count;
+  picture->num_phones = p->hypotheses.alternatives[0].num_phones;
   return true;
 }
 

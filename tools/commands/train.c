@@ -85,7 +85,7 @@ static bool load_corpora(struct run *run) {
   if (!run->dev)
     return false;
   fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %d symbols\n", train_corpus_hours(run->train),
-          train_corpus_hours(run->dev), linnet_symbols_count(run->symbols));
+          train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
   return train_corpus_normalise(run->context, run->train, &run->cmvn) &&
          train_corpus_normalise(run->context, run->dev, &run->cmvn);
 }
@@ -100,7 +100,7 @@ static bool create_trainer(struct run *run) {
       pairs[n++] = metadata[i + 1];
     }
   pairs[n] = NULL;
-  size_t count = (size_t)linnet_symbols_count(run->symbols);
+  size_t count = (size_t)linnet_symbols_num_symbols(run->symbols);
   const char **symbols = calloc(count, sizeof *symbols);
   for (size_t i = 0; symbols && i < count; i++)
     symbols[i] = linnet_symbols_name(run->symbols, (int)i);
@@ -145,7 +145,7 @@ static bool lock_folder(const char *folder) {
 
 static int train(struct run *run) {
   struct linnet_corpus corpus = train_corpus_callbacks(run->train);
-  unsigned done = linnet_trainer_epoch(run->trainer);
+  unsigned done = linnet_trainer_num_epochs(run->trainer);
   struct train_log log = {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)

@@ -62,7 +62,7 @@ static enum linnet_status read_audio(struct linnet_context *context, const struc
   for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
     if (config->speeds[i] != 1)
       status = clip_change_speed(context, &u->audio[0], sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
-  u->frames = linnet_fbank_frames(corpus->fbank, u->audio[0].count);
+  u->frames = linnet_fbank_num_frames(corpus->fbank, u->audio[0].count);
   return status;
 }
 
@@ -118,7 +118,7 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
     tool_fail_context(context);
     return false;
   }
-  size_t total = linnet_transcripts_count(list), tokens = 0;
+  size_t total = linnet_transcripts_num_utterances(list), tokens = 0;
   bool good = true;
   corpus->noise = calloc(total + 1, sizeof *corpus->noise);
   for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++) {
@@ -219,7 +219,7 @@ static bool add_utterance(struct train_corpus *corpus, const struct linnet_data_
 
 static bool add_utterances(struct train_corpus *corpus, const struct linnet_data_folder *folder,
                            const struct linnet_transcripts *transcripts, struct train_labels *labels) {
-  size_t count = linnet_data_folder_count(folder);
+  size_t count = linnet_data_folder_num_utterances(folder);
   struct utterance *grown = realloc(corpus->utterances, (corpus->count + count + 1) * sizeof *grown);
   bool good = grown != NULL;
   if (grown)
@@ -334,7 +334,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   if (status == LINNET_OK)
     status = linnet_fbank_create(context, &corpus->config->feature_config.fbank, &fbank);
   if (status == LINNET_OK) {
-    *frames = linnet_fbank_frames(fbank, count);
+    *frames = linnet_fbank_num_frames(fbank, count);
     status = *frames <= capacity ? linnet_fbank_compute(fbank, samples, count, features) : LINNET_ERROR_LIMIT;
   }
   linnet_fbank_destroy(fbank);
@@ -439,7 +439,7 @@ bool train_corpus_normalise(struct linnet_context *context, struct train_corpus 
   if (config->cmvn != LINNET_CMVN_SPEAKER && config->cmvn != LINNET_CMVN_GLOBAL)
     return true;
   bool by_speaker = config->cmvn == LINNET_CMVN_SPEAKER;
-  size_t sets = by_speaker ? (size_t)linnet_symbols_count(corpus->speakers) : 1;
+  size_t sets = by_speaker ? (size_t)linnet_symbols_num_symbols(corpus->speakers) : 1;
   corpus->statistics = calloc(sets, sizeof *corpus->statistics);
   for (size_t i = 0; corpus->statistics && i < sets; i++)
     linnet_cmvn_reset(&corpus->statistics[i], config->fbank.num_mel);
@@ -491,8 +491,8 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
   if (status == LINNET_OK)
     status =
         decoded ? linnet_score_add(context, u->labels, u->num_labels, decoded, count, &score) : LINNET_ERROR_MEMORY;
-  *errors = score.substitutions + score.insertions + score.deletions;
-  *reference = score.reference;
+  *errors = score.num_substitutions + score.num_insertions + score.num_deletions;
+  *reference = score.num_reference;
   free(decoded);
   linnet_greedy_destroy(greedy);
   return status;
@@ -503,13 +503,13 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
   bool masked = corpus->augmented && config->specaugment;
   size_t padding = corpus->augmented ? linnet_padding_max(&config->padding, sample_rate(corpus)) : 0;
   return (struct linnet_corpus){.user = corpus,
-                                .count = corpus->count,
+                                .num_utterances = corpus->count,
                                 .id = corpus_id,
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
                                 .features = corpus_features,
                                 .count_errors = count_errors,
-                                .num_masks = masked ? linnet_specaugment_count(&config->masks) : 0,
+                                .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,
                                 .extra_frames = padding / linnet_fbank_shift(corpus->fbank) + 1};
 }

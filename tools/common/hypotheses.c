@@ -23,16 +23,19 @@ static struct linnet_span span_of(const struct segment_rule *rule, const struct 
 /* The next hypothesis behind those that are there, at `spans`; returns the end of its spans. */
 static struct linnet_span *append(struct hypotheses *hypotheses, const struct segment_rule *rule,
                                   const struct linnet_hypothesis *h, struct linnet_span *spans) {
-  hypotheses->alternatives[hypotheses->count++] = (struct linnet_alternative){
-      .score = h->score, .acoustic = h->acoustic, .language = h->language, .phones = spans, .phone_count = h->count};
-  for (size_t i = 0; i < h->count; i++)
+  hypotheses->alternatives[hypotheses->count++] = (struct linnet_alternative){.score = h->score,
+                                                                              .acoustic = h->acoustic,
+                                                                              .language = h->language,
+                                                                              .phones = spans,
+                                                                              .num_phones = h->num_segments};
+  for (size_t i = 0; i < h->num_segments; i++)
     spans[i] = span_of(rule, &h->segments[i]);
-  return spans + h->count;
+  return spans + h->num_segments;
 }
 
 bool hypotheses_of_greedy(struct hypotheses *hypotheses, const struct segment_rule *rule,
                           const struct linnet_segment *segments, size_t count) {
-  const struct linnet_hypothesis h = {.segments = segments, .count = count};
+  const struct linnet_hypothesis h = {.segments = segments, .num_segments = count};
   if (!reserve(hypotheses, 1, count))
     return false;
   append(hypotheses, rule, &h, hypotheses->spans);
@@ -42,10 +45,10 @@ bool hypotheses_of_greedy(struct hypotheses *hypotheses, const struct segment_ru
 bool hypotheses_of_beam(struct hypotheses *hypotheses, const struct segment_rule *rule, struct linnet_beam *beam,
                         size_t most) {
   struct linnet_hypothesis h;
-  size_t count = linnet_beam_count(beam), spans = 0;
+  size_t count = linnet_beam_num_hypotheses(beam), spans = 0;
   count = count < most ? count : most;
   for (size_t i = 0; i < count && linnet_beam_hypothesis(beam, i, &h) == LINNET_OK; i++)
-    spans += h.count;
+    spans += h.num_segments;
   if (!reserve(hypotheses, count, spans))
     return false;
   struct linnet_span *end = hypotheses->spans;
@@ -60,28 +63,28 @@ bool hypotheses_of_beam(struct hypotheses *hypotheses, const struct segment_rule
 static struct linnet_span *append_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
                                         const struct linnet_word_search *search, const struct linnet_word_hypothesis *h,
                                         struct linnet_span *spans) {
-  for (size_t i = 0; i < h->word_count; i++)
+  for (size_t i = 0; i < h->num_words; i++)
     spans[i] = span(rule, linnet_word_search_text(search, h->words[i].token), h->words[i].start, h->words[i].end,
                     h->words[i].confidence);
-  for (size_t i = 0; i < h->segment_count; i++)
-    spans[h->word_count + i] = span_of(rule, &h->segments[i]);
+  for (size_t i = 0; i < h->num_segments; i++)
+    spans[h->num_words + i] = span_of(rule, &h->segments[i]);
   hypotheses->alternatives[hypotheses->count++] = (struct linnet_alternative){.score = h->score,
                                                                               .acoustic = h->acoustic,
                                                                               .language = h->language,
                                                                               .words = spans,
-                                                                              .word_count = h->word_count,
-                                                                              .phones = spans + h->word_count,
-                                                                              .phone_count = h->segment_count};
-  return spans + h->word_count + h->segment_count;
+                                                                              .num_words = h->num_words,
+                                                                              .phones = spans + h->num_words,
+                                                                              .num_phones = h->num_segments};
+  return spans + h->num_words + h->num_segments;
 }
 
 bool hypotheses_of_words(struct hypotheses *hypotheses, const struct segment_rule *rule,
                          struct linnet_word_search *search, size_t most) {
   struct linnet_word_hypothesis h;
-  size_t count = linnet_word_search_count(search), spans = 0;
+  size_t count = linnet_word_search_num_hypotheses(search), spans = 0;
   count = count < most ? count : most;
   for (size_t i = 0; i < count && linnet_word_search_hypothesis(search, i, &h) == LINNET_OK; i++)
-    spans += h.word_count + h.segment_count;
+    spans += h.num_words + h.num_segments;
   if (!reserve(hypotheses, count, spans))
     return false;
   struct linnet_span *end = hypotheses->spans;
@@ -94,11 +97,11 @@ bool hypotheses_of_words(struct hypotheses *hypotheses, const struct segment_rul
 
 void hypotheses_describe(const struct hypotheses *hypotheses, bool alternatives, struct linnet_output *output) {
   output->words = hypotheses->alternatives[0].words;
-  output->word_count = hypotheses->alternatives[0].word_count;
+  output->num_words = hypotheses->alternatives[0].num_words;
   output->phones = hypotheses->alternatives[0].phones;
-  output->phone_count = hypotheses->alternatives[0].phone_count;
+  output->num_phones = hypotheses->alternatives[0].num_phones;
   output->alternatives = hypotheses->alternatives;
-  output->alternative_count = alternatives ? hypotheses->count : 0;
+  output->num_alternatives = alternatives ? hypotheses->count : 0;
 }
 
 void hypotheses_release(struct hypotheses *hypotheses) {

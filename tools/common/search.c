@@ -32,7 +32,7 @@ bool search_open_lattices(const struct search_setup *setup, struct lattices *lat
                           const void *user) {
   if (!word_options_given())
     return lattices_open(lattices, name, user, setup->symbols);
-  size_t tokens = linnet_lexicon_count(setup->word.vocabulary.lexicon) + 2;
+  size_t tokens = linnet_lexicon_num_words(setup->word.vocabulary.lexicon) + 2;
   return lattices_open(lattices, token_name, setup->word.search, (int)tokens);
 }
 

@@ -43,7 +43,7 @@ bool vocabulary_open(struct vocabulary *vocabulary, struct linnet_context *conte
   bool good = names && load(vocabulary, context, names, (size_t)count);
   if (names && !good)
     tool_fail_context(context);
-  else if (vocabulary->lexicon && linnet_lexicon_count(vocabulary->lexicon) == 0)
+  else if (vocabulary->lexicon && linnet_lexicon_num_words(vocabulary->lexicon) == 0)
     good = refuse_empty(lexicon_path);
   free(names);
   return good;

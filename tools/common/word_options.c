@@ -96,7 +96,7 @@ static bool read_silences(struct word_setup *setup) {
           name);
       return false;
     }
-    setup->silences[setup->settings.silence_count++] = symbol;
+    setup->silences[setup->settings.num_silences++] = symbol;
   }
   return setup->silences || !options.silence;
 }
@@ -140,7 +140,7 @@ static bool load_grammar(struct word_setup *setup, struct linnet_context *contex
 
 /* Either gives a model and what it looks ahead. */
 static bool load_language(struct word_setup *setup, struct linnet_context *context) {
-  size_t tokens = linnet_lexicon_count(setup->vocabulary.lexicon) + 2;
+  size_t tokens = linnet_lexicon_num_words(setup->vocabulary.lexicon) + 2;
   const char **names = calloc(tokens, sizeof *names);
   setup->lookahead = calloc(tokens, sizeof *setup->lookahead);
   setup->settings.model = &setup->model;

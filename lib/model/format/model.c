@@ -424,7 +424,7 @@ int linnet_model_stride(const struct linnet_model *model) {
   return (int)model->config.stack;
 }
 
-size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames) {
+size_t linnet_model_num_output_frames(const struct linnet_model *model, size_t frames) {
   return frames / model->config.stack + (frames % model->config.stack > 0);
 }
 
@@ -437,7 +437,7 @@ size_t linnet_model_num_parameters(const struct linnet_model *model) {
   return model->parameters->trained;
 }
 
-size_t linnet_model_memory(const struct linnet_model *model) {
+size_t linnet_model_memory_bytes(const struct linnet_model *model) {
   return model->memory;
 }
 

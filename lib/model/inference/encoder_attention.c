@@ -96,7 +96,7 @@ enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_
   const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
   if (by_state(e, layer))
     return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
-  const unsigned threads = linnet_context_threads(e->context);
+  const unsigned threads = linnet_context_num_threads(e->context);
   struct whole *w = &e->whole;
   w->kept_bytes = linnet_max_size(w->kept_bytes, linnet_round_up(ops_of(e, layer)->saved_bytes(&a, e->frames, 1), 64));
   w->work_bytes = linnet_max_size(w->work_bytes, linnet_round_up(ops_of(e, layer)->work_bytes(&a, e->frames), 64));

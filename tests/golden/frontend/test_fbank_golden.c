@@ -25,7 +25,7 @@ static void make_signal(float *signal) {
 static void compare(const char *name, const float *samples, size_t n, const float *expected, size_t values) {
   struct linnet_fbank *fbank = NULL;
   REQUIRE(linnet_fbank_create(context, NULL, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
-  size_t frames = linnet_fbank_frames(fbank, n);
+  size_t frames = linnet_fbank_num_frames(fbank, n);
   REQUIRE(frames * 40 >= values && values > 0, "%s: %zu frames, but %zu values are stored", name, frames, values);
   float *features = malloc(frames * 40 * sizeof *features);
   REQUIRE(features, "out of memory");

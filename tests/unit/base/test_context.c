@@ -51,14 +51,15 @@ static void check_settings_case(const struct settings_case *c) {
   struct linnet_context *context = (struct linnet_context *)&settings; /* anything but NULL */
   linnet_context_settings_default(&settings);
   settings.size += (size_t)c->size;
-  settings.threads = c->threads;
+  settings.num_threads = c->threads;
   settings.kernels = c->kernels;
   enum linnet_status status = linnet_context_create(&settings, &context);
   CHECK(status == c->status, "%s: %s instead of %s", c->name, linnet_status_string(status),
         linnet_status_string(c->status));
   CHECK((context != NULL) == (status == LINNET_OK), "%s: context %p", c->name, (void *)context);
   if (status == LINNET_OK && c->threads > 0)
-    CHECK(linnet_context_threads(context) <= c->threads, "%s: %u threads", c->name, linnet_context_threads(context));
+    CHECK(linnet_context_num_threads(context) <= c->threads, "%s: %u threads", c->name,
+          linnet_context_num_threads(context));
   linnet_context_destroy(status == LINNET_OK ? context : NULL);
 }
 
@@ -73,7 +74,7 @@ static void check_settings(void) {
 
 static void check_defaults(void) {
   struct linnet_context *context = test_context();
-  CHECK(linnet_context_threads(context) >= 1, "%u threads", linnet_context_threads(context));
+  CHECK(linnet_context_num_threads(context) >= 1, "%u threads", linnet_context_num_threads(context));
   CHECK(linnet_context_ops(context) == linnet_cpu_best_ops(LINNET_FLOAT32), "%s", linnet_context_kernels(context));
   CHECK(strcmp(linnet_context_error(context), "") == 0, "\"%s\"", linnet_context_error(context));
   CHECK(linnet_context_share(context, NULL) == LINNET_ERROR_ARGUMENT, "nowhere to put the handle");
@@ -85,7 +86,7 @@ static void check_kernels(const struct linnet_ops *ops) {
   struct linnet_context_settings settings;
   struct linnet_context *context;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.kernels = ops->name;
   REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "%s", ops->name);
   CHECK(linnet_context_ops(context) == ops && strcmp(linnet_context_kernels(context), ops->name) == 0, "%s became %s",
@@ -98,7 +99,7 @@ static void check_kernels(const struct linnet_ops *ops) {
 
 static struct linnet_context_settings two_threads(struct failing_allocator *heap) {
   struct linnet_context_settings settings = failing_settings(heap);
-  settings.threads = 2;
+  settings.num_threads = 2;
   return settings;
 }
 
@@ -155,7 +156,7 @@ static void check_handles(void) {
   REQUIRE(linnet_context_share(first, &second) == LINNET_OK && linnet_context_share(second, &third) == LINNET_OK,
           "share");
   CHECK(linnet_context_ops(first) == linnet_context_ops(third) &&
-            linnet_context_threads(first) == linnet_context_threads(third),
+            linnet_context_num_threads(first) == linnet_context_num_threads(third),
         "handles share their core");
   CHECK(linnet_fail(first, LINNET_ERROR_IO, "%s %d", "one", 1) == LINNET_ERROR_IO, "linnet_fail returns the status");
   linnet_fail(second, LINNET_ERROR_FORMAT, "two");

@@ -200,7 +200,7 @@ static enum linnet_status beam_with(struct linnet_context *context, bool lattice
   if (status == LINNET_OK)
     status = linnet_beam_finish(beam);
   if (status == LINNET_OK && (status = linnet_beam_hypothesis(beam, 0, &best)) == LINNET_OK)
-    digest_segments(sum, best.segments, best.count);
+    digest_segments(sum, best.segments, best.num_segments);
   if (status == LINNET_OK && lattice)
     status = search_lattice(context, beam, sum);
   linnet_beam_destroy(beam);
@@ -233,7 +233,7 @@ static enum linnet_status search_words(struct linnet_context *context, const str
   if (status == LINNET_OK)
     status = linnet_word_search_finish(search);
   if (status == LINNET_OK && (status = linnet_word_search_hypothesis(search, 0, &best)) == LINNET_OK)
-    digest_segments(sum, best.segments, best.segment_count);
+    digest_segments(sum, best.segments, best.num_segments);
   linnet_word_search_destroy(search);
   return status;
 }
@@ -372,7 +372,7 @@ static struct outcome run_once(const struct scenario *s, size_t fail_at, bool ev
   current.scenario = s;
   current.number = fail_at;
   linnet_context_settings_default(&settings);
-  settings.threads = s->threads;
+  settings.num_threads = s->threads;
   settings.reallocate = failing_hook;
   settings.reallocate_user = &live;
   failing_malloc_arm(fail_at, everything);

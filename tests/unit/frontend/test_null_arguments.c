@@ -47,48 +47,53 @@ static bool begin(const char *text) {
 /* Functions that return no status and destroy nothing. */
 static const char needing[] =
     "linnet_align_settings_default\nlinnet_alignment_jumps\nlinnet_alignment_phones\nlinnet_alignment_score\n"
-    "linnet_alignment_words\nlinnet_audio_input_channels\nlinnet_audio_input_rate\nlinnet_audio_seconds\n"
-    "linnet_audio_settings_default\nlinnet_augment_choose\nlinnet_band_settings_default\nlinnet_beam_count\n"
-    "linnet_beam_memory\nlinnet_beam_reset\nlinnet_beam_settings_default\nlinnet_beam_stable\nlinnet_calibrate\n"
-    "linnet_context_device\nlinnet_context_device_peak\nlinnet_context_error\nlinnet_context_kernels\n"
-    "linnet_context_precision\nlinnet_context_settings_default\nlinnet_context_threads\nlinnet_data_folder_command\n"
-    "linnet_data_folder_count\nlinnet_data_folder_find\nlinnet_data_folder_has_cmvn\n"
+    "linnet_alignment_words\nlinnet_audio_num_input_channels\nlinnet_audio_input_rate\nlinnet_audio_seconds\n"
+    "linnet_audio_settings_default\nlinnet_augment_choose\nlinnet_band_settings_default\nlinnet_beam_num_hypotheses\n"
+    "linnet_beam_memory_bytes\nlinnet_beam_reset\nlinnet_beam_settings_default\nlinnet_beam_num_stable_symbols\nlinnet_"
+    "calibrate\n"
+    "linnet_context_device\nlinnet_context_device_peak_bytes\nlinnet_context_error\nlinnet_context_kernels\n"
+    "linnet_context_precision\nlinnet_context_settings_default\nlinnet_context_num_threads\nlinnet_data_folder_"
+    "command\n"
+    "linnet_data_folder_num_utterances\nlinnet_data_folder_find\nlinnet_data_folder_has_cmvn\n"
     "linnet_data_folder_has_features\nlinnet_data_folder_id\nlinnet_data_folder_path\nlinnet_data_folder_phones\n"
     "linnet_data_folder_segment\nlinnet_data_folder_speaker\nlinnet_data_folder_speaker_name\n"
-    "linnet_data_folder_speakers\nlinnet_data_folder_text\nlinnet_fbank_dim\nlinnet_fbank_frames\n"
-    "linnet_fbank_pending\nlinnet_fbank_reset\nlinnet_fbank_settings_default\nlinnet_fbank_settings_of\n"
-    "linnet_fbank_shift\nlinnet_fbank_window\nlinnet_feature_config_default\nlinnet_g2p_ngrams\nlinnet_g2p_order\n"
-    "linnet_g2p_phone\nlinnet_g2p_phone_count\nlinnet_g2p_result_count\nlinnet_g2p_result_ignored\n"
+    "linnet_data_folder_num_speakers\nlinnet_data_folder_text\nlinnet_fbank_dim\nlinnet_fbank_num_frames\n"
+    "linnet_fbank_num_pending\nlinnet_fbank_reset\nlinnet_fbank_settings_default\nlinnet_fbank_settings_of\n"
+    "linnet_fbank_shift\nlinnet_fbank_window\nlinnet_feature_config_default\nlinnet_g2p_num_ngrams\nlinnet_g2p_order\n"
+    "linnet_g2p_phone\nlinnet_g2p_num_phones\nlinnet_g2p_result_num_pronunciations\nlinnet_g2p_result_num_ignored\n"
     "linnet_g2p_result_log_probability\nlinnet_g2p_result_phones\nlinnet_g2p_result_probability\n"
-    "linnet_g2p_settings_default\nlinnet_g2p_trainer_count\nlinnet_g2p_trainer_left_out\nlinnet_g2p_units\n"
-    "linnet_grammar_language_model\nlinnet_grammar_lookahead\nlinnet_grammar_states\nlinnet_greedy_reset\n"
-    "linnet_greedy_segments\nlinnet_hotwords_count\nlinnet_lattice_arcs\nlinnet_lattice_format_at\n"
+    "linnet_g2p_settings_default\nlinnet_g2p_trainer_num_pronunciations\nlinnet_g2p_trainer_num_left_out\nlinnet_g2p_"
+    "num_units\n"
+    "linnet_grammar_language_model\nlinnet_grammar_lookahead\nlinnet_grammar_num_states\nlinnet_greedy_reset\n"
+    "linnet_greedy_segments\nlinnet_hotwords_num_phrases\nlinnet_lattice_arcs\nlinnet_lattice_format_at\n"
     "linnet_lattice_format_find\nlinnet_lattice_format_name\nlinnet_lattice_posterior\nlinnet_lattice_reset\n"
-    "linnet_lattice_settings_default\nlinnet_lattice_states\nlinnet_level_settings_default\nlinnet_lexicon_count\n"
+    "linnet_lattice_settings_default\nlinnet_lattice_states\nlinnet_level_settings_default\nlinnet_lexicon_num_words\n"
     "linnet_lexicon_find\nlinnet_lexicon_phones\nlinnet_lexicon_pronunciation\nlinnet_lexicon_settings_default\n"
-    "linnet_lexicon_tokens\nlinnet_lexicon_variants\nlinnet_lexicon_word\nlinnet_model_calibrations\n"
-    "linnet_model_cmvn\nlinnet_model_features\nlinnet_model_frame_seconds\nlinnet_model_memory\n"
+    "linnet_lexicon_tokens\nlinnet_lexicon_num_variants\nlinnet_lexicon_word\nlinnet_model_calibrations\n"
+    "linnet_model_cmvn\nlinnet_model_features\nlinnet_model_frame_seconds\nlinnet_model_memory_bytes\n"
     "linnet_model_metadata\nlinnet_model_metadata_key\nlinnet_model_num_parameters\nlinnet_model_num_symbols\n"
-    "linnet_model_output_frames\nlinnet_model_stride\nlinnet_model_symbol\nlinnet_ngram_begin\nlinnet_ngram_bytes\n"
-    "linnet_ngram_count\nlinnet_ngram_estimator_settings_default\nlinnet_ngram_find\nlinnet_ngram_finish\n"
+    "linnet_model_num_output_frames\nlinnet_model_stride\nlinnet_model_symbol\nlinnet_ngram_begin\nlinnet_ngram_memory_"
+    "bytes\n"
+    "linnet_ngram_num_ngrams\nlinnet_ngram_estimator_settings_default\nlinnet_ngram_find\nlinnet_ngram_finish\n"
     "linnet_ngram_is_quantized\nlinnet_ngram_language_model\nlinnet_ngram_order\nlinnet_ngram_score\n"
     "linnet_ngram_unigrams\nlinnet_ngram_word\nlinnet_noise_settings_default\nlinnet_output_format_at\n"
     "linnet_output_format_extension\nlinnet_output_format_find\nlinnet_output_format_has_alternatives\n"
     "linnet_output_format_has_times\nlinnet_output_format_is_single\nlinnet_output_format_name\nlinnet_padding_max\n"
     "linnet_padding_settings_default\nlinnet_pronounced_text_align_words\nlinnet_pronounced_text_index\n"
     "linnet_pronounced_text_settings_default\nlinnet_pronounced_text_spoken\nlinnet_pronounced_text_words\n"
-    "linnet_recurrence_frames\nlinnet_recurrence_possible\nlinnet_recurrence_reset\nlinnet_recurrence_state_bytes\n"
+    "linnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_recurrence_reset\nlinnet_recurrence_state_bytes\n"
     "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
-    "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_speakers\nlinnet_scorer_sum\n"
-    "linnet_scorer_utterance\nlinnet_scorer_utterances\nlinnet_scp_count\nlinnet_scp_find\nlinnet_scp_key\n"
-    "linnet_specaugment_count\nlinnet_specaugment_settings_default\nlinnet_spoken_count\nlinnet_spoken_is_known\n"
+    "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
+    "linnet_scorer_utterance\nlinnet_scorer_num_utterances\nlinnet_scp_num_entries\nlinnet_scp_find\nlinnet_scp_key\n"
+    "linnet_specaugment_num_masks\nlinnet_specaugment_settings_default\nlinnet_spoken_num_ways\nlinnet_spoken_is_"
+    "known\n"
     "linnet_spoken_words\nlinnet_status_string\nlinnet_stream_frame_seconds\nlinnet_stream_reset\n"
-    "linnet_stream_seconds\nlinnet_stream_segments\nlinnet_stream_set_sink\nlinnet_symbols_count\n"
-    "linnet_symbols_find\nlinnet_symbols_name\nlinnet_train_settings_default\nlinnet_trainer_epoch\n"
-    "linnet_trainer_steps\nlinnet_transcripts_count\nlinnet_transcripts_find\nlinnet_transcripts_id\n"
-    "linnet_transcripts_tokens\nlinnet_version\nlinnet_word_search_count\nlinnet_word_search_memory\n"
-    "linnet_word_search_reset\nlinnet_word_search_settings_default\nlinnet_word_search_stable\n"
-    "linnet_word_search_text\nlinnet_word_search_tree_memory\n";
+    "linnet_stream_seconds\nlinnet_stream_segments\nlinnet_stream_set_sink\nlinnet_symbols_num_symbols\n"
+    "linnet_symbols_find\nlinnet_symbols_name\nlinnet_train_settings_default\nlinnet_trainer_num_epochs\n"
+    "linnet_trainer_num_steps\nlinnet_transcripts_num_utterances\nlinnet_transcripts_find\nlinnet_transcripts_id\n"
+    "linnet_transcripts_tokens\nlinnet_version\nlinnet_word_search_num_hypotheses\nlinnet_word_search_memory_bytes\n"
+    "linnet_word_search_reset\nlinnet_word_search_settings_default\nlinnet_word_search_num_stable_words\n"
+    "linnet_word_search_text\nlinnet_word_search_tree_memory_bytes\n";
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -496,9 +501,9 @@ static void refuse_scoring(void) {
   REFUSES(linnet_scorer_add_lattices(f.scorer, NULL, f.lattice_reader, f.symbols, NULL));
   REFUSES(linnet_scorer_add_lattices(f.scorer, f.transcripts, NULL, f.symbols, NULL));
   REFUSES(linnet_scorer_add_lattices(f.scorer, f.transcripts, f.lattice_reader, NULL, NULL));
-  REFUSES(linnet_scorer_add_lost(NULL, "x", NULL, names, 1));
-  REFUSES(linnet_scorer_add_lost(f.scorer, NULL, NULL, names, 1));
-  REFUSES(linnet_scorer_add_lost(f.scorer, "x", NULL, NULL, 1));
+  REFUSES(linnet_scorer_add_missing(NULL, "x", NULL, names, 1));
+  REFUSES(linnet_scorer_add_missing(f.scorer, NULL, NULL, names, 1));
+  REFUSES(linnet_scorer_add_missing(f.scorer, "x", NULL, NULL, 1));
   REFUSES(linnet_scorer_add_nbest(NULL, f.transcripts, f.transcripts, NULL));
   REFUSES(linnet_scorer_add_nbest(f.scorer, NULL, f.transcripts, NULL));
   REFUSES(linnet_scorer_add_nbest(f.scorer, f.transcripts, NULL, NULL));
