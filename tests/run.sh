@@ -11,7 +11,8 @@ Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: packa
 apt, as root or through sudo. Everything is made under build/check and build/logs; ccache, if it is there, compiles once
 what several builds have in common.
 
-  1. layout of the sources (clang-format) and shell scripts (shellcheck)
+  1. layout of the sources (clang-format), shell scripts (shellcheck), #include lines against the drawing of layers in
+     docs/architecture.md
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library. The CUDA backend, where nvcc is found, is
      compiled for one architecture
@@ -134,6 +135,7 @@ recipes/common/packages.sh build tests recipe >"$logs/packages.log" 2>&1 </dev/n
 
 step format 'Layout of the sources' tests/check_format.sh || true
 step shell 'Shell scripts' tests/check_shell.sh || true
+step layers 'Layers of the sources' tests/check_layers.sh || true
 
 launchers=()
 if command -v ccache >/dev/null; then

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/numbers.h"
+
 static const uint64_t MAX_NODES = 0x7FFFFFFE, MAX_TEXT = 0xFFFFFFFF;
 
 /* Adds up the nodes; false if the shape is out of range. */
@@ -21,7 +23,7 @@ static bool count_nodes(const struct ngram_shape *shape, uint64_t *inner, uint64
 }
 
 static uint32_t filter_blocks(uint64_t total) {
-  return (uint32_t)((total + NGRAM_BLOCK_NODES - 1) / NGRAM_BLOCK_NODES);
+  return (uint32_t)(linnet_divide_up(total, NGRAM_BLOCK_NODES));
 }
 
 bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *layout) {

@@ -6,10 +6,12 @@
  * Going back needs to know, for each cell, which of the three it was: one byte. To keep an hour of speech in little
  * memory the table is cut into blocks of `height` rows: a first pass keeps only the row of costs above each block;
  * then, from the last block to the first, the block's bytes are computed again and walked through. */
-#include "decoder/scoring/edit_distance.h"
+#include "decoder/scoring/scorer.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "base/numbers.h"
 
 /* An hour of speech has about 40 000 phones. The caps keep the table below 200 MB and a minute. */
 enum { MAX_TOKENS = 1 << 18, SMALL_TABLE = 1 << 22 };
@@ -117,7 +119,7 @@ enum linnet_status linnet_align(struct linnet_context *context, const int *refer
                        m);
   struct alignment a = {.reference = reference, .hypothesis = hypothesis, .n = n, .m = m};
   a.height = block_height(n, m);
-  size_t blocks = n == 0 ? 1 : (n + a.height - 1) / a.height;
+  size_t blocks = n == 0 ? 1 : linnet_divide_up(n, a.height);
   a.above = linnet_alloc(context, blocks * (m + 1), sizeof *a.above);
   a.row = linnet_alloc(context, m + 1, sizeof *a.row);
   a.from = linnet_alloc(context, a.height * (m + 1), 1);

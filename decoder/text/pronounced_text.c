@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 
 enum { ACRONYM_LETTERS_IN_CAPITALS = 3 };
 

@@ -12,17 +12,12 @@
 
 #include <stdint.h>
 
+#include <linnet/feature_mask.h>
 #include <linnet/model.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A rectangle of an utterance's features that is hidden in training (SpecAugment). Without frames or channels: none. */
-struct linnet_feature_mask {
-  size_t first_frame, num_frames;
-  size_t first_channel, num_channels;
-};
 
 /* Utterances 0 ... num_utterances-1 with features and labels. All functions must be callable from several threads at
  * once. */

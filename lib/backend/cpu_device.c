@@ -5,6 +5,7 @@
 #include "backend/device.h"
 #include "base/arena.h"
 #include "base/base.h"
+#include "base/numbers.h"
 #include "ops/dropout.h"
 #include "ops/position.h"
 #include "ops/spec_augment.h"
@@ -54,47 +55,36 @@ static enum linnet_status cpu_upload_batch(struct linnet_device *d, struct linne
   return LINNET_OK;
 }
 
-/* --- rows and elements -------------------------------------------------------------------------------------------- */
+/* --- ops that are those of the kernels -------------------------------------------------------------------------------
+ */
 
-static void cpu_gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, real *work) {
-  (void)result;
-  kernels(d)->gemm(g, work);
-}
+#define FORWARDER(name, arguments, ...)                                                                                \
+  static void cpu_##name(struct linnet_device *device, __VA_ARGS__) {                                                  \
+    kernels(device)->name arguments;                                                                                   \
+  }
+LINNET_OP_LIST(FORWARDER, void)
 
 static size_t cpu_gemm_work(struct linnet_device *d) {
   return kernels(d)->gemm_work;
 }
 
-static void cpu_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
-                                  const real *bias, void *y, real *mean, real *rstd) {
-  kernels(d)->layernorm_forward(rows, width, x, gain, bias, y, mean, rstd);
+static size_t cpu_feature_map_work(struct linnet_device *d) {
+  return kernels(d)->feature_map_work;
 }
 
-static void cpu_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
-                                   const real *mean, const real *rstd, const void *dy, const void *residual, void *dx,
-                                   real *dgain_add, real *dbias_add) {
-  kernels(d)->layernorm_backward(rows, width, x, gain, mean, rstd, dy, residual, dx, dgain_add, dbias_add);
+/* --- rows and elements -------------------------------------------------------------------------------------------- */
+
+static void cpu_residual_norm(struct linnet_device *d, const struct linnet_residual_norm *r) {
+  struct linnet_layernorm norm = r->norm;
+  if (r->mask->rate > 0 || r->residual || r->x != r->sum)
+    kernels(d)->dropout(r->mask, norm.rows, norm.width, r->x, r->residual, r->sum);
+  norm.x = r->sum;
+  kernels(d)->layernorm_forward(&norm);
 }
 
-static void cpu_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                        const void *x, const void *residual, void *y) {
-  kernels(d)->dropout(mask, rows, width, x, residual, y);
-}
-
-static void cpu_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                              const void *x, const void *residual, const real *gain, const real *bias, void *sum,
-                              void *y, real *mean, real *rstd) {
-  if (mask->rate > 0 || residual || x != sum)
-    kernels(d)->dropout(mask, rows, width, x, residual, sum);
-  kernels(d)->layernorm_forward(rows, width, sum, gain, bias, y, mean, rstd);
-}
-
-static void cpu_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
-                                       size_t width, const void *sum, const real *gain, const real *mean,
-                                       const real *rstd, const void *dy, const void *residual, void *dsum, void *dx,
-                                       real *dgain_add, real *dbias_add) {
-  kernels(d)->layernorm_backward(rows, width, sum, gain, mean, rstd, dy, residual, dsum, dgain_add, dbias_add);
-  kernels(d)->dropout(mask, rows, width, dsum, NULL, dx);
+static void cpu_residual_norm_backward(struct linnet_device *d, const struct linnet_residual_norm *r) {
+  kernels(d)->layernorm_backward(&r->norm);
+  kernels(d)->dropout(r->mask, r->norm.rows, r->norm.width, r->norm.dx, NULL, r->dx);
 }
 
 static void cpu_activation_forward(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
@@ -114,41 +104,6 @@ static void cpu_activation_backward(struct linnet_device *d, enum linnet_activat
                                   drawn ? dx : dy, dx);
 }
 
-static void cpu_glu_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y) {
-  kernels(d)->glu_forward(rows, width, x, y);
-}
-
-static void cpu_glu_backward(struct linnet_device *d, size_t rows, size_t width, const void *x, const void *dy,
-                             void *dx) {
-  kernels(d)->glu_backward(rows, width, x, dy, dx);
-}
-
-static void cpu_log_softmax(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y) {
-  kernels(d)->log_softmax(rows, width, x, y);
-}
-
-static void cpu_feature_map_forward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                    const void *x, void *phi, real *work) {
-  kernels(d)->feature_map_forward(m, rows, x, phi, work);
-}
-
-static void cpu_feature_map_backward(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                                     const void *x, const void *phi, const void *dphi, void *dx, real *work) {
-  kernels(d)->feature_map_backward(m, rows, x, phi, dphi, dx, work);
-}
-
-static size_t cpu_feature_map_work(struct linnet_device *d) {
-  return kernels(d)->feature_map_work;
-}
-
-static void cpu_add(struct linnet_device *d, size_t n, const real *x, real *y_add) {
-  kernels(d)->add(n, x, y_add);
-}
-
-static void cpu_column_sum(struct linnet_device *d, size_t rows, size_t width, const void *x, real *sums_add) {
-  kernels(d)->column_sum(rows, width, x, sums_add);
-}
-
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
 static void cpu_spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m,
@@ -164,39 +119,29 @@ static void cpu_add_positions(struct linnet_device *d, const struct linnet_pack 
     linnet_add_positions(0, p->offsets[s + 1] - p->offsets[s], width, rows + p->offsets[s] * width);
 }
 
-static void cpu_conv_forward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                             const void *x, const real *w, const real *bias, void *y) {
-  kernels(d)->conv_forward(c, p, x, w, bias, y);
+static const struct linnet_attention_ops *attention_ops(const struct linnet_device *d,
+                                                        const struct linnet_attention *a) {
+  return kernels(d)->attention[a->kind];
 }
 
-static void cpu_conv_backward(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                              const void *x, const real *w, const void *dy, void *dx, real *dw_add, real *dbias_add) {
-  kernels(d)->conv_backward(c, p, x, w, dy, dx, dw_add, dbias_add);
-}
-
-static size_t cpu_attention_saved_bytes(struct linnet_device *d, enum linnet_attention_kind kind,
-                                        const struct linnet_attention *a, size_t frames, size_t sequences) {
-  return kernels(d)->attention[kind]->saved_bytes(a, frames, sequences);
+static size_t cpu_attention_saved_bytes(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
+                                        size_t sequences) {
+  return attention_ops(d, a)->saved_bytes(a, frames, sequences);
 }
 
 /* The op asks for the longest sequence; no sequence is longer than the batch. */
-static size_t cpu_attention_work_bytes(struct linnet_device *d, enum linnet_attention_kind kind,
-                                       const struct linnet_attention *a, size_t frames, size_t sequences) {
+static size_t cpu_attention_work_bytes(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
+                                       size_t sequences) {
   (void)sequences;
-  return kernels(d)->attention[kind]->work_bytes(a, frames);
+  return attention_ops(d, a)->work_bytes(a, frames);
 }
 
-static void cpu_attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                  const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
-                                  const void *k, const void *v, void *saved, void *out, void *work) {
-  kernels(d)->attention[kind]->forward(a, p, q, k, v, saved, out, work);
+static void cpu_attention_forward(struct linnet_device *d, const struct linnet_attention_call *c) {
+  attention_ops(d, c->attention)->forward(c);
 }
 
-static void cpu_attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                   const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
-                                   const void *k, const void *v, const void *saved, const void *out, const void *dout,
-                                   void *dq, void *dk, void *dv, void *work) {
-  kernels(d)->attention[kind]->backward(a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+static void cpu_attention_backward(struct linnet_device *d, const struct linnet_attention_call *c) {
+  attention_ops(d, c->attention)->backward(c);
 }
 
 /* --- LSTM --------------------------------------------------------------------------------------------------------- */
@@ -208,15 +153,11 @@ struct lstm_work {
   real *work;                /* of the op */
 };
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 static struct lstm_work plan_lstm(const struct linnet_device *d, size_t width, size_t sequences,
                                   struct linnet_arena *arena) {
   const struct linnet_ops *ops = kernels(d);
-  size_t state, packed = larger(ops->lstm_pack_size(width, LINNET_LSTM_FORWARD),
-                                ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD));
+  size_t state, packed = linnet_max_size(ops->lstm_pack_size(width, LINNET_LSTM_FORWARD),
+                                         ops->lstm_pack_size(width, LINNET_LSTM_BACKWARD));
   state = linnet_mul_size(sequences, 2 * width, &state) ? state : SIZE_MAX;
   struct lstm_work w = {.packed = linnet_arena_take(arena, packed, sizeof(real))};
   w.state = linnet_arena_take(arena, state, sizeof(real));
@@ -281,8 +222,8 @@ static size_t cpu_ctc_work_bytes(struct linnet_device *d, const struct linnet_ba
   size_t most = 0;
   (void)d;
   for (size_t s = 0; s < c->pack->sequences; s++)
-    most = larger(most,
-                  linnet_ctc_work_bytes(c->pack->offsets[s + 1] - c->pack->offsets[s], c->symbols, c->num_labels[s]));
+    most = linnet_max_size(
+        most, linnet_ctc_work_bytes(c->pack->offsets[s + 1] - c->pack->offsets[s], c->symbols, c->num_labels[s]));
   return most;
 }
 
@@ -314,36 +255,25 @@ static void cpu_update(struct linnet_device *d, const struct linnet_update *u, d
   kernels(d)->update(&scaled, n, parameters, gradients, m, v);
 }
 
+#define ROW(name, arguments, ...) .name = cpu_##name,
+
 const struct linnet_device_ops linnet_cpu_device_ops = {
     .host = true,
-    .alloc = cpu_alloc,
+    LINNET_OP_LIST(ROW, void).alloc = cpu_alloc,
     .free = cpu_free,
     .upload = cpu_upload,
     .download = cpu_download,
     .zero = cpu_zero,
     .wait = cpu_wait,
     .upload_batch = cpu_upload_batch,
-    .gemm = cpu_gemm,
     .gemm_work = cpu_gemm_work,
-    .layernorm_forward = cpu_layernorm_forward,
-    .layernorm_backward = cpu_layernorm_backward,
-    .dropout = cpu_dropout,
     .residual_norm = cpu_residual_norm,
     .residual_norm_backward = cpu_residual_norm_backward,
     .activation_forward = cpu_activation_forward,
     .activation_backward = cpu_activation_backward,
-    .glu_forward = cpu_glu_forward,
-    .glu_backward = cpu_glu_backward,
-    .log_softmax = cpu_log_softmax,
-    .feature_map_forward = cpu_feature_map_forward,
-    .feature_map_backward = cpu_feature_map_backward,
     .feature_map_work = cpu_feature_map_work,
-    .add = cpu_add,
-    .column_sum = cpu_column_sum,
     .spec_augment = cpu_spec_augment,
     .add_positions = cpu_add_positions,
-    .conv_forward = cpu_conv_forward,
-    .conv_backward = cpu_conv_backward,
     .attention_saved_bytes = cpu_attention_saved_bytes,
     .attention_work_bytes = cpu_attention_work_bytes,
     .attention_forward = cpu_attention_forward,

@@ -3,48 +3,23 @@
  * are float only, and differ between sets in the width of a vector alone. Slots with nothing to gain are the
  * reference's. */
 #include "backend/backend.h"
-#include "ops/activation.h"
-#include "ops/causal_attention.h"
-#include "ops/ctc.h"
-#include "ops/depthwise_conv.h"
-#include "ops/dropout.h"
-#include "ops/feature_map.h"
-#include "ops/gemm.h"
-#include "ops/layernorm.h"
-#include "ops/linear_attention.h"
-#include "ops/log_softmax.h"
-#include "ops/lsh_attention.h"
-#include "ops/lstm.h"
-#include "ops/optimizer.h"
-#include "ops/softmax_attention.h"
-#include "ops/vector.h"
-
-#include "backend/vec.h"
-
 #include "ops/activation_vec.h"
-#include "ops/gemm_vec.h"
-#ifdef VEC_BF16
-#include "ops/gemm_bf16_vec.h"
-#endif
-#ifdef VEC_INT8
-#include "ops/gemm_int8_vec.h"
-#endif
-
+#include "ops/causal_attention_vec.h"
 #include "ops/ctc_vec.h"
+#include "ops/depthwise_conv_vec.h"
 #include "ops/dropout_vec.h"
 #include "ops/feature_map_vec.h"
+#include "ops/gemm_bf16_vec.h"
+#include "ops/gemm_int8_vec.h"
+#include "ops/gemm_vec.h"
 #include "ops/layernorm_vec.h"
 #include "ops/linear_attention_vec.h"
-
-#include "ops/causal_attention_vec.h"
 #include "ops/log_softmax_vec.h"
 #include "ops/lsh_attention_vec.h"
 #include "ops/lstm_vec.h"
 #include "ops/optimizer_vec.h"
 #include "ops/softmax_attention_vec.h"
 #include "ops/vector_vec.h"
-
-#include "ops/depthwise_conv_vec.h"
 
 #define TABLE_NAME_(set) linnet_ops_##set
 #define TABLE_NAME(set) TABLE_NAME_(set)

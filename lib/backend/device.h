@@ -1,27 +1,25 @@
-/* A device as networks and training see it: memory, and ops on whole batches that are queued and run in their order.
+/* A device as networks and training see it: memory, queues, and ops on whole batches that run in their order.
  *
- * The CPU (cpu_device.c) has its memory on the host and runs an op before the call returns; its ops are those of
- * backend.h. A CUDA device (cuda/) runs them later. Numbers that ops read or write, results included, are in the
- * device's memory; structures and tables of pointers are in host memory and are read before the call returns.
+ * The CPU (cpu_device.c) has its memory on the host and runs an op before the call returns; its ops are made of the
+ * kernels of backend.h. A CUDA device (cuda/) runs them later. Numbers that ops read or write, results included, are in
+ * the device's memory; structures and tables of pointers are in host memory and are read before the call returns.
  *
- * Activations, that is what layers pass on and keep, and their gradients, are `void *`: on the CPU they are `real`, a
+ * Activations, that is what layers pass on and save, and their gradients, are `void *`: on the CPU they are `real`, a
  * device may store them with fewer bits. Weights, their gradients, statistics of rows, logits and losses are `real`
  * everywhere, and so is what sums are made of.
  *
- * What the ops compute and the shapes of their arguments: backend.h. */
+ * What the ops compute and the shapes of their arguments: ops/NAME.h. */
 #ifndef LINNET_DEVICE_H
 #define LINNET_DEVICE_H
 
 #include "backend/backend.h"
+#include "ops/spec_augment.h"
 
 struct linnet_device {
   const struct linnet_device_ops *ops;
   const char *name;        /* for people */
-  size_t activation_bytes; /* of one number that layers pass on or keep */
+  size_t activation_bytes; /* of one number that layers pass on or save */
 };
-
-/* What a product leaves behind. */
-enum linnet_gemm_result { LINNET_GEMM_ACTIVATIONS, LINNET_GEMM_REALS };
 
 /* A batch in host memory. */
 struct linnet_host_batch {
@@ -44,6 +42,8 @@ struct linnet_batch_ctc {
   real *gradient;           /* (T, symbols) with respect to the logits; may be `logits`; NULL: losses only */
   double *loss;             /* (sequences): negative log likelihoods, +infinity if infeasible (then no gradient) */
 };
+
+#define LINNET_DEVICE_SLOT(name, arguments, ...) void (*name)(struct linnet_device * device, __VA_ARGS__);
 
 struct linnet_device_ops {
   void (*close)(struct linnet_device *d); /* NULL: nothing to do */
@@ -71,70 +71,39 @@ struct linnet_device_ops {
   enum linnet_status (*upload_batch)(struct linnet_device *d, struct linnet_context *context,
                                      const struct linnet_host_batch *batch, void **features);
 
-  /* --- products. Where activations are not reals: products that take weights (size) take them from `rounded`, which
-   * activations_of has made of them, until this is called again. */
+  /* --- those that the CPU's kernels have in the same form */
+  LINNET_OP_LIST(LINNET_DEVICE_SLOT, void)
+  size_t (*gemm_work)(struct linnet_device *d); /* elements, as in linnet_ops */
+  size_t (*feature_map_work)(struct linnet_device *d);
+
+  /* --- where activations are not reals: products that take weights (size) take them from `rounded`, which
+   * activations_of has made of them, until this is called again */
   void (*use_weights)(struct linnet_device *d, size_t size, const real *weights, const void *rounded);
-  /* a and b of the product are activations or weights, c is what `result` says; g only carries the pointers. b is not
-   * packed. */
-  void (*gemm)(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, real *work);
-  size_t (*gemm_work)(struct linnet_device *d); /* elements */
-  /* y (n) = x as activations; for devices whose activations are not reals. */
+  /* y (n) = x as activations */
   void (*activations_of)(struct linnet_device *d, size_t n, const real *x, void *y);
 
   /* --- rows and elements */
-  void (*layernorm_forward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
-                            const real *bias, void *y, real *mean, real *rstd);
-  void (*layernorm_backward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
-                             const real *mean, const real *rstd, const void *dy, const void *residual, void *dx,
-                             real *dgain_add, real *dbias_add);
-  void (*dropout)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width, const void *x,
-                  const void *residual, void *y);
-  /* sum = residual + dropout(x), y = layernorm(sum): the end of a sublayer and the norm behind it. residual may be
-   * NULL; y may be x, or else sum may be x. */
-  void (*residual_norm)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                        const void *x, const void *residual, const real *gain, const real *bias, void *sum, void *y,
-                        real *mean, real *rstd);
-  /* Back from dy: dsum = residual (or NULL: 0) + what comes through the norm, which may be dy or residual, and
-   * dx = dropout(dsum). */
-  void (*residual_norm_backward)(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                                 const void *sum, const real *gain, const real *mean, const real *rstd, const void *dy,
-                                 const void *residual, void *dsum, void *dx, real *dgain_add, real *dbias_add);
+  /* The end of a sublayer and the norm behind it: ops/layernorm.h. */
+  void (*residual_norm)(struct linnet_device *d, const struct linnet_residual_norm *r);
+  void (*residual_norm_backward)(struct linnet_device *d, const struct linnet_residual_norm *r);
   /* y = dropout(f(x)), and back: dx from dy. For ReLU, x of backward is y where the mask drops: its slope shows there,
    * and so does what was dropped. */
   void (*activation_forward)(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
                              size_t rows, size_t width, const void *x, void *y);
   void (*activation_backward)(struct linnet_device *d, enum linnet_activation f, const struct linnet_dropout *mask,
                               size_t rows, size_t width, const void *x, const void *dy, void *dx);
-  void (*glu_forward)(struct linnet_device *d, size_t rows, size_t width, const void *x, void *y);
-  void (*glu_backward)(struct linnet_device *d, size_t rows, size_t width, const void *x, const void *dy, void *dx);
-  void (*log_softmax)(struct linnet_device *d, size_t rows, size_t width, const real *x, real *y);
-  void (*feature_map_forward)(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                              const void *x, void *phi, real *work);
-  void (*feature_map_backward)(struct linnet_device *d, const struct linnet_feature_map_terms *m, size_t rows,
-                               const void *x, const void *phi, const void *dphi, void *dx, real *work);
-  size_t (*feature_map_work)(struct linnet_device *d); /* elements */
-  void (*add)(struct linnet_device *d, size_t n, const real *x, real *y_add);
-  void (*column_sum)(struct linnet_device *d, size_t rows, size_t width, const void *x, real *sums_add);
 
   /* --- sequences */
   /* x (T, stack * channels), the features of a batch that was uploaded with these masks: 0 where one covers them. */
   void (*spec_augment)(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, void *x);
   void (*add_positions)(struct linnet_device *d, const struct linnet_pack *p, size_t width, void *x);
-  void (*conv_forward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p, const void *x,
-                       const real *w, const real *bias, void *y);
-  void (*conv_backward)(struct linnet_device *d, const struct linnet_conv *c, const struct linnet_pack *p,
-                        const void *x, const real *w, const void *dy, void *dx, real *dw_add, real *dbias_add);
-  size_t (*attention_saved_bytes)(struct linnet_device *d, enum linnet_attention_kind kind,
-                                  const struct linnet_attention *a, size_t frames, size_t sequences);
-  size_t (*attention_work_bytes)(struct linnet_device *d, enum linnet_attention_kind kind,
-                                 const struct linnet_attention *a, size_t frames, size_t sequences);
-  void (*attention_forward)(struct linnet_device *d, enum linnet_attention_kind kind, const struct linnet_attention *a,
-                            const struct linnet_pack *p, const void *q, const void *k, const void *v, void *saved,
-                            void *out, void *work);
-  void (*attention_backward)(struct linnet_device *d, enum linnet_attention_kind kind, const struct linnet_attention *a,
-                             const struct linnet_pack *p, const void *q, const void *k, const void *v,
-                             const void *saved, const void *out, const void *dout, void *dq, void *dk, void *dv,
-                             void *work);
+  /* By the kind of attention. Sizes are bounds from frames and sequences alone. */
+  size_t (*attention_saved_bytes)(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
+                                  size_t sequences);
+  size_t (*attention_work_bytes)(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
+                                 size_t sequences);
+  void (*attention_forward)(struct linnet_device *d, const struct linnet_attention_call *c);
+  void (*attention_backward)(struct linnet_device *d, const struct linnet_attention_call *c);
 
   /* One direction of an LSTM layer over a batch from zero state. weights (4H, H) as they are in the model; spans and
    * sequences are the pack's. work: lstm_work_bytes, the same for both. before (T, H): h of the step before each

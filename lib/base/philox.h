@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/host_device.h"
+#include "base/numbers.h"
 
 struct linnet_philox {
   uint32_t word[4];

@@ -32,7 +32,8 @@ struct linnet_feature_map_terms linnet_layer_feature_map(const struct linnet_con
 
 struct linnet_attention linnet_layer_attention(const struct linnet_config *config, size_t layer) {
   size_t columns = linnet_attention_columns(config, layer), mapped = linnet_mapped_columns(config, layer);
-  struct linnet_attention a = {.heads = config->heads,
+  struct linnet_attention a = {.kind = config->attention[layer],
+                               .heads = config->heads,
                                .key_width = config->width / config->heads,
                                .width = config->width / config->heads,
                                .key_ld = columns,

@@ -65,7 +65,7 @@ struct linnet_config {
   size_t features;                            /* random directions of the Fourier and positive maps; 0 with others */
   size_t lsh_rounds, lsh_buckets, lsh_chunk;  /* of LSH attention; buckets are even */
   size_t causal_chunk; /* of causal linear attention: rows of the chunked form, 0: the state form. Which is fastest
-                          depends on the machine (model/causal_chunk.h); the values, but for rounding, do not. It stays
+                          depends on the machine (train/causal_chunk.c); the values, but for rounding, do not. It stays
                           with the model, so that a training continues with the same bytes on any machine. */
 };
 

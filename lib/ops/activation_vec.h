@@ -1,4 +1,9 @@
 /* Activations on vectors, and the slots made of them. */
+#ifndef LINNET_ACTIVATION_VEC_H
+#define LINNET_ACTIVATION_VEC_H
+
+#include "ops/activation.h"
+#include "ops/vec.h"
 
 VEC_INLINE vf sigmoid_value(vf x) {
   return 1.0f / (1.0f + vf_exp(-x));
@@ -131,3 +136,5 @@ static void glu_backward_vec(size_t rows, size_t width, const float *x, const fl
       vf_store_part(dx + c, d, n);
     }
 }
+
+#endif

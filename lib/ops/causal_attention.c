@@ -19,14 +19,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/numbers.h"
 
 /* --- the reference: products ------------------------------------------------------------------------------------ */
 
 enum { PREFIX_ROWS = 8 }; /* states that parallel-state holds at once */
-
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
 
 /* to = from + a b^T */
 static void add_outer(const struct linnet_causal_product *p, size_t row, const real *from, real *to) {
@@ -67,7 +64,7 @@ static void scan(const struct linnet_causal_product *p) {
 static void prefix_states(const struct linnet_causal_product *p) {
   const size_t size = p->depth * p->width_ld;
   for (size_t first = 0; first < p->rows; first += PREFIX_ROWS) {
-    size_t rows = smaller(PREFIX_ROWS, p->rows - first);
+    size_t rows = linnet_min_size(PREFIX_ROWS, p->rows - first);
     for (size_t t = 0; t < rows; t++)
       add_outer(p, first + t, t > 0 ? p->room + (t - 1) * size : p->state, p->room + t * size);
     for (size_t t = 0; t < rows; t++)
@@ -192,7 +189,7 @@ static void product_prefix_states(const struct linnet_causal_kernels *kernels, c
 static void product_chunks(const struct linnet_causal_kernels *kernels, const struct linnet_causal_product *p) {
   struct linnet_causal_product chunk = *p;
   for (size_t first = 0; first < p->rows; first += p->chunk) {
-    chunk.rows = chunk.keys = smaller(p->chunk, p->rows - first);
+    chunk.rows = chunk.keys = linnet_min_size(p->chunk, p->rows - first);
     chunk.x = p->x + first * p->depth_ld, chunk.a = p->a + first * p->depth_ld;
     chunk.b = p->b + first * p->width_ld, chunk.y = p->y + first * p->width_ld;
     kernels->apply(&chunk);
@@ -427,7 +424,7 @@ static size_t chunk_rows(const struct sequence *s) {
   if (s->a->form == LINNET_CAUSAL_ATTENTION)
     chunk = s->rows;
   if (s->a->form == LINNET_CAUSAL_CHUNKED)
-    chunk = smaller(s->a->chunk > 0 ? s->a->chunk : LINNET_CAUSAL_CHUNK, s->rows);
+    chunk = linnet_min_size(s->a->chunk > 0 ? s->a->chunk : LINNET_CAUSAL_CHUNK, s->rows);
   return chunk > 0 ? chunk : 1;
 }
 
@@ -474,7 +471,7 @@ static void run_part(const struct sequence *s, const struct pass *pass, size_t c
 /* Adds the rows of a long chunk to the state. */
 static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t end) {
   for (size_t t = first; t < end && pass->products > 0; t += LINNET_CAUSAL_ROWS) {
-    size_t rows = smaller(LINNET_CAUSAL_ROWS, end - t);
+    size_t rows = linnet_min_size(LINNET_CAUSAL_ROWS, end - t);
     load_others(s, pass, t, rows);
     for (size_t i = 0; i < pass->products; i++) {
       struct linnet_causal_product p = product_of(s, pass, i, 0, s->s.others, rows);
@@ -486,7 +483,7 @@ static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t 
 static void run_long_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t rows) {
   size_t end = first + rows;
   for (size_t t = first; t < end && !linnet_stopped(s->a->poll); t += LINNET_CAUSAL_ROWS)
-    run_part(s, pass, first, t, smaller(LINNET_CAUSAL_ROWS, end - t));
+    run_part(s, pass, first, t, linnet_min_size(LINNET_CAUSAL_ROWS, end - t));
   if (end < s->rows)
     sum_chunk(s, pass, first, end);
 }
@@ -502,17 +499,13 @@ static void run_pass(struct sequence *s, const struct pass *pass) {
   for (size_t t = 0; t < s->rows && !linnet_stopped(s->a->poll); t += stretch)
     for (s->head = 0; s->head < heads; s->head++)
       if (chunk > most)
-        run_long_chunk(s, pass, t, smaller(stretch, s->rows - t));
+        run_long_chunk(s, pass, t, linnet_min_size(stretch, s->rows - t));
       else
-        run_block(s, pass, chunk, t, smaller(stretch, s->rows - t));
+        run_block(s, pass, chunk, t, linnet_min_size(stretch, s->rows - t));
 }
 
 /* --- all sequences --------------------------------------------------------------------------------------------------
  */
-
-static size_t round_up(size_t n, size_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 static real *take(struct linnet_arena *arena, size_t rows, size_t width) {
   return linnet_arena_take(arena, rows * width, sizeof(real));
@@ -540,8 +533,8 @@ static void plan(struct sequence *q, struct linnet_arena *arena) {
 static struct sequence sequence_of(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {
   return (struct sequence){.kernels = kernels,
                            .a = a,
-                           .key_ld = round_up(a->key_width, kernels->lanes),
-                           .value_ld = round_up(a->width, kernels->lanes)};
+                           .key_ld = linnet_round_up(a->key_width, kernels->lanes),
+                           .value_ld = linnet_round_up(a->width, kernels->lanes)};
 }
 
 size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {
@@ -566,25 +559,21 @@ static void take_sequence(struct sequence *s, const struct linnet_pack *p, size_
   s->rows = p->offsets[i + 1] - s->start;
 }
 
-void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
-                           const struct linnet_pack *p, const real *q, const real *k, const real *v, real *out,
-                           void *work) {
-  struct sequence s = prepare(kernels, a, work);
-  s.q = q, s.k = k, s.v = v, s.output = out;
-  for (size_t i = 0; i < p->sequences; i++) {
-    take_sequence(&s, p, i);
+void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c) {
+  struct sequence s = prepare(kernels, c->attention, c->work);
+  s.q = c->q, s.k = c->k, s.v = c->v, s.output = c->out;
+  for (size_t i = 0; i < c->pack->sequences; i++) {
+    take_sequence(&s, c->pack, i);
     run_pass(&s, &output_pass);
   }
 }
 
-void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
-                            const struct linnet_pack *p, const real *q, const real *k, const real *v, const real *out,
-                            const real *dout, real *dq, real *dk, real *dv, void *work) {
-  struct sequence s = prepare(kernels, a, work);
-  s.q = q, s.k = k, s.v = v, s.out = out, s.dout = dout;
-  s.dq = dq, s.dk = dk, s.dv = dv;
-  for (size_t i = 0; i < p->sequences; i++) {
-    take_sequence(&s, p, i);
+void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c) {
+  struct sequence s = prepare(kernels, c->attention, c->work);
+  s.q = c->q, s.k = c->k, s.v = c->v, s.out = c->out, s.dout = c->dout;
+  s.dq = c->dq, s.dk = c->dk, s.dv = c->dv;
+  for (size_t i = 0; i < c->pack->sequences; i++) {
+    take_sequence(&s, c->pack, i);
     run_pass(&s, &normaliser_pass);
     run_pass(&s, &key_value_pass);
     run_pass(&s, &query_pass);
@@ -609,17 +598,12 @@ static size_t work_bytes(const struct linnet_attention *a, size_t longest) {
   return linnet_causal_work_bytes(&linnet_causal_kernels_reference, a);
 }
 
-static void forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                    const real *v, void *saved, real *out, void *work) {
-  (void)saved;
-  linnet_causal_forward(&linnet_causal_kernels_reference, a, p, q, k, v, out, work);
+static void forward(const struct linnet_attention_call *c) {
+  linnet_causal_forward(&linnet_causal_kernels_reference, c);
 }
 
-static void backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                     const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
-                     void *work) {
-  (void)saved;
-  linnet_causal_backward(&linnet_causal_kernels_reference, a, p, q, k, v, out, dout, dq, dk, dv, work);
+static void backward(const struct linnet_attention_call *c) {
+  linnet_causal_backward(&linnet_causal_kernels_reference, c);
 }
 
 /* Eq. 18-20. */

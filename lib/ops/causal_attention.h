@@ -10,7 +10,7 @@
 #ifndef LINNET_CAUSAL_ATTENTION_H
 #define LINNET_CAUSAL_ATTENTION_H
 
-#include "backend/backend.h"
+#include "ops/attention.h"
 #include "ops/linear_attention.h"
 
 enum {
@@ -74,12 +74,8 @@ extern const struct linnet_causal_kernels linnet_causal_kernels_reference;
 
 /* The slots of an op table's row, with the kernels to run. */
 size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a);
-void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
-                           const struct linnet_pack *p, const real *q, const real *k, const real *v, real *out,
-                           void *work);
-void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
-                            const struct linnet_pack *p, const real *q, const real *k, const real *v, const real *out,
-                            const real *dout, real *dq, real *dk, real *dv, void *work);
+void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c);
+void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c);
 
 size_t linnet_causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
 /* S and z of each head, as linear attention has them. */

@@ -5,6 +5,12 @@
  *           written between rows, and no product is done that the state form does not ask for
  * apply, attend, accumulate
  *           products as in gemm_vec.h; masked attention goes in bands of rows, each with the keys up to its end */
+#ifndef LINNET_CAUSAL_ATTENTION_VEC_H
+#define LINNET_CAUSAL_ATTENTION_VEC_H
+
+#include "ops/causal_attention.h"
+#include "ops/linear_attention_vec.h"
+#include "ops/vec.h"
 
 #if VW == 16
 enum { SCAN_ROWS = 8 };
@@ -89,7 +95,7 @@ static void causal_attend(const struct linnet_causal_product *p, bool masked) {
   float *keys = p->room, *room = keys + LD * p->depth_ld;
   gemm_pack_panels(true, p->depth, p->keys, p->a, p->depth_ld, keys);
   for (size_t t = 0; t < p->rows; t += CAUSAL_BAND) {
-    size_t rows = gemm_min(CAUSAL_BAND, p->rows - t), end = masked ? t + rows : p->keys;
+    size_t rows = linnet_min_size(CAUSAL_BAND, p->rows - t), end = masked ? t + rows : p->keys;
     causal_multiply(rows, end, p->depth, gemm_left(p->x + t * p->depth_ld, p->depth_ld, 1), keys, weights, LD, false);
     if (masked)
       causal_mask(rows, t, end, weights, LD);
@@ -203,17 +209,12 @@ static size_t causal_work_bytes(const struct linnet_attention *a, size_t longest
   return linnet_causal_work_bytes(&causal_kernels, a);
 }
 
-static void causal_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                               const float *k, const float *v, void *saved, float *out, void *work) {
-  (void)saved;
-  linnet_causal_forward(&causal_kernels, a, p, q, k, v, out, work);
+static void causal_forward_vec(const struct linnet_attention_call *c) {
+  linnet_causal_forward(&causal_kernels, c);
 }
 
-static void causal_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                                float *dq, float *dk, float *dv, void *work) {
-  (void)saved;
-  linnet_causal_backward(&causal_kernels, a, p, q, k, v, out, dout, dq, dk, dv, work);
+static void causal_backward_vec(const struct linnet_attention_call *c) {
+  linnet_causal_backward(&causal_kernels, c);
 }
 
 static void causal_step_vec(const struct linnet_attention *a, size_t steps, const float *q, const float *k,
@@ -231,3 +232,5 @@ static const struct linnet_attention_ops causal_attention_vec = {
     .state_size = linnet_causal_state_size,
     .step = causal_step_vec,
 };
+
+#endif

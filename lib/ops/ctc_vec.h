@@ -18,6 +18,11 @@
  * An impossible symbol (-infinity) has a logit of CTC_IMPOSSIBLE. Where the best path is that improbable, where logits
  * are no distribution or excessive, or where there are more frames than an exponent can count, the reference decides.
  */
+#ifndef LINNET_CTC_VEC_H
+#define LINNET_CTC_VEC_H
+
+#include "ops/ctc.h"
+#include "ops/vec.h"
 
 enum {
   CTC_PERIOD = 16,             /* frames between normalisations */
@@ -163,14 +168,10 @@ static inline struct ctc_lead ctc_lane(struct ctc_number a, size_t i) {
 /* Largest logit and the sum of exponentials; false if the frame has no distribution or is excessive. NaN and +infinity
  * end up in the sum, whatever the largest is. */
 static bool ctc_read_row(size_t symbols, const float *x, struct ctc_row *row, float *sum) {
-  const vf lowest = vf_set(-INFINITY), none = vf_set(0);
+  const vf none = vf_set(0);
   size_t full = symbols / VW * VW, rest = symbols - full;
-  vf largest = lowest, total = none;
-  for (size_t k = 0; k < full; k += VW)
-    largest = vf_max(largest, vf_load(x + k));
-  if (rest)
-    largest = vf_max(largest, vf_select(vi_first(rest), vf_load_n(x + full, rest), lowest));
-  row->largest = vf_largest(largest);
+  vf total = none;
+  row->largest = vf_row_largest(symbols, x);
   for (size_t k = 0; k < full; k += VW) {
     __builtin_prefetch(x + symbols + k); /* the next frame */
     total += vf_exp_negative(vf_load(x + k) - row->largest);
@@ -205,7 +206,7 @@ static void ctc_band(const struct ctc_vec *v, size_t t, size_t *first, size_t *e
 /* u(0), and the logits of the labels of chunks [first, end). */
 static void ctc_gather(struct ctc_vec *v, size_t t, size_t first, size_t end) {
   const float *x = v->c->logits + t * v->c->symbols;
-  size_t last = gemm_min(end * VW, v->c->labels);
+  size_t last = linnet_min_size(end * VW, v->c->labels);
   for (size_t i = first * VW; i < last; i++)
     v->logits[i] = x[v->c->label[i]];
   v->shift = ctc_shift(v->rows[t].largest);
@@ -339,7 +340,7 @@ static void ctc_backward(struct ctc_vec *v) {
       blank = ctc_backward_frame(v, t, first, end, false);
     ctc_write_row(c->symbols, c->logits + t * c->symbols, v->rows[t], c->scale, gradient);
     gradient[0] -= blank;
-    size_t last = gemm_min(end * VW, c->labels);
+    size_t last = linnet_min_size(end * VW, c->labels);
     for (size_t i = first * VW; i < last; i++)
       gradient[c->label[i]] -= v->occupancy[i];
   }
@@ -377,7 +378,7 @@ static void ctc_lay_out(struct ctc_vec *v, void *work) {
 }
 
 static double ctc_vec(const struct linnet_ctc *c, void *work) {
-  struct ctc_vec v = {.c = c, .chunks = (c->labels + VW - 1) / VW};
+  struct ctc_vec v = {.c = c, .chunks = linnet_divide_up(c->labels, VW)};
   if (c->frames == 0 || c->frames > CTC_FRAMES || linnet_ctc_min_frames(c->label, c->labels) > c->frames)
     return linnet_ctc_reference(c, work);
   ctc_lay_out(&v, work);
@@ -392,3 +393,5 @@ static double ctc_vec(const struct linnet_ctc *c, void *work) {
     ctc_backward(&v);
   return log_sums - (double)v.total.e * M_LN2 - log(v.total.m);
 }
+
+#endif

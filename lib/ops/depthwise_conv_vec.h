@@ -1,6 +1,12 @@
 /* Depthwise convolution over time, a vector of channels after the other, in spans of frames that stay in L2. Where the
  * windows of CONV_BLOCK frames lie inside the sequence and the kernel is the usual 15, the frames' sums stay in
  * registers while the inputs they share pass by; elsewhere one frame at a time. Both add the taps in the same order. */
+#ifndef LINNET_DEPTHWISE_CONV_VEC_H
+#define LINNET_DEPTHWISE_CONV_VEC_H
+
+#include "ops/depthwise_conv.h"
+#include "ops/vec.h"
+#include "ops/vector_vec.h"
 
 enum { CONV_KERNEL = 15, CONV_BLOCK = 8, CONV_SPAN = 128 };
 
@@ -20,7 +26,7 @@ static inline const float *conv_tap(const struct conv_lanes *l, size_t j) {
 static void conv_taps(size_t frames, size_t kernel, size_t t, size_t *first, size_t *end) {
   size_t half = kernel / 2;
   *first = t < half ? half - t : 0;
-  *end = gemm_min(kernel, frames + half - t);
+  *end = linnet_min_size(kernel, frames + half - t);
 }
 
 static void conv_frame(const struct conv_lanes *l, size_t t) {
@@ -60,9 +66,9 @@ static void conv_span(const struct conv_lanes *l, size_t t, size_t end) {
     vf taps[CONV_KERNEL], bias = l->bias ? vf_load(l->bias) : vf_set(0);
     for (size_t j = 0; j < CONV_KERNEL; j++)
       taps[j] = vf_load(conv_tap(l, j));
-    for (; t < gemm_min(half, end); t++)
+    for (; t < linnet_min_size(half, end); t++)
       conv_frame(l, t);
-    for (; t + CONV_BLOCK <= gemm_min(end, l->frames - half); t += CONV_BLOCK)
+    for (; t + CONV_BLOCK <= linnet_min_size(end, l->frames - half); t += CONV_BLOCK)
       conv_block(l, t, taps, bias);
   }
   for (; t < end; t++)
@@ -75,7 +81,7 @@ static void conv_sequence(const struct linnet_conv *c, size_t frames, const floa
     for (size_t i = 0; i < c->channels; i += VW) {
       struct conv_lanes l = {frames,  c->channels, c->kernel, c->channels - i, x + i, w + i, bias ? bias + i : NULL,
                              reverse, y + i};
-      conv_span(&l, t, gemm_min(t + CONV_SPAN, frames));
+      conv_span(&l, t, linnet_min_size(t + CONV_SPAN, frames));
     }
 }
 
@@ -128,7 +134,7 @@ static void conv_inner_gradients(size_t width, size_t middle, size_t end, const 
                                  float *dw_add) {
   for (size_t t = middle; t < end; t += CONV_SPAN)
     for (size_t i = 0; i + VW <= width; i += VW) {
-      size_t stop = gemm_min(t + CONV_SPAN, end);
+      size_t stop = linnet_min_size(t + CONV_SPAN, end);
       conv_tap_gradients(width, CONV_TAPS, 0, t, stop, x + i, dy + i, dw_add + i);
       if (CONV_KERNEL > CONV_TAPS)
         conv_tap_gradients(width, CONV_KERNEL - CONV_TAPS, CONV_TAPS, t, stop, x + i, dy + i, dw_add + i);
@@ -140,7 +146,7 @@ static void conv_outer_gradients(const struct linnet_conv *c, size_t frames, siz
                                  const float *x, const float *dy, float *dw_add) {
   size_t half = c->kernel / 2;
   for (size_t j = 0; j < c->kernel; j++) {
-    size_t low = j < half ? half - j : 0, high = frames + half > j ? gemm_min(frames + half - j, frames) : 0;
+    size_t low = j < half ? half - j : 0, high = frames + half > j ? linnet_min_size(frames + half - j, frames) : 0;
     if (low < middle)
       conv_tap_gradient(c, channels, j, low, middle, x, dy, dw_add);
     if (end > low)
@@ -171,3 +177,5 @@ static void conv_backward_vec(const struct linnet_conv *c, const struct linnet_p
     conv_weight_gradients(c, frames, x + start, dy + start, dw_add);
   }
 }
+
+#endif

@@ -2,8 +2,18 @@
 #ifndef LINNET_DROPOUT_H
 #define LINNET_DROPOUT_H
 
-#include "backend/backend.h"
+#include "ops/pack.h"
 
+/* Where a dropout mask lies in the run: bits depend on (seed, step, site, row, column) alone. */
+struct linnet_dropout {
+  double rate; /* 0: nothing is dropped; at most 0.9 */
+  uint64_t seed;
+  uint32_t step; /* of the optimiser */
+  uint32_t site; /* which dropout of the network */
+  uint64_t row;  /* index of the first row in the whole batch */
+};
+
+/* y = residual + mask * x / (1 - rate); residual NULL: 0; y may be x or residual. */
 void linnet_dropout_reference(const struct linnet_dropout *d, size_t rows, size_t width, const real *x,
                               const real *residual, real *y);
 

@@ -1,5 +1,10 @@
 /* Dropout, DROPOUT_BLOCK elements of the mask at a time (the mask: dropout.c). A Philox counter takes a lane of 64
  * bits: the product of its low halves is what one instruction gives, and what is left in high halves does no harm. */
+#ifndef LINNET_DROPOUT_VEC_H
+#define LINNET_DROPOUT_VEC_H
+
+#include "ops/dropout.h"
+#include "ops/vec.h"
 
 enum { DROPOUT_COUNTERS = VW / 2, DROPOUT_BLOCK = 8 * DROPOUT_COUNTERS };
 
@@ -76,7 +81,7 @@ static void dropout_vec(const struct linnet_dropout *d, size_t rows, size_t widt
   size_t n = rows * width, skipped = first % DROPOUT_BLOCK; /* elements of the first block that are not ours */
   uint16_t draws[DROPOUT_BLOCK + VW] = {0};
   for (size_t i = 0; i < n;) {
-    size_t count = gemm_min(DROPOUT_BLOCK - skipped, n - i);
+    size_t count = linnet_min_size(DROPOUT_BLOCK - skipped, n - i);
     if (threshold)
       dropout_draws(d->seed, high, (first + i - skipped) / 8, draws);
     for (size_t j = 0; j < count; j += VW)
@@ -86,3 +91,5 @@ static void dropout_vec(const struct linnet_dropout *d, size_t rows, size_t widt
     skipped = 0;
   }
 }
+
+#endif

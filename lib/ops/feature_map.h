@@ -17,7 +17,27 @@
 #ifndef LINNET_FEATURE_MAP_H
 #define LINNET_FEATURE_MAP_H
 
-#include "backend/backend.h"
+#include "ops/pack.h"
+
+/* What linear attention applies to queries and keys; see ops/feature_map.h. */
+enum linnet_feature_map {
+  LINNET_MAP_ELU, /* elu(x) + 1 */
+  LINNET_MAP_RELU,
+  LINNET_MAP_POLYNOMIAL,
+  LINNET_MAP_FOURIER,
+  LINNET_MAP_POSITIVE,
+  LINNET_MAP_IDENTITY /* they were mapped before */
+};
+
+/* A feature map of queries or keys, heads side by side: x is (rows, heads * width) with leading dimension x_ld, phi is
+ * (rows, heads * F) with phi_ld, F = linnet_feature_map_size; gradients lie as what they belong to. */
+struct linnet_feature_map_terms {
+  enum linnet_feature_map map; /* one that attention does not apply itself: neither elu nor identity */
+  size_t heads, width;
+  size_t features;        /* random maps */
+  const real *directions; /* random maps: W (features, width), shared by the heads */
+  size_t x_ld, phi_ld;
+};
 
 /* Added to relu. */
 #define LINNET_RELU_EPSILON 1e-3
@@ -44,6 +64,7 @@ static inline bool linnet_feature_map_random(enum linnet_feature_map map) {
   return map == LINNET_MAP_FOURIER || map == LINNET_MAP_POSITIVE;
 }
 
+/* backward writes dx from x, phi(x) and dphi. */
 void linnet_feature_map_forward_reference(const struct linnet_feature_map_terms *m, size_t rows, const real *x,
                                           real *phi, real *work);
 void linnet_feature_map_backward_reference(const struct linnet_feature_map_terms *m, size_t rows, const real *x,

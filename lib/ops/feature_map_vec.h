@@ -1,5 +1,11 @@
 /* Feature maps on vectors (formulas: feature_map.c). Random maps are a product with W and a function of each element:
  * forward makes the product in phi itself, backward takes MAP_ROOM elements of g at a time. */
+#ifndef LINNET_FEATURE_MAP_VEC_H
+#define LINNET_FEATURE_MAP_VEC_H
+
+#include "ops/feature_map.h"
+#include "ops/gemm_vec.h"
+#include "ops/vec.h"
 
 #define MAP_ROOT 0x1.6a09e6p0f /* sqrt(2) */
 
@@ -182,8 +188,8 @@ static void random_map_backward(const struct linnet_feature_map_terms *m, size_t
                                 const float *dphi, float *dx, float *work) {
   size_t block = MAP_ROOM / m->features;
   for (size_t t = 0; t < rows; t += block)
-    random_map_backward_rows(m, gemm_min(block, rows - t), x + t * m->x_ld, phi + t * m->phi_ld, dphi + t * m->phi_ld,
-                             dx + t * m->x_ld, work);
+    random_map_backward_rows(m, linnet_min_size(block, rows - t), x + t * m->x_ld, phi + t * m->phi_ld,
+                             dphi + t * m->phi_ld, dx + t * m->x_ld, work);
 }
 
 /* --- All heads */
@@ -210,3 +216,5 @@ static void feature_map_backward_vec(const struct linnet_feature_map_terms *m, s
         (m->map == LINNET_MAP_RELU ? relu_map_gradient : polynomial_map_gradient)(
             m->width, x + t * m->x_ld, dphi + t * m->phi_ld, dx + t * m->x_ld);
 }
+
+#endif

@@ -78,12 +78,11 @@ void multiply(struct linnet_device *device, const struct linnet_gemm *g, P opera
 
 } // namespace
 
-void linnet_cuda_gemm_kernel(struct linnet_device *device, enum linnet_gemm_result result,
-                             const struct linnet_gemm *g) {
+void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_gemm *g) {
   if (g->m == 0 || g->n == 0)
     return;
   for_products(device, [&](auto as) {
-    if (result == LINNET_GEMM_REALS)
+    if (g->result == LINNET_GEMM_REALS)
       multiply(device, g, as, activations<float>());
     else
       multiply(device, g, as, as);

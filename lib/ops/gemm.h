@@ -2,7 +2,30 @@
 #ifndef LINNET_GEMM_H
 #define LINNET_GEMM_H
 
-#include "backend/backend.h"
+#include "ops/activation.h"
+
+/* What a product leaves behind, on devices whose activations are not reals. */
+enum linnet_gemm_result { LINNET_GEMM_ACTIVATIONS, LINNET_GEMM_REALS };
+
+/* A matrix product C = op(A) op(B) [+ C | + bias], then the activation.
+ * op(A) is (m, k), op(B) is (k, n), C is (m, n). */
+struct linnet_gemm {
+  bool transpose_a, transpose_b; /* A is stored (k, m), B is stored (n, k) */
+  size_t m, n, k;
+  const real *a;
+  size_t lda;
+  const real *b; /* NULL: `packed` is used instead */
+  size_t ldb;
+  real *c;
+  size_t ldc;
+  bool accumulate;                   /* add to C */
+  const real *bias;                  /* (n) or NULL; not with accumulate */
+  enum linnet_activation activation; /* not with accumulate */
+  const real *packed;                /* op(B) as pack_b wrote it */
+  /* On a device a and b are activations or weights, and c is what this says; the structure only carries the pointers.
+   * b is not packed. */
+  enum linnet_gemm_result result;
+};
 
 void linnet_gemm_reference(const struct linnet_gemm *g, real *work);
 

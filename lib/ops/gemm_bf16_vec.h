@@ -3,6 +3,13 @@
  *
  * A word is the pair of an even number along k, in the low half, and the odd one after it; behind the last of an odd k
  * comes a zero. */
+#ifndef LINNET_GEMM_BF16_VEC_H
+#define LINNET_GEMM_BF16_VEC_H
+
+#include "ops/gemm_vec.h"
+#include "ops/vec.h"
+
+#ifdef VEC_BF16
 
 enum { GEMM_PAIR_BAND = VW }; /* words along k that are rounded at a time */
 
@@ -31,7 +38,7 @@ VEC_INLINE void gemm_pack_pairs_straight(size_t k, size_t n, const size_t panel,
     for (size_t j = 0; j < n; j += panel)
       for (size_t v = 0; v < panel; v += VW) {
         size_t columns = n > j + v ? n - j - v : 0;
-        vf words = gemm_pairs_across(k, p, from + j + v, ld, gemm_min(columns, panel - v));
+        vf words = gemm_pairs_across(k, p, from + j + v, ld, linnet_min_size(columns, panel - v));
         vf_store_part(to + j * depth + v, words, panel - v);
       }
 }
@@ -44,7 +51,7 @@ static void gemm_pack_pairs(bool transposed, size_t k, size_t n, const float *b,
   float band[GEMM_COLUMNS * GEMM_PAIR_BAND];
   for (size_t j = 0; j < n; j += GEMM_COLUMNS, b += GEMM_COLUMNS * ldb)
     for (size_t p = 0; p < k; p += 2 * GEMM_PAIR_BAND) {
-      size_t numbers = gemm_min(2 * GEMM_PAIR_BAND, k - p), columns = gemm_min(GEMM_COLUMNS, n - j);
+      size_t numbers = linnet_min_size(2 * GEMM_PAIR_BAND, k - p), columns = linnet_min_size(GEMM_COLUMNS, n - j);
       gemm_pair_rows(columns, numbers, b + p, ldb, band, GEMM_PAIR_BAND);
       gemm_pack_transposed(gemm_pairs_of(numbers), columns, band, GEMM_PAIR_BAND, packed);
       packed += gemm_pairs_of(numbers) * GEMM_COLUMNS;
@@ -68,3 +75,7 @@ static struct gemm_left gemm_left_pairs(const struct linnet_gemm *g, size_t i, s
 static const struct gemm_operands gemm_pairs = {GEMM_PAIRS, 2, gemm_left_pairs, gemm_pack_pairs};
 
 GEMM_SLOTS(bf16, &gemm_pairs)
+
+#endif /* VEC_BF16 */
+
+#endif

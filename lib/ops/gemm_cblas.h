@@ -2,7 +2,7 @@
 #ifndef LINNET_GEMM_CBLAS_H
 #define LINNET_GEMM_CBLAS_H
 
-#include "backend/backend.h"
+#include "ops/gemm.h"
 
 /* Loads the library when it is first wanted, and takes OpenBLAS's own threads away, for the whole process: inside the
  * thread pool they would slow each other down. False where the library is missing, or where the process may not have

@@ -4,6 +4,13 @@
  *
  * A word is four numbers that follow each other along k, zeros behind the last. The instruction takes those of A
  * without sign: they have GEMM_OFFSET added, and sums begin with what that adds, as a negative number. */
+#ifndef LINNET_GEMM_INT8_VEC_H
+#define LINNET_GEMM_INT8_VEC_H
+
+#include "ops/gemm_vec.h"
+#include "ops/vec.h"
+
+#ifdef VEC_INT8
 
 enum { GEMM_LARGEST = 127, GEMM_OFFSET = 128, GEMM_BAND = 64 /* numbers along k that are rounded at a time */ };
 
@@ -35,7 +42,7 @@ static float gemm_quad_row(size_t k, const float *x, float *words) {
   unsigned char *bytes = (unsigned char *)words;
   for (size_t p = 0; p < k; p += VW) {
     unsigned char last[VW];
-    size_t count = gemm_min(VW, 4 * gemm_quads_of(k) - p);
+    size_t count = linnet_min_size(VW, 4 * gemm_quads_of(k) - p);
     vi rounded = vi_from(vf_round(vf_load_part(x + p, k - p) * inverse)) + GEMM_OFFSET;
     vi_store_bytes(count == VW ? bytes + p : last, rounded);
     if (count < VW)
@@ -74,7 +81,7 @@ static void gemm_pack_quad_panel(bool transposed, size_t k, size_t columns, cons
   vf largest[2] = {vf_set(0), vf_set(0)}, odd[2] = {vf_set(0), vf_set(0)}, inverse[2];
   vi sum[2] = {vi_set(0), vi_set(0)};
   for (size_t p = 0; p < k; p += GEMM_BAND) {
-    size_t numbers = gemm_min(GEMM_BAND, k - p);
+    size_t numbers = linnet_min_size(GEMM_BAND, k - p);
     gemm_quad_band(transposed, numbers, columns, b + (transposed ? p : p * ldb), ldb, band);
     for (size_t i = 0; i < numbers * 2; i++) {
       vf v = vf_load(band + i * VW);
@@ -86,12 +93,12 @@ static void gemm_pack_quad_panel(bool transposed, size_t k, size_t columns, cons
     vf_store(packed + GEMM_COLUMNS + v * VW, gemm_quad_scale(largest[v] + odd[v], &inverse[v]));
   float *words = packed + GEMM_TERMS * GEMM_COLUMNS;
   for (size_t p = 0; p < k; p += GEMM_BAND) {
-    size_t numbers = gemm_min(GEMM_BAND, k - p);
+    size_t numbers = linnet_min_size(GEMM_BAND, k - p);
     gemm_quad_band(transposed, numbers, columns, b + (transposed ? p : p * ldb), ldb, band);
     for (size_t i = 0; i < numbers; i += 4, words += GEMM_COLUMNS)
       for (size_t v = 0; v < 2; v++)
         vf_store(words + v * VW, (vf)gemm_quads_across(band + i * GEMM_COLUMNS + v * VW, GEMM_COLUMNS,
-                                                       gemm_min(4, numbers - i), inverse[v], &sum[v]));
+                                                       linnet_min_size(4, numbers - i), inverse[v], &sum[v]));
   }
   for (size_t v = 0; v < 2; v++)
     vf_store(packed + v * VW, (vf)(sum[v] * -GEMM_OFFSET));
@@ -99,7 +106,8 @@ static void gemm_pack_quad_panel(bool transposed, size_t k, size_t columns, cons
 
 static void gemm_pack_quads(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed) {
   for (size_t j = 0; j < n; j += GEMM_COLUMNS, packed += gemm_panel_rows(GEMM_QUADS, gemm_quads_of(k)) * GEMM_COLUMNS)
-    gemm_pack_quad_panel(transposed, k, gemm_min(GEMM_COLUMNS, n - j), b + (transposed ? j * ldb : j), ldb, packed);
+    gemm_pack_quad_panel(transposed, k, linnet_min_size(GEMM_COLUMNS, n - j), b + (transposed ? j * ldb : j), ldb,
+                         packed);
 }
 
 /* Row i of op(A), where it lies or in `room`. */
@@ -126,3 +134,7 @@ static struct gemm_left gemm_left_quads(const struct linnet_gemm *g, size_t i, s
 static const struct gemm_operands gemm_quads = {GEMM_QUADS, 4, gemm_left_quads, gemm_pack_quads};
 
 GEMM_SLOTS(int8, &gemm_quads)
+
+#endif /* VEC_INT8 */
+
+#endif

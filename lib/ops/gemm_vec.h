@@ -13,6 +13,12 @@
  *
  * An element of C is a chain of multiply-adds along k per block, blocks added in order. Neither the tile's height nor
  * the way C is divided changes it: rows are the same bits whatever m, packed or not. */
+#ifndef LINNET_GEMM_VEC_H
+#define LINNET_GEMM_VEC_H
+
+#include "ops/activation_vec.h"
+#include "ops/gemm.h"
+#include "ops/vec.h"
 
 #if VW == 16
 enum { GEMM_ROWS = 12 };
@@ -43,19 +49,15 @@ VEC_INLINE size_t gemm_panel_rows(const enum gemm_kind kind, size_t depth) {
 
 /* k cut into equal blocks of at most `largest`, multiples of `step` but the last. */
 static inline size_t gemm_block_size(size_t k, size_t largest, size_t step) {
-  size_t blocks = (k + largest - 1) / largest;
-  size_t size = blocks ? (k + blocks - 1) / blocks : 0;
-  return (size + step - 1) / step * step;
-}
-
-static inline size_t gemm_min(size_t a, size_t b) {
-  return a < b ? a : b;
+  size_t blocks = linnet_divide_up(k, largest);
+  size_t size = blocks ? linnet_divide_up(k, blocks) : 0;
+  return linnet_round_up(size, step);
 }
 
 /* Where the block of packed panels lies that begins at word p of k, of blocks of `block` words and `padded` columns;
  * that at the end of k is the size of all. */
 VEC_INLINE size_t gemm_block_at(const enum gemm_kind kind, size_t p, size_t block, size_t padded) {
-  size_t blocks = block ? (p + block - 1) / block : 0;
+  size_t blocks = block ? linnet_divide_up(p, block) : 0;
   return (p + blocks * gemm_panel_rows(kind, 0)) * padded;
 }
 
@@ -82,7 +84,7 @@ static void gemm_pack_transposed(size_t depth, size_t columns, const float *from
   if (columns < panel)
     memset(to, 0, depth * panel * sizeof(float));
   for (size_t band = 0; band < depth; band += 16) {
-    size_t end = gemm_min(band + 16, depth), whole = band + (end - band) / 4 * 4;
+    size_t end = linnet_min_size(band + 16, depth), whole = band + (end - band) / 4 * 4;
     for (size_t c = 0; c < squares; c += 4)
       for (size_t d = band; d < whole; d += 4)
         gemm_transpose4(from + c * ld + d, ld, to + d * panel + c, panel);
@@ -112,11 +114,11 @@ static void gemm_pack_panels(bool transposed, size_t depth, size_t n, const floa
     gemm_pack_straight(depth, n, GEMM_COLUMNS, b, ldb, packed);
   else
     for (size_t j = 0; j < n; j += GEMM_COLUMNS)
-      gemm_pack_transposed(depth, gemm_min(GEMM_COLUMNS, n - j), b + j * ldb, ldb, packed + j * depth);
+      gemm_pack_transposed(depth, linnet_min_size(GEMM_COLUMNS, n - j), b + j * ldb, ldb, packed + j * depth);
 }
 
 static inline size_t gemm_padded(size_t n) {
-  return (n + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS;
+  return linnet_round_up(n, GEMM_COLUMNS);
 }
 
 /* --- One tile */
@@ -336,7 +338,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
                        const struct gemm_right *to) {
   enum linnet_activation f = to->activation;
   for (size_t j = 0; j < n; j += GEMM_COLUMNS) {
-    size_t columns = gemm_min(GEMM_COLUMNS, n - j);
+    size_t columns = linnet_min_size(GEMM_COLUMNS, n - j);
     const float *panel = panels + j * gemm_panel_rows(left->kind, depth);
     struct gemm_store store = {to->add, to->bias ? to->bias + j : NULL, f == LINNET_RELU ? 0 : -INFINITY, left->scales};
     const struct gemm_tile_row *tile;
@@ -362,7 +364,7 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
     if (part_left.scales)
       part_left.scales += i;
     part_to.c += i * to->ldc;
-    gemm_block(gemm_min(GEMM_HEIGHT, m - i), n, depth, &part_left, panels, &part_to);
+    gemm_block(linnet_min_size(GEMM_HEIGHT, m - i), n, depth, &part_left, panels, &part_to);
   }
 }
 
@@ -380,7 +382,7 @@ struct gemm_operands {
 
 /* The words that k numbers take. */
 static size_t gemm_words(const struct gemm_operands *operands, size_t k) {
-  return (k + operands->numbers - 1) / operands->numbers;
+  return linnet_divide_up(k, operands->numbers);
 }
 
 /* Those along k in a block. */
@@ -396,7 +398,7 @@ static void gemm_pack(const struct gemm_operands *operands, bool transpose_b, si
                       size_t ldb, float *packed) {
   size_t depth = gemm_depth(operands, k), block = depth * operands->numbers;
   for (size_t p = 0; p < k; p += block)
-    operands->panels(transpose_b, gemm_min(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb,
+    operands->panels(transpose_b, linnet_min_size(block, k - p), n, b + (transpose_b ? p : p * ldb), ldb,
                      packed + gemm_block_at(operands->kind, p / operands->numbers, depth, gemm_padded(n)));
 }
 
@@ -409,9 +411,9 @@ static void gemm_multiply(const struct gemm_operands *operands, const struct lin
   size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n, numbers = operands->numbers;
   size_t block = gemm_depth(operands, g->k), padded = gemm_padded(g->n);
   for (size_t j = 0; j < g->n; j += width) {
-    size_t n = gemm_min(width, g->n - j), p = 0;
+    size_t n = linnet_min_size(width, g->n - j), p = 0;
     do {
-      size_t end = gemm_min(p + block * numbers, g->k), depth = gemm_words(operands, end - p);
+      size_t end = linnet_min_size(p + block * numbers, g->k), depth = gemm_words(operands, end - p);
       const float *panels = room;
       if (g->b)
         operands->panels(g->transpose_b, end - p, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
@@ -425,7 +427,7 @@ static void gemm_multiply(const struct gemm_operands *operands, const struct lin
         to.activation = g->activation;
       }
       for (size_t i = 0; i < g->m; i += GEMM_STRIPS) {
-        size_t m = gemm_min(GEMM_STRIPS, g->m - i);
+        size_t m = linnet_min_size(GEMM_STRIPS, g->m - i);
         struct gemm_left left = operands->left(g, i, m, p, end, strips);
         to.c = g->c + i * g->ldc + j;
         gemm_blocks(m, n, depth, &left, panels, &to);
@@ -461,3 +463,5 @@ static const struct gemm_operands gemm_floats = {GEMM_FLOATS, 1, gemm_left_float
   }
 
 GEMM_SLOTS(vec, &gemm_floats)
+
+#endif

@@ -193,51 +193,43 @@ void run_dropout(struct linnet_device *device, const norm_terms<T> &n, const dro
     LINNET_LAUNCH(device, (dropout_kernel<1, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
 }
 
-template <class T>
-norm_terms<T> terms_of(size_t rows, size_t width, const T *x, const float *gain, const float *bias, T *y, float *mean,
-                       float *rstd) {
-  return norm_terms<T>{rows, width, x, gain, bias, y, mean, rstd};
+/* `as` gives activations their type. */
+template <class A> auto terms_of(A as, const struct linnet_layernorm *n, const void *x) {
+  return norm_terms<typename A::activation>{n->rows, n->width, as(x), n->gain, n->bias, as(n->y), n->mean, n->rstd};
 }
 
-template <class T>
-norm_backward<T> backward_of(size_t rows, size_t width, const T *x, const float *gain, const float *mean,
-                             const float *rstd, const T *dy, const T *residual, T *dx) {
-  return norm_backward<T>{rows, width, 0, x, gain, mean, rstd, dy, residual, dx, nullptr, {}, nullptr};
+template <class A> auto backward_of(A as, const struct linnet_layernorm *n) {
+  return norm_backward<typename A::activation>{n->rows, n->width, 0,         as(n->x),        n->gain,
+                                               n->mean, n->rstd,  as(n->dy), as(n->residual), as(n->dx),
+                                               nullptr, {},       nullptr};
 }
 
 } // namespace
 
-void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const void *x,
-                                   const float *gain, const float *bias, void *y, float *mean, float *rstd) {
-  for_activations(device,
-                  [&](auto as) { run_forward(device, terms_of(rows, width, as(x), gain, bias, as(y), mean, rstd)); });
+void linnet_cuda_layernorm_forward(struct linnet_device *device, const struct linnet_layernorm *n) {
+  for_activations(device, [&](auto as) { run_forward(device, terms_of(as, n, n->x)); });
 }
 
-void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
-                                   size_t width, const void *x, const void *residual, const float *gain,
-                                   const float *bias, void *sum, void *y, float *mean, float *rstd) {
+void linnet_cuda_layernorm_backward(struct linnet_device *device, const struct linnet_layernorm *n) {
   for_activations(device, [&](auto as) {
-    const auto n = terms_of(rows, width, as(static_cast<const void *>(sum)), gain, bias, as(y), mean, rstd);
-    run_dropout(device, n, dropout_mask_of(d, width), as(x), as(residual), as(sum));
+    const auto terms = backward_of(as, n);
+    run_backward(device, terms, by_fours(n->width, terms.residual), n->dgain_add, n->dbias_add);
   });
 }
 
-void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const void *x,
-                                    const float *gain, const float *mean, const float *rstd, const void *dy,
-                                    const void *residual, void *dx, float *dgain_add, float *dbias_add) {
+void linnet_cuda_residual_norm(struct linnet_device *device, const struct linnet_residual_norm *r) {
   for_activations(device, [&](auto as) {
-    const auto n = backward_of(rows, width, as(x), gain, mean, rstd, as(dy), as(residual), as(dx));
-    run_backward(device, n, by_fours(width, n.residual), dgain_add, dbias_add);
+    const auto terms = terms_of(as, &r->norm, r->sum);
+    run_dropout(device, terms, dropout_mask_of(r->mask, r->norm.width), as(r->x), as(r->residual), as(r->sum));
   });
 }
 
-void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
-                                            size_t width, const void *sum, const float *gain, const float *mean,
-                                            const float *rstd, const void *dy, const void *residual, void *dsum,
-                                            void *dx, float *dgain_add, float *dbias_add) {
+void linnet_cuda_residual_norm_backward(struct linnet_device *device, const struct linnet_residual_norm *r) {
+  const struct linnet_layernorm *n = &r->norm;
   for_activations(device, [&](auto as) {
-    auto n = backward_of(rows, width, as(sum), gain, mean, rstd, as(dy), as(residual), as(dsum));
-    n.dropped = as(dx), n.mask = dropout_mask_of(d, width);
-    run_backward(device, n, dropout_by_fours(n.mask, width, n.residual, n.dropped), dgain_add, dbias_add);
+    auto terms = backward_of(as, n);
+    terms.dropped = as(r->dx), terms.mask = dropout_mask_of(r->mask, n->width);
+    run_backward(device, terms, dropout_by_fours(terms.mask, n->width, terms.residual, terms.dropped), n->dgain_add,
+                 n->dbias_add);
   });
 }

@@ -1,5 +1,10 @@
 /* Layer normalisation, LAYERNORM_ROWS rows at a time: their chains of additions run side by side, and the gradients of
  * gain and bias are read and written once for all of them. Sums over a row run in VW chains, folded at the end. */
+#ifndef LINNET_LAYERNORM_VEC_H
+#define LINNET_LAYERNORM_VEC_H
+
+#include "ops/layernorm.h"
+#include "ops/vec.h"
 
 enum { LAYERNORM_ROWS = 4 };
 
@@ -51,27 +56,32 @@ VEC_INLINE void layernorm_forward_rows(const size_t rows, size_t width, const fl
   }
 }
 
-static void layernorm_forward_vec(size_t rows, size_t width, const float *x, const float *gain, const float *bias,
-                                  float *y, float *mean, float *rstd) {
+static void layernorm_forward_vec(const struct linnet_layernorm *n) {
+  const size_t rows = n->rows, width = n->width;
+  const float *x = n->x;
+  float *y = n->y;
   for (size_t t = 0; t < rows;) {
-    float m[LAYERNORM_ROWS], r[LAYERNORM_ROWS];
+    float mean[LAYERNORM_ROWS], rstd[LAYERNORM_ROWS];
     size_t count = rows - t >= LAYERNORM_ROWS ? LAYERNORM_ROWS : 1;
     if (count == LAYERNORM_ROWS)
-      layernorm_forward_rows(LAYERNORM_ROWS, width, x + t * width, gain, bias, y + t * width, m, r);
+      layernorm_forward_rows(LAYERNORM_ROWS, width, x + t * width, n->gain, n->bias, y + t * width, mean, rstd);
     else
-      layernorm_forward_rows(1, width, x + t * width, gain, bias, y + t * width, m, r);
-    if (mean)
-      memcpy(mean + t, m, count * sizeof *m);
-    if (rstd)
-      memcpy(rstd + t, r, count * sizeof *r);
+      layernorm_forward_rows(1, width, x + t * width, n->gain, n->bias, y + t * width, mean, rstd);
+    if (n->mean)
+      memcpy(n->mean + t, mean, count * sizeof *mean);
+    if (n->rstd)
+      memcpy(n->rstd + t, rstd, count * sizeof *rstd);
     t += count;
   }
 }
 
 /* Formulas: layernorm.c. */
-VEC_INLINE void layernorm_backward_rows(const size_t rows, size_t width, const float *x, const float *gain,
-                                        const float *mean, const float *rstd, const float *dy, const float *residual,
-                                        float *dx, float *dgain_add, float *dbias_add) {
+VEC_INLINE void layernorm_backward_rows(const size_t rows, const struct linnet_layernorm *l, size_t first) {
+  const size_t width = l->width, start = first * width;
+  const float *x = (const float *)l->x + start, *dy = (const float *)l->dy + start;
+  const float *residual = l->residual ? (const float *)l->residual + start : NULL;
+  const float *gain = l->gain, *mean = l->mean + first, *rstd = l->rstd + first;
+  float *dx = (float *)l->dx + start, *dgain_add = l->dgain_add, *dbias_add = l->dbias_add;
   vf sum[LAYERNORM_ROWS], projected[LAYERNORM_ROWS];
   VEC_UNROLL
   for (size_t t = 0; t < rows; t++)
@@ -103,14 +113,12 @@ VEC_INLINE void layernorm_backward_rows(const size_t rows, size_t width, const f
   }
 }
 
-static void layernorm_backward_vec(size_t rows, size_t width, const float *x, const float *gain, const float *mean,
-                                   const float *rstd, const float *dy, const float *residual, float *dx,
-                                   float *dgain_add, float *dbias_add) {
+static void layernorm_backward_vec(const struct linnet_layernorm *l) {
   size_t t = 0;
-  for (; t + LAYERNORM_ROWS <= rows; t += LAYERNORM_ROWS)
-    layernorm_backward_rows(LAYERNORM_ROWS, width, x + t * width, gain, mean + t, rstd + t, dy + t * width,
-                            residual ? residual + t * width : NULL, dx + t * width, dgain_add, dbias_add);
-  for (; t < rows; t++)
-    layernorm_backward_rows(1, width, x + t * width, gain, mean + t, rstd + t, dy + t * width,
-                            residual ? residual + t * width : NULL, dx + t * width, dgain_add, dbias_add);
+  for (; t + LAYERNORM_ROWS <= l->rows; t += LAYERNORM_ROWS)
+    layernorm_backward_rows(LAYERNORM_ROWS, l, t);
+  for (; t < l->rows; t++)
+    layernorm_backward_rows(1, l, t);
 }
+
+#endif

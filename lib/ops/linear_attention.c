@@ -121,10 +121,11 @@ size_t linnet_linear_work_bytes(const struct linnet_attention *a, size_t longest
   return (2 * linnet_linear_state_size(a) + 16384) * sizeof(real);
 }
 
-static void forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                    const real *v, void *saved, real *out, void *work) {
-  (void)work;
-  real *state = saved;
+static void forward(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const real *q = c->q, *k = c->k, *v = c->v;
+  real *out = c->out, *state = c->saved;
   size_t size = linnet_linear_state_size(a);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
@@ -134,11 +135,11 @@ static void forward(const struct linnet_attention *a, const struct linnet_pack *
   }
 }
 
-static void backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                     const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
-                     void *work) {
-  const real *state = saved;
-  real *dstate = work;
+static void backward(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const real *q = c->q, *k = c->k, *v = c->v, *state = c->saved, *out = c->out, *dout = c->dout;
+  real *dq = c->dq, *dk = c->dk, *dv = c->dv, *dstate = c->work;
   size_t size = linnet_linear_state_size(a);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     memset(dstate, 0, size * sizeof *dstate);

@@ -372,18 +372,19 @@ product<P> product_of(const struct linnet_attention *a, const struct linnet_cuda
 }
 
 template <class P>
-void forward_as(P as, struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                enum order order, const void *q, const void *k, const void *v, void *kept, void *out, void *work) {
+void forward_as(P as, struct linnet_device *device, const struct linnet_attention_call *c,
+                const struct linnet_cuda_pack *p, enum order order) {
+  const struct linnet_attention *a = c->attention;
   const void *none = nullptr;
-  const saved s = saved_of(a, order == TOTAL ? p->sequences : p->pieces, kept);
-  const auto o = operands_of(a, as(q), as(k), as(v), as(none), nullptr);
-  float *pieces = order == TOTAL ? static_cast<float *>(work) : s.states;
+  const saved s = saved_of(a, order == TOTAL ? p->sequences : p->pieces, c->saved);
+  const auto o = operands_of(a, as(c->q), as(c->k), as(c->v), as(none), nullptr);
+  float *pieces = order == TOTAL ? static_cast<float *>(c->work) : s.states;
   const state_terms<P> state = {*p, a->heads, head_state(a), o.k, o.v, nullptr, pieces};
   sum_states(device, state, order, s.states);
   product<P> y = product_of<P>(a, p, order);
   y.x = o.q, y.a = o.k, y.b = o.v;
   y.state = s.states, y.normalised = true, y.scale = s.scale;
-  y.y = as(out), y.y_ld = a->out_ld;
+  y.y = as(c->out), y.y_ld = a->out_ld;
   multiply(device, y);
 }
 
@@ -398,43 +399,39 @@ void key_gradient(struct linnet_device *device, product<P> y, const operand<type
 }
 
 template <class P>
-void backward_as(P as, struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                 enum order before, enum order behind, const void *q, const void *k, const void *v, const void *kept,
-                 const void *out, const void *dout, void *dq, void *dk, void *dv, void *work) {
-  const saved s = saved_of(a, before == TOTAL ? p->sequences : p->pieces, kept);
-  const auto o = operands_of(a, as(q), as(k), as(v), as(dout), s.scale);
+void backward_as(P as, struct linnet_device *device, const struct linnet_attention_call *c,
+                 const struct linnet_cuda_pack *p, enum order before, enum order behind) {
+  const struct linnet_attention *a = c->attention;
+  const void *out = c->out;
+  const saved s = saved_of(a, before == TOTAL ? p->sequences : p->pieces, c->saved);
+  const auto o = operands_of(a, as(c->q), as(c->k), as(c->v), as(c->dout), s.scale);
   const size_t size = linnet_linear_state_size(a);
-  float *pieces = static_cast<float *>(work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
+  float *pieces = static_cast<float *>(c->work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
   LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
-                as(out), as(dout), s.scale, linnet_causal_scale(a->least, a->least), e);
+                as(out), as(c->dout), s.scale, linnet_causal_scale(a->least, a->least), e);
   const state_terms<P> state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
   sum_states(device, state, behind, total);
   product<P> y = product_of<P>(a, p, before);
   y.x = o.n, y.a = o.v, y.b = o.k, y.g = e, y.state = s.states;
-  key_gradient(device, y, o.q, as(dq));
+  key_gradient(device, y, o.q, as(c->dq));
   y = product_of<P>(a, p, behind);
   y.state = behind == TOTAL ? total : pieces;
   y.x = o.v, y.a = o.n, y.b = o.q, y.f = e;
-  key_gradient(device, y, o.k, as(dk));
-  y.x = o.k, y.a = o.q, y.b = o.n, y.y = as(dv), y.y_ld = a->value_ld;
+  key_gradient(device, y, o.k, as(c->dk));
+  y.x = o.k, y.a = o.q, y.b = o.n, y.y = as(c->dv), y.y_ld = a->value_ld;
   multiply(device, y);
 }
 
 template <order ORDER>
-void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-             const void *q, const void *k, const void *v, void *saved, void *out, void *work) {
+void forward(struct linnet_device *device, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p) {
   if (p->rows > 0)
-    for_products(device, [&](auto as) { forward_as(as, device, a, p, ORDER, q, k, v, saved, out, work); });
+    for_products(device, [&](auto as) { forward_as(as, device, c, p, ORDER); });
 }
 
 template <order ORDER, order BACK>
-void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-              const void *q, const void *k, const void *v, const void *saved, const void *out, const void *dout,
-              void *dq, void *dk, void *dv, void *work) {
+void backward(struct linnet_device *device, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p) {
   if (p->rows > 0)
-    for_products(device, [&](auto as) {
-      backward_as(as, device, a, p, ORDER, BACK, q, k, v, saved, out, dout, dq, dk, dv, work);
-    });
+    for_products(device, [&](auto as) { backward_as(as, device, c, p, ORDER, BACK); });
 }
 
 } // namespace

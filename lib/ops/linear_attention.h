@@ -7,12 +7,14 @@
 #ifndef LINNET_LINEAR_ATTENTION_H
 #define LINNET_LINEAR_ATTENTION_H
 
-#include "backend/backend.h"
+#include "ops/attention.h"
 
 /* Added to the normaliser. */
 #define LINNET_ATTENTION_EPSILON 1e-6
 #define LINNET_FOURIER_LEAST 1
 
+/* Linear attention in parts. `state` of a sequence: per head S (key_width, width), then z (key_width). accumulate adds
+ * rows of keys and values to the state; apply reads queries against it. */
 void linnet_linear_accumulate_reference(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
                                         real *state_add);
 void linnet_linear_apply_reference(const struct linnet_attention *a, size_t rows, const real *q, const real *state,

@@ -8,6 +8,12 @@
  * Sums over rows are sums of blocks of ATTENTION_ROWS rows counted from the first row of a call, or fewer where heads
  * are wide. Queries and keys that were mapped before are operands where they lie, of any width; the products are cut
  * along it so that a part of the state fits a square. Heads beyond ATTENTION_WIDTH are left to the reference. */
+#ifndef LINNET_LINEAR_ATTENTION_VEC_H
+#define LINNET_LINEAR_ATTENTION_VEC_H
+
+#include "ops/gemm_vec.h"
+#include "ops/linear_attention.h"
+#include "ops/vec.h"
 
 enum { ATTENTION_ROWS = 96, ATTENTION_FLOATS = 4096, ATTENTION_WIDTH = 128 };
 
@@ -35,7 +41,7 @@ typedef float attention_square[ATTENTION_WIDTH * ATTENTION_WIDTH] __attribute__(
 
 static struct attention_head attention_head(const struct linnet_attention *a) {
   return (struct attention_head){.width = a->width,
-                                 .stride = (a->width + VW - 1) / VW * VW,
+                                 .stride = linnet_round_up(a->width, VW),
                                  .key_width = a->key_width,
                                  .key_ld = a->key_ld,
                                  .value_ld = a->value_ld,
@@ -44,7 +50,7 @@ static struct attention_head attention_head(const struct linnet_attention *a) {
 }
 
 static size_t attention_rows(const struct attention_head *h) {
-  return gemm_min(ATTENTION_ROWS, ATTENTION_FLOATS / gemm_padded(h->width));
+  return linnet_min_size(ATTENTION_ROWS, ATTENTION_FLOATS / gemm_padded(h->width));
 }
 
 VEC_INLINE vf attention_phi(vf x, vf *slope) {
@@ -291,7 +297,7 @@ static void mapped_times_state(const struct attention_head *h, size_t rows, cons
                                float *product, size_t ld) {
   attention_square room;
   for (size_t first = 0, n, part = mapped_part(h); first < h->key_width; first += n) {
-    n = gemm_min(part, h->key_width - first);
+    n = linnet_min_size(part, h->key_width - first);
     attention_product(rows, h->width, n, gemm_left(keys + first, h->key_ld, 1),
                       mapped_panels(h, n, s + first * h->width, room), product, ld, first > 0);
   }
@@ -302,7 +308,7 @@ static void mapped_times_transposed(const struct attention_head *h, size_t rows,
                                     const float *s, float *product) {
   attention_square room;
   for (size_t first = 0, n, part = mapped_part(h); first < h->key_width; first += n) {
-    n = gemm_min(part, h->key_width - first);
+    n = linnet_min_size(part, h->key_width - first);
     gemm_pack_panels(true, h->width, n, s + first * h->width, h->width, room);
     attention_product(rows, n, h->width, gemm_left(values, ld, 1), room, product + first, h->key_ld, false);
   }
@@ -382,7 +388,7 @@ static void linear_accumulate_vec(const struct linnet_attention *a, size_t rows,
   size_t block = attention_rows(&h), size = a->key_width * (a->width + 1);
   for (size_t t = 0; t < rows; t += block)
     for (size_t i = 0; i < a->heads; i++)
-      blocks->accumulate(&h, gemm_min(block, rows - t), k + t * h.key_ld + i * h.key_width,
+      blocks->accumulate(&h, linnet_min_size(block, rows - t), k + t * h.key_ld + i * h.key_width,
                          v + t * h.value_ld + i * h.width, state_add + i * size);
 }
 
@@ -397,14 +403,15 @@ static void linear_apply_vec(const struct linnet_attention *a, size_t rows, cons
   size_t block = attention_rows(&h), size = a->key_width * (a->width + 1);
   for (size_t t = 0; t < rows; t += block)
     for (size_t i = 0; i < a->heads; i++)
-      blocks->apply(&h, gemm_min(block, rows - t), q + t * h.key_ld + i * h.key_width, state + i * size,
+      blocks->apply(&h, linnet_min_size(block, rows - t), q + t * h.key_ld + i * h.key_width, state + i * size,
                     out + t * h.out_ld + i * h.width);
 }
 
-static void linear_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                               const float *k, const float *v, void *saved, float *out, void *work) {
-  (void)work;
-  float *state = saved;
+static void linear_forward_vec(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const float *q = c->q, *k = c->k, *v = c->v;
+  float *out = c->out, *state = c->saved;
   size_t size = linnet_linear_state_size(a);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
     size_t first = p->offsets[i], rows = p->offsets[i + 1] - first;
@@ -414,16 +421,16 @@ static void linear_forward_vec(const struct linnet_attention *a, const struct li
   }
 }
 
-static void linear_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                                float *dq, float *dk, float *dv, void *work) {
+static void linear_backward_vec(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
   const struct attention_blocks *blocks = attention_blocks(a);
   if (!blocks) {
-    linnet_linear_attention_reference.backward(a, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+    linnet_linear_attention_reference.backward(c);
     return;
   }
-  const float *state = saved;
-  float *dstate = work;
+  const float *q = c->q, *k = c->k, *v = c->v, *state = c->saved, *out = c->out, *dout = c->dout;
+  float *dq = c->dq, *dk = c->dk, *dv = c->dv, *dstate = c->work;
   struct attention_head h = attention_head(a);
   size_t size = linnet_linear_state_size(a), head_size = size / a->heads, block = attention_rows(&h);
   for (size_t i = 0; i < p->sequences; i++, state += size) {
@@ -432,13 +439,13 @@ static void linear_backward_vec(const struct linnet_attention *a, const struct l
     for (size_t t = p->offsets[i]; t < end; t += block)
       for (size_t n = 0; n < a->heads; n++) {
         size_t in = t * h.key_ld + n * h.key_width, o = t * h.out_ld + n * h.width;
-        blocks->backward_queries(&h, gemm_min(block, end - t), q + in, state + n * head_size, out + o, dout + o,
+        blocks->backward_queries(&h, linnet_min_size(block, end - t), q + in, state + n * head_size, out + o, dout + o,
                                  dq + in, dstate + n * head_size);
       }
     for (size_t t = p->offsets[i]; t < end; t += block)
       for (size_t n = 0; n < a->heads; n++) {
         size_t in = t * h.key_ld + n * h.key_width, value = t * h.value_ld + n * h.width;
-        blocks->backward_keys(&h, gemm_min(block, end - t), k + in, v + value, dstate + n * head_size, dk + in,
+        blocks->backward_keys(&h, linnet_min_size(block, end - t), k + in, v + value, dstate + n * head_size, dk + in,
                               dv + value);
       }
   }
@@ -450,3 +457,5 @@ static const struct linnet_attention_ops linear_attention_vec = {
     .forward = linear_forward_vec,
     .backward = linear_backward_vec,
 };
+
+#endif

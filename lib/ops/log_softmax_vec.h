@@ -1,14 +1,15 @@
 /* Log-softmax over rows. */
+#ifndef LINNET_LOG_SOFTMAX_VEC_H
+#define LINNET_LOG_SOFTMAX_VEC_H
+
+#include "ops/log_softmax.h"
+#include "ops/vec.h"
 
 static void log_softmax_row(size_t width, const float *x, float *y) {
-  const vf lowest = vf_set(-INFINITY), none = vf_set(0);
+  const vf none = vf_set(0);
   size_t full = width / VW * VW, rest = width - full;
-  vf most = lowest, sum = none;
-  for (size_t c = 0; c < full; c += VW)
-    most = vf_max(most, vf_load(x + c));
-  if (rest)
-    most = vf_max(most, vf_select(vi_first(rest), vf_load_n(x + full, rest), lowest));
-  float largest = vf_largest(most);
+  vf sum = none;
+  float largest = vf_row_largest(width, x);
   for (size_t c = 0; c < full; c += VW)
     sum += vf_exp_negative(vf_load(x + c) - largest);
   if (rest)
@@ -22,3 +23,5 @@ static void log_softmax_vec(size_t rows, size_t width, const float *x, float *y)
   for (size_t t = 0; t < rows; t++)
     log_softmax_row(width, x + t * width, y + t * width);
 }
+
+#endif

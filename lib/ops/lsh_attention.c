@@ -9,15 +9,8 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/philox.h"
-
-static size_t smaller(size_t a, size_t b) {
-  return a < b ? a : b;
-}
-
-static size_t round_up(size_t n, size_t step) {
-  return (n + step - 1) / step * step;
-}
 
 /* --- buckets ------------------------------------------------------------------------------------------------------ */
 
@@ -37,7 +30,7 @@ void linnet_lsh_rotation(const struct linnet_attention *a, size_t round, real *r
     double normal[4];
     draw_normal_pair(random.word, normal);
     draw_normal_pair(random.word + 2, normal + 2);
-    for (size_t i = 0; i < smaller(4, count - e); i++)
+    for (size_t i = 0; i < linnet_min_size(4, count - e); i++)
       rotation[e + i] = (real)normal[i];
   }
 }
@@ -82,7 +75,7 @@ static void sort(size_t rows, size_t first_frame, size_t buckets, const uint32_t
 static bool next_run(const struct linnet_lsh_head *h, struct linnet_lsh_run *run) {
   const struct linnet_lsh_row *sorted = h->sorted;
   size_t chunk = h->a->lsh.chunk, first = run->end, begin = first / chunk * chunk;
-  size_t end = smaller(begin + chunk, h->rows), reach = begin < chunk ? 0 : begin - chunk;
+  size_t end = linnet_min_size(begin + chunk, h->rows), reach = begin < chunk ? 0 : begin - chunk;
   if (first == h->rows)
     return false;
   *run = (struct linnet_lsh_run){first, first, first + 1};
@@ -190,11 +183,12 @@ size_t linnet_lsh_saved_bytes(const struct linnet_attention *a, size_t frames, s
 /* What the products of a run of n rows and k keys need: operands and products as rows and as panels, scores and their
  * gradient; or hashing: rotated queries, and R. */
 static size_t scratch_size(const struct linnet_attention *a, size_t longest) {
-  size_t n = smaller(a->lsh.chunk, longest), k = smaller(2 * n, longest), columns = round_up(k, LINNET_LSH_PADDING);
-  size_t width = round_up(a->key_width > a->width ? a->key_width : a->width, LINNET_LSH_PADDING);
+  size_t n = linnet_min_size(a->lsh.chunk, longest), k = linnet_min_size(2 * n, longest),
+         columns = linnet_round_up(k, LINNET_LSH_PADDING);
+  size_t width = linnet_round_up(a->key_width > a->width ? a->key_width : a->width, LINNET_LSH_PADDING);
   size_t run = (2 * n + 5 * k + 2 * columns) * width + 2 * n * columns + n + k;
-  size_t hashing = (LINNET_LSH_ROWS + a->key_width) * round_up(a->lsh.buckets / 2, LINNET_LSH_PADDING);
-  return round_up((run > hashing ? run : hashing) + 256, 64); /* each begins at a multiple of 64 bytes */
+  size_t hashing = (LINNET_LSH_ROWS + a->key_width) * linnet_round_up(a->lsh.buckets / 2, LINNET_LSH_PADDING);
+  return linnet_round_up((run > hashing ? run : hashing) + 256, 64); /* each begins at a multiple of 64 bytes */
 }
 
 struct work {
@@ -204,7 +198,7 @@ struct work {
 
 size_t linnet_lsh_work_bytes(const struct linnet_attention *a, size_t longest) {
   size_t reals = scratch_size(a, longest) + a->key_width * (a->lsh.buckets / 2);
-  return 64 + round_up(reals * sizeof(real) + (longest + a->lsh.buckets + 1) * sizeof(uint32_t), 64);
+  return 64 + linnet_round_up(reals * sizeof(real) + (longest + a->lsh.buckets + 1) * sizeof(uint32_t), 64);
 }
 
 static struct work lay_out(const struct linnet_attention *a, size_t longest, void *memory) {
@@ -234,10 +228,15 @@ struct batch {
   struct linnet_lsh_head first; /* head 0, without `sorted` */
 };
 
-static struct batch batch_of(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                             const struct linnet_pack *p, void *saved) {
-  size_t frames = p->offsets[p->sequences];
-  return (struct batch){kernels, p, frames, linnet_lsh_saved(a, frames, saved), {.a = a, .causal = causal}};
+/* Without gradients. */
+static struct batch batch_of(const struct linnet_lsh_kernels *kernels, bool causal,
+                             const struct linnet_attention_call *c) {
+  size_t frames = c->pack->offsets[c->pack->sequences];
+  return (struct batch){kernels,
+                        c->pack,
+                        frames,
+                        linnet_lsh_saved(c->attention, frames, c->saved),
+                        {.a = c->attention, .causal = causal, .q = c->q, .v = c->v, .out = c->out}};
 }
 
 static struct linnet_lsh_head head_of(const struct batch *b, size_t round, size_t sequence, size_t i) {
@@ -300,32 +299,29 @@ static void backward_sequence(const struct batch *b, const struct work *w, size_
   }
 }
 
-void linnet_lsh_forward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                        const struct linnet_pack *p, const real *q, const real *v, void *saved, real *out, void *work) {
-  struct work w = lay_out(a, longest_of(p), work);
-  struct batch b = batch_of(kernels, causal, a, p, saved);
-  b.first.q = q, b.first.v = v, b.first.out = out;
+void linnet_lsh_forward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention_call *c) {
+  struct work w = lay_out(c->attention, longest_of(c->pack), c->work);
+  struct batch b = batch_of(kernels, causal, c);
   clear(&b);
-  for (size_t round = 0; round < a->lsh.rounds; round++) {
-    linnet_lsh_rotation(a, round, w.rotation);
-    for (size_t s = 0; s < p->sequences; s++)
+  for (size_t round = 0; round < c->attention->lsh.rounds; round++) {
+    linnet_lsh_rotation(c->attention, round, w.rotation);
+    for (size_t s = 0; s < c->pack->sequences; s++)
       forward_sequence(&b, &w, round, s);
   }
   normalise(&b);
 }
 
-void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                         const struct linnet_pack *p, const real *q, const real *v, const void *saved, const real *out,
-                         const real *dout, real *dq, real *dv, void *work) {
-  struct work w = lay_out(a, longest_of(p), work);
-  struct batch b = batch_of(kernels, causal, a, p, (void *)saved); /* only read */
-  b.first.q = q, b.first.v = v, b.first.out = (real *)out, b.first.dout = dout, b.first.dq = dq, b.first.dv = dv;
+void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  struct work w = lay_out(a, longest_of(c->pack), c->work);
+  struct batch b = batch_of(kernels, causal, c);
+  b.first.dout = c->dout, b.first.dq = c->dq, b.first.dv = c->dv;
   for (size_t t = 0; t < b.frames; t++) {
-    memset(dq + t * a->key_ld, 0, a->heads * a->key_width * sizeof(real));
-    memset(dv + t * a->value_ld, 0, a->heads * a->width * sizeof(real));
+    memset(b.first.dq + t * a->key_ld, 0, a->heads * a->key_width * sizeof(real));
+    memset(b.first.dv + t * a->value_ld, 0, a->heads * a->width * sizeof(real));
   }
   for (size_t round = 0; round < a->lsh.rounds; round++)
-    for (size_t s = 0; s < p->sequences; s++)
+    for (size_t s = 0; s < c->pack->sequences; s++)
       backward_sequence(&b, &w, round, s);
 }
 

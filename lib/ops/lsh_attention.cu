@@ -386,19 +386,19 @@ size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequen
 }
 
 template <class P>
-attention<P> attention_of(P as, const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal,
-                          const void *q, const void *v, const void *saved, void *work) {
+attention<P> attention_of(P as, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p, bool causal) {
+  const struct linnet_attention *a = c->attention;
   attention<P> t = {};
   const size_t n = a->heads * p->rows;
   t.a = *a, t.pack = *p, t.causal = causal, t.scale = 1 / sqrtf((float)a->key_width);
-  t.largest = static_cast<float *>(const_cast<void *>(saved)), t.sum = t.largest + n;
+  t.largest = static_cast<float *>(c->saved), t.sum = t.largest + n;
   t.frame = reinterpret_cast<uint32_t *>(t.sum + n), t.bucket = t.frame + a->lsh.rounds * n;
-  t.inverse = static_cast<float *>(work), t.d = t.inverse + n;
+  t.inverse = static_cast<float *>(c->work), t.d = t.inverse + n;
   t.unsorted = reinterpret_cast<uint32_t *>(t.d + n);
   t.rotation = t.d + 4 * n, t.sums = t.rotation + a->key_width * (a->lsh.buckets / 2);
-  t.q = operand_of(as(q), a->key_ld, a->key_width, false, nullptr);
-  t.key = operand_of(as(q), a->key_ld, a->key_width, false, t.inverse);
-  t.v = operand_of(as(v), a->value_ld, a->width, false, nullptr);
+  t.q = operand_of(as(c->q), a->key_ld, a->key_width, false, nullptr);
+  t.key = operand_of(as(c->q), a->key_ld, a->key_width, false, t.inverse);
+  t.v = operand_of(as(c->v), a->value_ld, a->width, false, nullptr);
   return t;
 }
 
@@ -461,23 +461,17 @@ void run_backward(struct linnet_device *device, attention<P> t, const typename P
 }
 
 template <bool CAUSAL>
-void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-             const void *q, const void *, const void *v, void *saved, void *out, void *work) {
+void forward(struct linnet_device *device, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p) {
   if (p->rows > 0)
-    for_products(device, [&](auto as) {
-      const auto t = attention_of(as, a, p, CAUSAL, q, v, saved, work);
-      run_forward(device, t, as(out));
-    });
+    for_products(device, [&](auto as) { run_forward(device, attention_of(as, c, p, CAUSAL), as(c->out)); });
 }
 
 template <bool CAUSAL>
-void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-              const void *q, const void *, const void *v, const void *saved, const void *out, const void *dout,
-              void *dq, void *, void *dv, void *work) {
+void backward(struct linnet_device *device, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p) {
+  const void *out = c->out;
   if (p->rows > 0)
     for_products(device, [&](auto as) {
-      const auto t = attention_of(as, a, p, CAUSAL, q, v, saved, work);
-      run_backward(device, t, as(out), as(dout), as(dq), as(dv));
+      run_backward(device, attention_of(as, c, p, CAUSAL), as(out), as(c->dout), as(c->dq), as(c->dv));
     });
 }
 

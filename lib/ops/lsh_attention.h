@@ -29,7 +29,7 @@
 #ifndef LINNET_LSH_ATTENTION_H
 #define LINNET_LSH_ATTENTION_H
 
-#include "backend/backend.h"
+#include "ops/attention.h"
 
 #define LINNET_LSH_SELF (-1e5)
 #define LINNET_LSH_EPSILON 1e-6
@@ -77,11 +77,8 @@ struct linnet_lsh_kernels {
   void (*backward)(const struct linnet_lsh_head *h, const struct linnet_lsh_run *run, real *scratch);
 };
 
-void linnet_lsh_forward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                        const struct linnet_pack *p, const real *q, const real *v, void *saved, real *out, void *work);
-void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention *a,
-                         const struct linnet_pack *p, const real *q, const real *v, const void *saved, const real *out,
-                         const real *dout, real *dq, real *dv, void *work);
+void linnet_lsh_forward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention_call *c);
+void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, const struct linnet_attention_call *c);
 
 size_t linnet_lsh_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
 size_t linnet_lsh_work_bytes(const struct linnet_attention *a, size_t longest);
@@ -97,16 +94,11 @@ uint32_t linnet_lsh_bucket(const struct linnet_attention *a, const real *q, cons
 
 /* Functions `name`_forward and `name`_backward of these kernels, and the row of linnet_ops.attention with them. */
 #define LINNET_LSH_FUNCTIONS(name, kernels, causal)                                                                    \
-  static void name##_forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,             \
-                             const real *k, const real *v, void *saved, real *out, void *work) {                       \
-    (void)k;                                                                                                           \
-    linnet_lsh_forward(kernels, causal, a, p, q, v, saved, out, work);                                                 \
+  static void name##_forward(const struct linnet_attention_call *c) {                                                  \
+    linnet_lsh_forward(kernels, causal, c);                                                                            \
   }                                                                                                                    \
-  static void name##_backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,            \
-                              const real *k, const real *v, const void *saved, const real *out, const real *dout,      \
-                              real *dq, real *dk, real *dv, void *work) {                                              \
-    (void)k, (void)dk;                                                                                                 \
-    linnet_lsh_backward(kernels, causal, a, p, q, v, saved, out, dout, dq, dv, work);                                  \
+  static void name##_backward(const struct linnet_attention_call *c) {                                                 \
+    linnet_lsh_backward(kernels, causal, c);                                                                           \
   }
 #define LINNET_LSH_ROW(name)                                                                                           \
   {                                                                                                                    \

@@ -7,6 +7,12 @@
  *
  * Operands are gathered by the sorted order. Their rows, and those of products, have the stride of panels, zero beyond
  * the width. */
+#ifndef LINNET_LSH_ATTENTION_VEC_H
+#define LINNET_LSH_ATTENTION_VEC_H
+
+#include "ops/gemm_vec.h"
+#include "ops/lsh_attention.h"
+#include "ops/vec.h"
 
 /* The stride of rows, and so of scores. */
 static size_t lsh_stride(size_t width) {
@@ -89,7 +95,7 @@ static void lsh_hash(const struct linnet_attention *a, size_t rows, const float 
   float *panels = lsh_take(&scratch, depth, stride), *rotated = lsh_take(&scratch, LINNET_LSH_ROWS, stride);
   gemm_pack_panels(false, depth, half, rotation, half, panels);
   for (size_t t = 0; t < rows; t += LINNET_LSH_ROWS) {
-    size_t count = gemm_min(LINNET_LSH_ROWS, rows - t);
+    size_t count = linnet_min_size(LINNET_LSH_ROWS, rows - t);
     lsh_product(count, half, depth, gemm_left(q + t * a->key_ld, a->key_ld, 1), panels, rotated);
     for (size_t i = 0; i < count; i++) {
       const float *query = q + (t + i) * a->key_ld;
@@ -177,7 +183,7 @@ VEC_INLINE float lsh_exponentials(float *score, size_t n, size_t all, float m) {
   vf sum = vf_set(0);
   for (size_t j = 0; j < all; j += VW) {
     vf e = vf_exp_negative(vf_load(score + j) - m);
-    e = (vf)((vi)e & vi_first(j < n ? gemm_min(n - j, VW) : 0));
+    e = (vf)((vi)e & vi_first(j < n ? linnet_min_size(n - j, VW) : 0));
     vf_store(score + j, e);
     sum += e;
   }
@@ -187,7 +193,7 @@ VEC_INLINE float lsh_exponentials(float *score, size_t n, size_t all, float m) {
 VEC_INLINE float lsh_row_largest(const float *score, size_t n, float largest) {
   vf m = vf_set(largest);
   for (size_t j = 0; j < n; j += VW) {
-    vi lanes = vi_first(gemm_min(n - j, VW));
+    vi lanes = vi_first(linnet_min_size(n - j, VW));
     m = vf_max(vf_select(lanes, vf_load(score + j), m), m);
   }
   return vf_largest(m);
@@ -244,7 +250,7 @@ static void lsh_score_gradients(const struct lsh_tile *t, const float *dout, flo
 VEC_INLINE void lsh_add_key_gradient(size_t width, const float *key, const float *dkey, float inverse, float *dq) {
   vf sum = vf_set(0);
   for (size_t j = 0; j < width; j += VW)
-    sum += vf_load(key + j) * vf_load_n(dkey + j, gemm_min(width - j, VW));
+    sum += vf_load(key + j) * vf_load_n(dkey + j, linnet_min_size(width - j, VW));
   const float along = vf_sum(sum);
   for (size_t j = 0; j < width; j += VW) {
     vf moved = (vf_load(dkey + j) - vf_load(key + j) * along) * inverse;
@@ -296,3 +302,5 @@ LINNET_LSH_FUNCTIONS(causal_lsh_vec, &lsh_kernels, true)
 
 static const struct linnet_attention_ops lsh_attention_vec = LINNET_LSH_ROW(lsh_vec);
 static const struct linnet_attention_ops causal_lsh_attention_vec = LINNET_LSH_ROW(causal_lsh_vec);
+
+#endif

@@ -8,6 +8,14 @@
  * many bytes, as 8-bit integers a quarter.
  *
  * Rows are the same bits however many run beside them. */
+#ifndef LINNET_LSTM_VEC_H
+#define LINNET_LSTM_VEC_H
+
+#include "ops/activation_vec.h"
+#include "ops/gemm_bf16_vec.h"
+#include "ops/gemm_int8_vec.h"
+#include "ops/lstm.h"
+#include "ops/vec.h"
 
 enum { LSTM_PANELS = 4 }; /* that a row passes at once: enough chains of multiply-adds to hide their latency */
 
@@ -21,7 +29,7 @@ VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, s
   for (size_t i = 0; i < 2 * count; i++)
     total[i] = vf_set(0);
   for (size_t p = 0; p < k; p += block) {
-    size_t depth = gemm_min(block, k - p), rows = gemm_panel_rows(kind, depth);
+    size_t depth = linnet_min_size(block, k - p), rows = gemm_panel_rows(kind, depth);
     const float *b = packed + gemm_block_at(kind, p, block, padded) + j * rows, *terms = b;
     vf sum[2 * LSTM_PANELS];
     VEC_UNROLL
@@ -66,7 +74,7 @@ static void lstm_rows_product(enum gemm_kind kind, size_t m, size_t n, size_t k,
                               const float *packed, float *c) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
   for (size_t p = 0; p < k; p += block) {
-    size_t depth = gemm_min(block, k - p);
+    size_t depth = linnet_min_size(block, k - p);
     struct gemm_left left = gemm_left(a + p, k, 1);
     struct gemm_right to = {.c = c, .ldc = n, .add = p > 0};
     left.kind = kind;
@@ -229,4 +237,6 @@ LSTM_SLOTS(bf16, &gemm_pairs)
 #endif
 #ifdef VEC_INT8
 LSTM_SLOTS(int8, &gemm_quads)
+#endif
+
 #endif

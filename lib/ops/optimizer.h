@@ -2,7 +2,17 @@
 #ifndef LINNET_OPTIMIZER_H
 #define LINNET_OPTIMIZER_H
 
-#include "backend/backend.h"
+#include "ops/pack.h"
+
+/* The terms of one Adam or RAdam update; see ops/optimizer.h. */
+struct linnet_update {
+  double gradient_scale; /* gradients are multiplied by this first (clipping, averaging) */
+  double beta1, beta2;
+  double step;    /* learning rate with bias correction and rectification: p -= step * m / ... */
+  double rescale; /* ... (sqrt(v) * rescale + epsilon) */
+  double epsilon;
+  bool adaptive; /* false: step * m without the second moment (RAdam's first steps) */
+};
 
 enum linnet_optimizer { LINNET_ADAM, LINNET_RADAM };
 
@@ -10,6 +20,7 @@ enum linnet_optimizer { LINNET_ADAM, LINNET_RADAM };
  * Epsilon is added to the corrected root of the second moment in Adam, to the plain one in RAdam, as PyTorch does. */
 void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint64_t step, struct linnet_update *u);
 
+/* m, v (n) are the moments. */
 void linnet_update_reference(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,
                              real *v);
 

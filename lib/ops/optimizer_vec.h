@@ -1,4 +1,9 @@
 /* The update of Adam and RAdam. */
+#ifndef LINNET_OPTIMIZER_VEC_H
+#define LINNET_OPTIMIZER_VEC_H
+
+#include "ops/optimizer.h"
+#include "ops/vec.h"
 
 struct update_terms {
   float scale, beta1, beta2, rest1, rest2, step, rescale, epsilon; /* rest: 1 - beta */
@@ -41,3 +46,5 @@ static void update_vec(const struct linnet_update *u, size_t n, float *parameter
   else
     update_all(&terms, false, n, parameters, gradients, m, v);
 }
+
+#endif

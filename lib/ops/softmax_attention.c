@@ -102,8 +102,11 @@ static size_t work_bytes(const struct linnet_attention *a, size_t longest) {
   return 0;
 }
 
-static void forward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p, const real *q,
-                           const real *k, const real *v, real *log_sums, real *out) {
+static void forward_either(const struct linnet_attention_call *c, bool causal) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const real *q = c->q, *k = c->k, *v = c->v;
+  real *log_sums = c->saved, *out = c->out;
   for (size_t s = 0; s < p->sequences; s++) {
     size_t first = p->offsets[s], rows = p->offsets[s + 1] - first;
     for (size_t i = 0; i < rows && !linnet_stopped(a->poll); i++)
@@ -120,9 +123,11 @@ static void clear_rows(size_t rows, size_t width, size_t ld, real *x) {
     memset(x + t * ld, 0, width * sizeof *x);
 }
 
-static void backward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p, const real *q,
-                            const real *k, const real *v, const real *log_sums, const real *out, const real *dout,
-                            real *dq, real *dk, real *dv) {
+static void backward_either(const struct linnet_attention_call *c, bool causal) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const real *q = c->q, *k = c->k, *v = c->v, *log_sums = c->saved, *out = c->out, *dout = c->dout;
+  real *dq = c->dq, *dk = c->dk, *dv = c->dv;
   clear_rows(p->offsets[p->sequences], a->heads * a->key_width, a->key_ld, dk);
   clear_rows(p->offsets[p->sequences], a->heads * a->width, a->value_ld, dv);
   for (size_t s = 0; s < p->sequences; s++) {
@@ -137,30 +142,20 @@ static void backward_either(const struct linnet_attention *a, bool causal, const
   }
 }
 
-static void forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                    const real *v, void *saved, real *out, void *work) {
-  (void)work;
-  forward_either(a, false, p, q, k, v, saved, out);
+static void forward(const struct linnet_attention_call *c) {
+  forward_either(c, false);
 }
 
-static void causal_forward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                           const real *v, void *saved, real *out, void *work) {
-  (void)work;
-  forward_either(a, true, p, q, k, v, saved, out);
+static void causal_forward(const struct linnet_attention_call *c) {
+  forward_either(c, true);
 }
 
-static void backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                     const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk, real *dv,
-                     void *work) {
-  (void)work;
-  backward_either(a, false, p, q, k, v, saved, out, dout, dq, dk, dv);
+static void backward(const struct linnet_attention_call *c) {
+  backward_either(c, false);
 }
 
-static void causal_backward(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                            const real *v, const void *saved, const real *out, const real *dout, real *dq, real *dk,
-                            real *dv, void *work) {
-  (void)work;
-  backward_either(a, true, p, q, k, v, saved, out, dout, dq, dk, dv);
+static void causal_backward(const struct linnet_attention_call *c) {
+  backward_either(c, true);
 }
 
 /* --- frame by frame ----------------------------------------------------------------------------------------------- */

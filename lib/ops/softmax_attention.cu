@@ -180,14 +180,14 @@ size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequen
 }
 
 template <class P>
-attention<P> attention_of(P as, const struct linnet_attention *a, const struct linnet_cuda_pack *p, bool causal,
-                          const void *q, const void *k, const void *v, const void *saved) {
+attention<P> attention_of(P as, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p, bool causal) {
+  const struct linnet_attention *a = c->attention;
   attention<P> t = {};
   t.pack = *p, t.causal = causal, t.scale = 1 / sqrtf((float)a->key_width);
-  t.q = operand_of(as(q), a->key_ld, a->key_width, false, nullptr);
-  t.k = operand_of(as(k), a->key_ld, a->key_width, false, nullptr);
-  t.v = operand_of(as(v), a->value_ld, a->width, false, nullptr);
-  t.log_sums = static_cast<float *>(const_cast<void *>(saved));
+  t.q = operand_of(as(c->q), a->key_ld, a->key_width, false, nullptr);
+  t.k = operand_of(as(c->k), a->key_ld, a->key_width, false, nullptr);
+  t.v = operand_of(as(c->v), a->value_ld, a->width, false, nullptr);
+  t.log_sums = static_cast<float *>(c->saved);
   return t;
 }
 
@@ -204,38 +204,34 @@ void gradient_of(struct linnet_device *device, const attention<P> &a, size_t hea
 }
 
 template <bool CAUSAL>
-void forward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-             const void *q, const void *k, const void *v, void *saved, void *out, void *) {
+void forward(struct linnet_device *device, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p) {
+  const struct linnet_attention *a = c->attention;
   const size_t shared = (2 * TILE_SIZE + WEIGHT_SIZE + TILE_ROWS) * sizeof(float);
   if (p->rows == 0)
     return;
   for_products(device, [&](auto as) {
     LINNET_LAUNCH(device, forward_kernel, grid_of(*p, a->width, a->heads), TILE_THREADS, shared,
-                  attention_of(as, a, p, CAUSAL, q, k, v, saved), as(out), a->out_ld);
+                  attention_of(as, c, p, CAUSAL), as(c->out), a->out_ld);
   });
 }
 
 template <class P>
-void backward_as(P as, struct linnet_device *device, attention<P> t, const struct linnet_attention *a, const void *out,
-                 const void *dout, void *dq, void *dk, void *dv, void *work) {
-  t.dout = operand_of(as(dout), a->out_ld, a->width, false, nullptr);
-  t.out = as(out), t.d = static_cast<float *>(work);
+void backward_as(P as, struct linnet_device *device, attention<P> t, const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  const void *out = c->out;
+  t.dout = operand_of(as(c->dout), a->out_ld, a->width, false, nullptr);
+  t.out = as(out), t.d = static_cast<float *>(c->work);
   LINNET_LAUNCH(device, project_kernel, (unsigned)((t.pack.rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, t,
                 a->heads);
-  gradient_of(device, t, a->heads, QUERIES, t.k, as(dq), a->key_ld);
-  gradient_of(device, t, a->heads, KEYS, t.q, as(dk), a->key_ld);
-  gradient_of(device, t, a->heads, VALUES, t.dout, as(dv), a->value_ld);
+  gradient_of(device, t, a->heads, QUERIES, t.k, as(c->dq), a->key_ld);
+  gradient_of(device, t, a->heads, KEYS, t.q, as(c->dk), a->key_ld);
+  gradient_of(device, t, a->heads, VALUES, t.dout, as(c->dv), a->value_ld);
 }
 
 template <bool CAUSAL>
-void backward(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-              const void *q, const void *k, const void *v, const void *saved, const void *out, const void *dout,
-              void *dq, void *dk, void *dv, void *work) {
+void backward(struct linnet_device *device, const struct linnet_attention_call *c, const struct linnet_cuda_pack *p) {
   if (p->rows > 0)
-    for_products(device, [&](auto as) {
-      const auto t = attention_of(as, a, p, CAUSAL, q, k, v, saved);
-      backward_as(as, device, t, a, out, dout, dq, dk, dv, work);
-    });
+    for_products(device, [&](auto as) { backward_as(as, device, attention_of(as, c, p, CAUSAL), c); });
 }
 
 } // namespace

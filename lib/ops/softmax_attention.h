@@ -6,7 +6,7 @@
 #ifndef LINNET_SOFTMAX_ATTENTION_H
 #define LINNET_SOFTMAX_ATTENTION_H
 
-#include "backend/backend.h"
+#include "ops/attention.h"
 
 /* Saved: (frames, heads) log-sum-exps. */
 size_t linnet_softmax_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);

@@ -10,7 +10,13 @@
  *     S = (sQ) K^T           P = 2^(S - log2(e) l)       dV += P^T dO
  *     G = dO (ln(2) V)^T     dS = P o (G - ln(2) d)      dK += dS^T (sQ)        dQ += dS (sK)
  */
+#ifndef LINNET_SOFTMAX_ATTENTION_VEC_H
+#define LINNET_SOFTMAX_ATTENTION_VEC_H
+
 #include "base/arena.h"
+#include "ops/linear_attention_vec.h"
+#include "ops/softmax_attention.h"
+#include "ops/vec.h"
 
 #define SOFTMAX_LOG2_E 1.44269504f
 #define SOFTMAX_LN_2 0.693147181f
@@ -98,7 +104,7 @@ static struct softmax_head softmax_head(const struct linnet_attention *a, bool c
 
 /* How many keys from `key` on the queries before `end` see, at most `most`. */
 static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end, size_t most) {
-  return gemm_min(most, (h->causal ? end : h->frames) - key);
+  return linnet_min_size(most, (h->causal ? end : h->frames) - key);
 }
 
 /* How many keys of a tile its query i sees. */
@@ -118,8 +124,8 @@ static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size
 static void softmax_product(size_t rows, size_t columns, size_t depth, struct gemm_left left, const float *panels,
                             size_t packed, float *product, size_t ld, bool add) {
   for (size_t j = 0; j < columns; j += GEMM_COLUMNS)
-    attention_product(rows, gemm_min(GEMM_COLUMNS, columns - j), depth, left, panels + j * packed, product + j, ld,
-                      add);
+    attention_product(rows, linnet_min_size(GEMM_COLUMNS, columns - j), depth, left, panels + j * packed, product + j,
+                      ld, add);
 }
 
 /* scores (rows, keys) = x (rows, width) against packed columns. */
@@ -147,17 +153,6 @@ static void softmax_copy(size_t rows, size_t width, float scale, const float *x,
 }
 
 /* --- Rows. A row of a tile has room for whole vectors; what lies behind the keys that are seen is nothing. */
-
-static float softmax_row_largest(size_t seen, const float *s) {
-  const vf lowest = vf_set(-INFINITY);
-  vf most = lowest;
-  size_t j = 0;
-  for (; j + VW <= seen; j += VW)
-    most = vf_max(most, vf_load(s + j));
-  if (j < seen)
-    most = vf_max(most, vf_select(vi_first(seen - j), vf_load(s + j), lowest));
-  return vf_largest(most);
-}
 
 /* s = 2^(s - shift), 0 from `seen` to `keys`; returns the sum. */
 static float softmax_row_exp(size_t seen, size_t keys, float shift, float *s) {
@@ -191,7 +186,7 @@ static void softmax_weigh_row(size_t seen, size_t keys, size_t width, bool first
     softmax_row_exp(0, keys, 0, s);
     return;
   }
-  float largest = softmax_row_largest(seen, s);
+  float largest = vf_row_largest(seen, s);
   if (first) {
     *most = largest;
     *sum = 0;
@@ -229,7 +224,7 @@ static void softmax_forward_keys(const struct softmax_head *h, size_t query, siz
   gemm_pack_panels(true, a->key_width, packed, h->k + key * a->key_ld, a->key_ld, w->key_columns);
   gemm_pack_panels(false, packed, a->width, h->v + key * a->value_ld, a->value_ld, w->values);
   for (size_t i = softmax_first_tile(h, query, SOFTMAX_STRIP, key); i < end; i += SOFTMAX_STRIP) {
-    size_t rows = gemm_min(SOFTMAX_STRIP, end - i);
+    size_t rows = linnet_min_size(SOFTMAX_STRIP, end - i);
     struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows, SOFTMAX_KEYS)};
     softmax_forward_tile(h, &t, w, packed, w->queries + (i - query) * a->key_width, w->most + i - query,
                          w->sum + i - query, out);
@@ -239,7 +234,7 @@ static void softmax_forward_keys(const struct softmax_head *h, size_t query, siz
 static void softmax_forward_head(const struct softmax_head *h, const struct softmax_work *w, float *log_sums,
                                  float *out) {
   for (size_t query = 0; query < h->frames; query += SOFTMAX_QUERIES) {
-    size_t end = gemm_min(query + SOFTMAX_QUERIES, h->frames);
+    size_t end = linnet_min_size(query + SOFTMAX_QUERIES, h->frames);
     softmax_copy(end - query, h->a->key_width, h->scale, h->q + query * h->a->key_ld, h->a->key_ld, w->queries);
     for (size_t key = 0; key < (h->causal ? end : h->frames); key += SOFTMAX_KEYS) {
       if (linnet_stopped(h->a->poll))
@@ -253,13 +248,14 @@ static void softmax_forward_head(const struct softmax_head *h, const struct soft
   }
 }
 
-static void softmax_forward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
-                                   const float *q, const float *k, const float *v, float *log_sums, float *out,
-                                   void *work) {
-  const struct softmax_work w = softmax_work(a, work);
+static void softmax_forward_either(const struct linnet_attention_call *c, bool causal) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  float *log_sums = c->saved, *out = c->out;
+  const struct softmax_work w = softmax_work(a, c->work);
   for (size_t s = 0; s < p->sequences; s++)
     for (size_t i = 0; i < a->heads; i++) {
-      struct softmax_head h = softmax_head(a, causal, p, s, i, q, k, v);
+      struct softmax_head h = softmax_head(a, causal, p, s, i, c->q, c->k, c->v);
       softmax_forward_head(&h, &w, log_sums + p->offsets[s] * a->heads + i,
                            out + p->offsets[s] * a->out_ld + i * a->width);
     }
@@ -305,7 +301,7 @@ static float softmax_row_dot(size_t width, const float *x, const float *y) {
 static void softmax_gradient_strip(const struct softmax_head *h, const struct softmax_tile *t,
                                    const struct softmax_work *w, size_t first, const struct softmax_gradient *g) {
   const struct linnet_attention *a = h->a;
-  size_t end = gemm_min(first + SOFTMAX_STRIP, t->queries), query = t->query + first;
+  size_t end = linnet_min_size(first + SOFTMAX_STRIP, t->queries), query = t->query + first;
   size_t keys = softmax_keys(h, t->key, t->query + end, t->keys);
   const float *queries = w->queries + first * a->key_width, *dout = w->out_gradients + first * a->width;
   float *scores = w->scores + first * SOFTMAX_LD, *slopes = w->slopes + first * SOFTMAX_LD;
@@ -349,21 +345,23 @@ static void softmax_backward_head(const struct softmax_head *h, const struct sof
     gemm_pack_panels(false, packed, a->key_width, h->k + key * a->key_ld, a->key_ld, w->keys);
     softmax_row_scale(packed * gemm_padded(a->key_width), h->scale, w->keys);
     for (size_t i = h->causal ? key : 0; i < h->frames; i += SOFTMAX_BACKWARD_ROWS) {
-      size_t rows = gemm_min(SOFTMAX_BACKWARD_ROWS, h->frames - i);
+      size_t rows = linnet_min_size(SOFTMAX_BACKWARD_ROWS, h->frames - i);
       struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows, SOFTMAX_BACKWARD_ROWS)};
       softmax_backward_tile(h, &t, w, packed, g);
     }
   }
 }
 
-static void softmax_backward_either(const struct linnet_attention *a, bool causal, const struct linnet_pack *p,
-                                    const float *q, const float *k, const float *v, const float *log_sums,
-                                    const float *out, const float *dout, float *dq, float *dk, float *dv, void *work) {
-  const struct softmax_work w = softmax_work(a, work);
+static void softmax_backward_either(const struct linnet_attention_call *c, bool causal) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
+  const float *log_sums = c->saved, *out = c->out, *dout = c->dout;
+  float *dq = c->dq, *dk = c->dk, *dv = c->dv;
+  const struct softmax_work w = softmax_work(a, c->work);
   for (size_t s = 0; s < p->sequences; s++)
     for (size_t i = 0; i < a->heads; i++) {
       size_t first = p->offsets[s], in = first * a->key_ld + i * a->key_width, o = first * a->out_ld + i * a->width;
-      struct softmax_head h = softmax_head(a, causal, p, s, i, q, k, v);
+      struct softmax_head h = softmax_head(a, causal, p, s, i, c->q, c->k, c->v);
       const struct softmax_gradient g = {log_sums + first * a->heads + i,        out + o, dout + o, dq + in, dk + in,
                                          dv + first * a->value_ld + i * a->width};
       softmax_backward_head(&h, &w, &g);
@@ -388,7 +386,7 @@ static void softmax_step_head(const struct softmax_head *h, float *out) {
   float s[SOFTMAX_STEP_KEYS], most = 0, sum = 0;
   memset(out, 0, a->width * sizeof *out);
   for (size_t key = 0; key < h->frames; key += SOFTMAX_STEP_KEYS) {
-    size_t keys = gemm_min(SOFTMAX_STEP_KEYS, h->frames - key);
+    size_t keys = linnet_min_size(SOFTMAX_STEP_KEYS, h->frames - key);
     for (size_t j = 0; j < keys; j++)
       s[j] = softmax_row_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld) * h->scale;
     softmax_weigh_row(keys, keys, a->width, key == 0, s, &most, &sum, out);
@@ -410,26 +408,20 @@ static void softmax_step_vec(const struct linnet_attention *a, size_t steps, con
 
 /* --- The rows */
 
-static void softmax_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                const float *k, const float *v, void *saved, float *out, void *work) {
-  softmax_forward_either(a, false, p, q, k, v, saved, out, work);
+static void softmax_forward_vec(const struct linnet_attention_call *c) {
+  softmax_forward_either(c, false);
 }
 
-static void causal_softmax_forward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                       const float *k, const float *v, void *saved, float *out, void *work) {
-  softmax_forward_either(a, true, p, q, k, v, saved, out, work);
+static void causal_softmax_forward_vec(const struct linnet_attention_call *c) {
+  softmax_forward_either(c, true);
 }
 
-static void softmax_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                 const float *k, const float *v, const void *saved, const float *out, const float *dout,
-                                 float *dq, float *dk, float *dv, void *work) {
-  softmax_backward_either(a, false, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+static void softmax_backward_vec(const struct linnet_attention_call *c) {
+  softmax_backward_either(c, false);
 }
 
-static void causal_softmax_backward_vec(const struct linnet_attention *a, const struct linnet_pack *p, const float *q,
-                                        const float *k, const float *v, const void *saved, const float *out,
-                                        const float *dout, float *dq, float *dk, float *dv, void *work) {
-  softmax_backward_either(a, true, p, q, k, v, saved, out, dout, dq, dk, dv, work);
+static void causal_softmax_backward_vec(const struct linnet_attention_call *c) {
+  softmax_backward_either(c, true);
 }
 
 static const struct linnet_attention_ops softmax_attention_vec = {
@@ -447,3 +439,5 @@ static const struct linnet_attention_ops causal_softmax_attention_vec = {
     .state_size = linnet_softmax_state_size,
     .step = softmax_step_vec,
 };
+
+#endif

@@ -3,9 +3,17 @@
 #ifndef LINNET_SPEC_AUGMENT_H
 #define LINNET_SPEC_AUGMENT_H
 
-#include <linnet/train.h>
+#include <linnet/feature_mask.h>
 
-#include "backend/backend.h"
+#include "ops/pack.h"
+
+/* Masks on the features of a packed batch (SpecAugment), T rows of `stack` frames with `channels` each. Those of a
+ * sequence count its frames from its first row on, lie inside it, and may overlap. */
+struct linnet_masks {
+  size_t count; /* of each sequence; 0: none */
+  size_t stack, channels;
+  const struct linnet_feature_mask *masks; /* (sequences, count) */
+};
 
 /* x (frames, channels) = fill (channels) where the mask covers it; fill NULL: 0. */
 void linnet_mask_features(const struct linnet_feature_mask *mask, size_t channels, const real *fill, real *x);

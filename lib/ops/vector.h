@@ -2,10 +2,12 @@
 #ifndef LINNET_VECTOR_H
 #define LINNET_VECTOR_H
 
-#include "backend/backend.h"
+#include "ops/pack.h"
 
 double linnet_sum_of_squares_reference(size_t n, const real *x);
+/* y += x */
 void linnet_add_reference(size_t n, const real *x, real *y_add);
+/* sums += sum of rows */
 void linnet_column_sum_reference(size_t rows, size_t width, const real *x, real *sums_add);
 
 #endif

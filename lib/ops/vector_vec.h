@@ -1,4 +1,9 @@
 /* Sums over vectors. */
+#ifndef LINNET_VECTOR_VEC_H
+#define LINNET_VECTOR_VEC_H
+
+#include "ops/vec.h"
+#include "ops/vector.h"
 
 typedef double vd __attribute__((vector_size(4 * VW)));
 typedef float vf_half __attribute__((vector_size(2 * VW), aligned(4), may_alias));
@@ -54,10 +59,12 @@ VEC_INLINE void column_sum_block(size_t rows, size_t width, const size_t vectors
 
 static void column_sum_vec(size_t rows, size_t width, const float *x, float *sums_add) {
   for (size_t t = 0; t < rows; t += COLUMN_SUM_ROWS) {
-    size_t height = gemm_min(COLUMN_SUM_ROWS, rows - t), c = 0;
+    size_t height = linnet_min_size(COLUMN_SUM_ROWS, rows - t), c = 0;
     for (; c + COLUMN_SUM_VECTORS * VW <= width; c += COLUMN_SUM_VECTORS * VW)
       column_sum_block(height, width, COLUMN_SUM_VECTORS, COLUMN_SUM_VECTORS * VW, x + t * width + c, sums_add + c);
     for (; c < width; c += VW)
-      column_sum_block(height, width, 1, gemm_min(VW, width - c), x + t * width + c, sums_add + c);
+      column_sum_block(height, width, 1, linnet_min_size(VW, width - c), x + t * width + c, sums_add + c);
   }
 }
+
+#endif

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "model/causal_chunk.h"
 #include "model/format/feature_config.h"
 #include "ops/ctc.h"
-#include "train/fingerprint.h"
 
 void(linnet_train_settings_default)(struct linnet_train_settings *settings, size_t size) {
   const struct linnet_train_settings defaults = {.size = sizeof(struct linnet_train_settings),

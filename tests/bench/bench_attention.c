@@ -33,14 +33,25 @@ static void apply(void *user) {
 static void forward(void *user) {
   struct run *r = user;
   const float *q = r->qkv, *k = q + r->a.out_ld, *v = k + r->a.out_ld;
-  r->ops->attention[r->kind]->forward(&r->a, &r->pack, q, k, v, r->saved, r->out, r->work);
+  r->ops->attention[r->kind]->forward(&(struct linnet_attention_call){
+      .attention = &r->a, .pack = &r->pack, .q = q, .k = k, .v = v, .saved = r->saved, .out = r->out, .work = r->work});
 }
 
 static void backward(void *user) {
   struct run *r = user;
   const float *q = r->qkv, *k = q + r->a.out_ld, *v = k + r->a.out_ld;
-  r->ops->attention[r->kind]->backward(&r->a, &r->pack, q, k, v, r->saved, r->out, r->dout, r->dqkv,
-                                       r->dqkv + r->a.out_ld, r->dqkv + 2 * r->a.out_ld, r->work);
+  r->ops->attention[r->kind]->backward(&(struct linnet_attention_call){.attention = &r->a,
+                                                                       .pack = &r->pack,
+                                                                       .q = q,
+                                                                       .k = k,
+                                                                       .v = v,
+                                                                       .saved = r->saved,
+                                                                       .out = r->out,
+                                                                       .work = r->work,
+                                                                       .dout = r->dout,
+                                                                       .dq = r->dqkv,
+                                                                       .dk = r->dqkv + r->a.out_ld,
+                                                                       .dv = r->dqkv + 2 * r->a.out_ld});
 }
 
 static void both(void *user) {

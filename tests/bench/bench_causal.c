@@ -21,9 +21,20 @@ static void once(void *user) {
   const float *q = r->qkv, *k = q + HEADS * WIDTH, *v = k + HEADS * WIDTH;
   float *dq = r->dqkv, *dk = dq + HEADS * WIDTH, *dv = dk + HEADS * WIDTH;
   if (r->back)
-    attention->backward(&r->shape, &pack, q, k, v, NULL, r->out, r->dout, dq, dk, dv, r->work);
+    attention->backward(&(struct linnet_attention_call){.attention = &r->shape,
+                                                        .pack = &pack,
+                                                        .q = q,
+                                                        .k = k,
+                                                        .v = v,
+                                                        .out = r->out,
+                                                        .work = r->work,
+                                                        .dout = r->dout,
+                                                        .dq = dq,
+                                                        .dk = dk,
+                                                        .dv = dv});
   else
-    attention->forward(&r->shape, &pack, q, k, v, NULL, r->out, r->work);
+    attention->forward(&(struct linnet_attention_call){
+        .attention = &r->shape, .pack = &pack, .q = q, .k = k, .v = v, .out = r->out, .work = r->work});
 }
 
 static struct run prepare(const struct linnet_ops *ops) {

@@ -250,9 +250,20 @@ static void attention_both(void *user) {
   const struct linnet_device *d = r->device;
   const void *q = r->qkv, *k = keys ? linnet_activation_at(d, q, key) : q, *v = linnet_activation_at(d, q, value);
   void *dq = r->dqkv, *dk = keys ? linnet_activation_at(d, dq, key) : dq, *dv = linnet_activation_at(d, dq, value);
-  r->device->ops->attention_forward(r->device, r->kind, a, &r->pack, q, k, v, r->saved, r->out, r->work);
-  r->device->ops->attention_backward(r->device, r->kind, a, &r->pack, q, k, v, r->saved, r->out, r->dout, dq, dk, dv,
-                                     r->work);
+  const struct linnet_attention_call call = {.attention = a,
+                                             .pack = &r->pack,
+                                             .q = q,
+                                             .k = k,
+                                             .v = v,
+                                             .saved = r->saved,
+                                             .out = r->out,
+                                             .work = r->work,
+                                             .dout = r->dout,
+                                             .dq = dq,
+                                             .dk = dk,
+                                             .dv = dv};
+  r->device->ops->attention_forward(r->device, &call);
+  r->device->ops->attention_backward(r->device, &call);
 }
 
 /* Ops find the tables of a packed batch with the batch that was uploaded last. */
@@ -283,8 +294,8 @@ static void attention_create(struct attention *r, struct linnet_context *context
   r->dqkv = bench_device_alloc(context, frames * r->columns * d->activation_bytes);
   r->out = bench_device_alloc(context, frames * r->a.out_ld * d->activation_bytes);
   r->dout = bench_device_activations(context, frames * r->a.out_ld);
-  r->saved = bench_device_alloc(context, d->ops->attention_saved_bytes(d, r->kind, &r->a, frames, sequences));
-  r->work = bench_device_alloc(context, d->ops->attention_work_bytes(d, r->kind, &r->a, frames, sequences));
+  r->saved = bench_device_alloc(context, d->ops->attention_saved_bytes(d, &r->a, frames, sequences));
+  r->work = bench_device_alloc(context, d->ops->attention_work_bytes(d, &r->a, frames, sequences));
 }
 
 static void attention_destroy(struct attention *r) {

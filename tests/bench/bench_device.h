@@ -83,7 +83,7 @@ static void bench_limit_add(void *user) {
 
 static void bench_limit_gemm(void *user) {
   struct bench_limit *l = user;
-  l->device->ops->gemm(l->device, LINNET_GEMM_ACTIVATIONS, &l->gemm, l->work);
+  l->device->ops->gemm(l->device, &l->gemm, l->work);
 }
 
 /* y += x moves 12 bytes an element. The vectors fit into no cache. */

@@ -13,15 +13,31 @@ struct run {
   float *x, *y, *z, *wide, *wide2, *gain, *bias, *mean, *rstd, *taps;
 };
 
+static struct linnet_layernorm layernorm(const struct run *r) {
+  return (struct linnet_layernorm){.rows = r->rows,
+                                   .width = WIDTH,
+                                   .x = r->x,
+                                   .gain = r->gain,
+                                   .bias = r->bias,
+                                   .y = r->y,
+                                   .mean = r->mean,
+                                   .rstd = r->rstd,
+                                   .dy = r->z,
+                                   .dx = r->y,
+                                   .dgain_add = r->taps,
+                                   .dbias_add = r->taps + WIDTH};
+}
+
 static void layernorm_forward(void *user) {
-  struct run *r = user;
-  r->ops->layernorm_forward(r->rows, WIDTH, r->x, r->gain, r->bias, r->y, r->mean, r->rstd);
+  const struct run *r = user;
+  const struct linnet_layernorm n = layernorm(r);
+  r->ops->layernorm_forward(&n);
 }
 
 static void layernorm_backward(void *user) {
-  struct run *r = user;
-  r->ops->layernorm_backward(r->rows, WIDTH, r->x, r->gain, r->mean, r->rstd, r->z, NULL, r->y, r->taps,
-                             r->taps + WIDTH);
+  const struct run *r = user;
+  const struct linnet_layernorm n = layernorm(r);
+  r->ops->layernorm_backward(&n);
 }
 
 static void dropout(void *user) {

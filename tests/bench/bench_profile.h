@@ -104,29 +104,24 @@ static void bench_count(enum bench_op op, double bytes, double flops) {
 
 /* --- rows and elements -------------------------------------------------------------------------------------------- */
 
-static void bench_gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g,
-                       real *work) {
+static void bench_gemm(struct linnet_device *d, const struct linnet_gemm *g, real *work) {
   enum bench_op op = g->transpose_a ? BENCH_GEMM_WEIGHT : g->transpose_b ? BENCH_GEMM_FORWARD : BENCH_GEMM_INPUT;
   size_t bytes = (g->m * g->k + g->k * g->n) * d->activation_bytes;
-  bytes += g->m * g->n * (g->accumulate ? 2 : 1) * (result == LINNET_GEMM_REALS ? sizeof(real) : d->activation_bytes);
-  BENCH_COUNTED_BYTES(d, op, bytes, 2.0 * (double)g->m * (double)g->n * (double)g->k, gemm(d, result, g, work));
+  bytes +=
+      g->m * g->n * (g->accumulate ? 2 : 1) * (g->result == LINNET_GEMM_REALS ? sizeof(real) : d->activation_bytes);
+  BENCH_COUNTED_BYTES(d, op, bytes, 2.0 * (double)g->m * (double)g->n * (double)g->k, gemm(d, g, work));
 }
 
 static void bench_activations_of(struct linnet_device *d, size_t n, const real *x, void *y) {
   BENCH_COUNTED_BYTES(d, BENCH_ADD, n * (sizeof(real) + d->activation_bytes), 0, activations_of(d, n, x, y));
 }
 
-static void bench_layernorm_forward(struct linnet_device *d, size_t rows, size_t width, const void *x, const real *gain,
-                                    const real *bias, void *y, real *mean, real *rstd) {
-  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * (2 * width + 2), 0,
-                layernorm_forward(d, rows, width, x, gain, bias, y, mean, rstd));
+static void bench_layernorm_forward(struct linnet_device *d, const struct linnet_layernorm *n) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, n->rows * (2 * n->width + 2), 0, layernorm_forward(d, n));
 }
 
-static void bench_layernorm_backward(struct linnet_device *d, size_t rows, size_t width, const void *x,
-                                     const real *gain, const real *mean, const real *rstd, const void *dy,
-                                     const void *residual, void *dx, real *dgain_add, real *dbias_add) {
-  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 4 : 3) * width + 2), 0,
-                layernorm_backward(d, rows, width, x, gain, mean, rstd, dy, residual, dx, dgain_add, dbias_add));
+static void bench_layernorm_backward(struct linnet_device *d, const struct linnet_layernorm *n) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, n->rows * ((n->residual ? 4 : 3) * n->width + 2), 0, layernorm_backward(d, n));
 }
 
 static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
@@ -134,20 +129,13 @@ static void bench_dropout(struct linnet_device *d, const struct linnet_dropout *
   BENCH_COUNTED(d, BENCH_DROPOUT, rows * width * (residual ? 3 : 2), 0, dropout(d, mask, rows, width, x, residual, y));
 }
 
-static void bench_residual_norm(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows, size_t width,
-                                const void *x, const void *residual, const real *gain, const real *bias, void *sum,
-                                void *y, real *mean, real *rstd) {
-  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 4 : 3) * width + 2), 0,
-                residual_norm(d, mask, rows, width, x, residual, gain, bias, sum, y, mean, rstd));
+static void bench_residual_norm(struct linnet_device *d, const struct linnet_residual_norm *r) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, r->norm.rows * ((r->residual ? 4 : 3) * r->norm.width + 2), 0, residual_norm(d, r));
 }
 
-static void bench_residual_norm_backward(struct linnet_device *d, const struct linnet_dropout *mask, size_t rows,
-                                         size_t width, const void *sum, const real *gain, const real *mean,
-                                         const real *rstd, const void *dy, const void *residual, void *dsum, void *dx,
-                                         real *dgain_add, real *dbias_add) {
-  BENCH_COUNTED(d, BENCH_LAYERNORM, rows * ((residual ? 5 : 4) * width + 2), 0,
-                residual_norm_backward(d, mask, rows, width, sum, gain, mean, rstd, dy, residual, dsum, dx, dgain_add,
-                                       dbias_add));
+static void bench_residual_norm_backward(struct linnet_device *d, const struct linnet_residual_norm *r) {
+  BENCH_COUNTED(d, BENCH_LAYERNORM, r->norm.rows * ((r->norm.residual ? 5 : 4) * r->norm.width + 2), 0,
+                residual_norm_backward(d, r));
 }
 
 static void bench_activation_forward(struct linnet_device *d, enum linnet_activation f,
@@ -232,51 +220,46 @@ static void bench_conv_backward(struct linnet_device *d, const struct linnet_con
 
 /* Pairs of frames of a head that attention compares: 0 of linear kinds; each frame with the two chunks that it sees in
  * each round of LSH attention, and with all buckets for its hash, a column of a rotation being two of them. */
-static double bench_pairs(enum linnet_attention_kind kind, const struct linnet_attention *a,
-                          const struct linnet_pack *p) {
+static double bench_pairs(const struct linnet_attention *a, const struct linnet_pack *p) {
   const struct linnet_lsh *lsh = &a->lsh;
   double pairs = 0;
-  if (linnet_attention_traits[kind].mapped)
+  if (linnet_attention_traits[a->kind].mapped)
     return 0;
-  if (linnet_attention_traits[kind].shared_key)
+  if (linnet_attention_traits[a->kind].shared_key)
     return (double)bench_pack_rows(p) * (double)(lsh->rounds * (2 * lsh->chunk + lsh->buckets / 4));
   for (size_t s = 0; s < p->sequences; s++) {
     double n = (double)(p->offsets[s + 1] - p->offsets[s]);
-    pairs += linnet_attention_traits[kind].causal ? n * (n + 1) / 2 : n * n;
+    pairs += linnet_attention_traits[a->kind].causal ? n * (n + 1) / 2 : n * n;
   }
   return pairs;
 }
 
 /* Operations of all heads: of products with a state, `linear` a frame, and of those of pairs, `square` a pair, times
  * head widths. Backward of the latter with its scores, which it computes again. */
-static double bench_attention_flops(enum linnet_attention_kind kind, const struct linnet_attention *a,
-                                    const struct linnet_pack *p, double linear, double square) {
+static double bench_attention_flops(const struct linnet_attention_call *c, double linear, double square) {
+  const struct linnet_attention *a = c->attention;
+  const struct linnet_pack *p = c->pack;
   double width = (double)(a->heads * a->width);
-  if (linnet_attention_traits[kind].mapped)
+  if (linnet_attention_traits[a->kind].mapped)
     return linear * (double)bench_pack_rows(p) * width * (double)a->key_width;
-  return square * bench_pairs(kind, a, p) * width;
+  return square * bench_pairs(a, p) * width;
 }
 
-/* Columns of queries, keys if they are apart, and values. */
-static size_t bench_attention_columns(const struct linnet_attention *a, bool keys) {
-  return a->heads * (a->key_width * (keys ? 2 : 1) + a->width);
+/* Numbers of queries, keys if they are apart, values and outputs. */
+static size_t bench_attention_numbers(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  bool keys = !linnet_attention_traits[a->kind].shared_key;
+  return bench_pack_rows(c->pack) * a->heads * (a->key_width * (keys ? 2 : 1) + 2 * a->width);
 }
 
-static void bench_attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                    const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
-                                    const void *k, const void *v, void *saved, void *out, void *work) {
-  size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
-  BENCH_COUNTED(d, BENCH_ATTENTION_FORWARD, bench_pack_rows(p) * columns, bench_attention_flops(kind, a, p, 4, 4),
-                attention_forward(d, kind, a, p, q, k, v, saved, out, work));
+static void bench_attention_forward(struct linnet_device *d, const struct linnet_attention_call *c) {
+  BENCH_COUNTED(d, BENCH_ATTENTION_FORWARD, bench_attention_numbers(c), bench_attention_flops(c, 4, 4),
+                attention_forward(d, c));
 }
 
-static void bench_attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
-                                     const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
-                                     const void *k, const void *v, const void *saved, const void *out, const void *dout,
-                                     void *dq, void *dk, void *dv, void *work) {
-  size_t columns = bench_attention_columns(a, !linnet_attention_traits[kind].shared_key) + a->heads * a->width;
-  BENCH_COUNTED(d, BENCH_ATTENTION_BACKWARD, 2 * bench_pack_rows(p) * columns, bench_attention_flops(kind, a, p, 8, 10),
-                attention_backward(d, kind, a, p, q, k, v, saved, out, dout, dq, dk, dv, work));
+static void bench_attention_backward(struct linnet_device *d, const struct linnet_attention_call *c) {
+  BENCH_COUNTED(d, BENCH_ATTENTION_BACKWARD, 2 * bench_attention_numbers(c), bench_attention_flops(c, 8, 10),
+                attention_backward(d, c));
 }
 
 static double bench_lstm_flops(const struct linnet_lstm *l, const struct linnet_pack *p) {

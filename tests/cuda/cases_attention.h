@@ -56,8 +56,26 @@ static void run_reference(enum linnet_attention_kind kind, const struct attentio
   void *saved = malloc(ops->saved_bytes(&a, c->rows, c->pack.sequences) + 64);
   void *work = malloc(ops->work_bytes(&a, c->rows) + 64);
   const float *q = qkv->x;
-  ops->forward(&a, &c->pack, q, q + c->k, q + c->v, saved, out, work);
-  ops->backward(&a, &c->pack, q, q + c->k, q + c->v, saved, out, c->dout.x, d, d + c->k, d + c->v, work);
+  ops->forward(&(struct linnet_attention_call){.attention = &a,
+                                               .pack = &c->pack,
+                                               .q = q,
+                                               .k = q + c->k,
+                                               .v = q + c->v,
+                                               .saved = saved,
+                                               .out = out,
+                                               .work = work});
+  ops->backward(&(struct linnet_attention_call){.attention = &a,
+                                                .pack = &c->pack,
+                                                .q = q,
+                                                .k = q + c->k,
+                                                .v = q + c->v,
+                                                .saved = saved,
+                                                .out = out,
+                                                .work = work,
+                                                .dout = c->dout.x,
+                                                .dq = d,
+                                                .dk = d + c->k,
+                                                .dv = d + c->v});
   free(saved), free(work);
 }
 
@@ -91,9 +109,20 @@ static double test_attention(struct mirrors *m, enum linnet_attention_kind kind,
   void *k = linnet_activation_at(m->device, q, c.k), *v = linnet_activation_at(m->device, q, c.v);
   void *y = mirror_activations(m, &out2), *dy = mirror_activations(m, &c.dout);
   void *d = mirror_activations(m, &gradient2);
-  ops->forward(m->device, &c.a, &pack, q, k, v, kept, y, room);
-  ops->backward(m->device, &c.a, &pack, q, k, v, kept, y, dy, d, linnet_activation_at(m->device, d, c.k),
-                linnet_activation_at(m->device, d, c.v), room);
+  const struct linnet_attention_call call = {.attention = &c.a,
+                                             .pack = &c.pack,
+                                             .q = q,
+                                             .k = k,
+                                             .v = v,
+                                             .saved = kept,
+                                             .out = y,
+                                             .work = room,
+                                             .dout = dy,
+                                             .dq = d,
+                                             .dk = linnet_activation_at(m->device, d, c.k),
+                                             .dv = linnet_activation_at(m->device, d, c.v)};
+  ops->forward(m->device, &call, &pack);
+  ops->backward(m->device, &call, &pack);
   mirrors_return(m);
   double error = worst(buffer_error(&out2, &out), buffer_error(&gradient2, &gradient));
   error = worst(error, guards_hold(&saved) && guards_hold(&work) ? 0 : INFINITY);

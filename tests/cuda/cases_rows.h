@@ -19,7 +19,7 @@ static double test_gemm(struct mirrors *m) {
   const enum linnet_gemm_result result = test_below(r, 2) ? LINNET_GEMM_REALS : LINNET_GEMM_ACTIVATIONS;
   void *(*const to)(struct mirrors *, const struct buffer *) =
       result == LINNET_GEMM_REALS ? mirror_reals : mirror_activations;
-  struct linnet_gemm g = {.transpose_a = test_below(r, 2), .transpose_b = test_below(r, 2)};
+  struct linnet_gemm g = {.transpose_a = test_below(r, 2), .transpose_b = test_below(r, 2), .result = result};
   g.m = some_size(r, scaled(300)), g.n = some_size(r, scaled(200)), g.k = some_size(r, scaled(300));
   g.lda = (g.transpose_a ? g.m : g.k) + test_below(r, 3), g.ldb = (g.transpose_b ? g.k : g.n) + test_below(r, 3);
   g.ldc = g.n + test_below(r, 3), g.accumulate = test_below(r, 3) == 0;
@@ -36,9 +36,9 @@ static double test_gemm(struct mirrors *m) {
   linnet_gemm_reference(&g, NULL);
   device.a = mirror_activations(m, &a), device.b = mirror_activations(m, &b), device.c = to(m, &c2);
   device.bias = g.bias ? to(m, &bias) : NULL;
-  linnet_cuda_gemm_kernel(m->device, result, &device);
+  linnet_cuda_gemm_kernel(m->device, &device);
   device.c = to(m, &c3);
-  linnet_cuda_gemm(m->device, result, &device);
+  linnet_cuda_gemm(m->device, &device);
   mirrors_return(m);
   double error = worst(buffer_error(&c2, &c), buffer_error(&c3, &c));
   RELEASE(a, b, bias, c, sums, c2, c3);
@@ -87,9 +87,21 @@ static struct norm_results norm_results(struct test_random *r, const struct norm
 }
 
 static void norm_reference(const struct norm_case *c, const struct buffer *x, struct norm_results *n) {
-  linnet_layernorm_forward_reference(c->rows, c->width, x->x, c->gain.x, c->bias.x, n->y.x, n->mean.x, n->rstd.x);
-  linnet_layernorm_backward_reference(c->rows, c->width, x->x, c->gain.x, n->mean.x, n->rstd.x, c->dy.x,
-                                      c->added ? c->rest.x : NULL, n->dx.x, n->dgain.x, n->dbias.x);
+  struct linnet_layernorm norm = {.rows = c->rows,
+                                  .width = c->width,
+                                  .x = x->x,
+                                  .gain = c->gain.x,
+                                  .bias = c->bias.x,
+                                  .y = n->y.x,
+                                  .mean = n->mean.x,
+                                  .rstd = n->rstd.x,
+                                  .dy = c->dy.x,
+                                  .residual = c->added ? c->rest.x : NULL,
+                                  .dx = n->dx.x,
+                                  .dgain_add = n->dgain.x,
+                                  .dbias_add = n->dbias.x};
+  linnet_layernorm_forward_reference(&norm);
+  linnet_layernorm_backward_reference(&norm);
 }
 
 static void release_norm_results(struct norm_results *n) {
@@ -118,6 +130,25 @@ static void release_norm_case(struct norm_case *c) {
   RELEASE(c->x, c->gain, c->bias, c->dy, c->rest, c->dgain, c->dbias);
 }
 
+/* The arguments of a norm of x on the device; dx is in place of what is added, or of dy. */
+static struct linnet_layernorm mirror_norm(struct mirrors *m, const struct norm_case *c, const void *x,
+                                           struct norm_results *n) {
+  void *dx = mirror_activations(m, &n->dx);
+  return (struct linnet_layernorm){.rows = c->rows,
+                                   .width = c->width,
+                                   .x = x,
+                                   .gain = mirror(m, &c->gain),
+                                   .bias = mirror(m, &c->bias),
+                                   .y = mirror_activations(m, &n->y),
+                                   .mean = mirror(m, &n->mean),
+                                   .rstd = mirror(m, &n->rstd),
+                                   .dy = c->added ? mirror_activations(m, &c->dy) : dx,
+                                   .residual = c->added ? dx : NULL,
+                                   .dx = dx,
+                                   .dgain_add = mirror(m, &n->dgain),
+                                   .dbias_add = mirror(m, &n->dbias)};
+}
+
 static double test_layernorm(struct mirrors *m) {
   struct test_random *r = &m->random;
   size_t rows = some_rows(r), width = test_below(r, 3) ? 4 + 4 * test_below(r, 60) : 1 + some_size(r, scaled(400));
@@ -128,13 +159,11 @@ static double test_layernorm(struct mirrors *m) {
   struct buffer y = buffer_copy(r, &c.x);
   norm_reference(&c, &c.x, &expected);
   note_norm_condition(m, &c, &c.x, &expected);
-  void *in = mirror_activations(m, &c.x), *in_place = mirror_activations(m, &y), *dx = mirror_activations(m, &n.dx);
-  float *gain = mirror(m, &c.gain), *bias = mirror(m, &c.bias), *mean = mirror(m, &n.mean), *rstd = mirror(m, &n.rstd);
-  linnet_cuda_layernorm_forward(m->device, rows, width, in, gain, bias, mirror_activations(m, &n.y), mean, rstd);
-  linnet_cuda_layernorm_forward(m->device, rows, width, in_place, gain, bias, in_place, NULL, NULL);
-  linnet_cuda_layernorm_backward(m->device, rows, width, in, gain, mean, rstd,
-                                 c.added ? mirror_activations(m, &c.dy) : dx, c.added ? dx : NULL, dx,
-                                 mirror(m, &n.dgain), mirror(m, &n.dbias));
+  struct linnet_layernorm norm = mirror_norm(m, &c, mirror_activations(m, &c.x), &n), in_place = norm;
+  linnet_cuda_layernorm_forward(m->device, &norm);
+  in_place.x = in_place.y = mirror_activations(m, &y), in_place.mean = in_place.rstd = NULL;
+  linnet_cuda_layernorm_forward(m->device, &in_place);
+  linnet_cuda_layernorm_backward(m->device, &norm);
   mirrors_return(m);
   double error = worst(norm_error(&n, &expected), buffer_error(&y, &expected.y));
   release_norm_case(&c), release_norm_results(&expected), release_norm_results(&n);
@@ -256,7 +285,7 @@ static double test_dropout(struct mirrors *m) {
 
 /* Forward with a residual connection or without, the sum in place or not; back with a gradient to add or without, in
  * place of it or of dy. What goes into the norm is the sum. */
-static double test_dropout_layernorm(struct mirrors *m) {
+static double test_residual_norm(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_dropout d = some_dropout(r);
   size_t rows = some_rows(r), width = 8 + 4 * test_below(r, 60) + (test_below(r, 3) ? 0 : test_below(r, 4));
@@ -269,14 +298,15 @@ static double test_dropout_layernorm(struct mirrors *m) {
   norm_reference(&c, &sum, &expected);
   linnet_dropout_reference(&d, rows, width, expected.dx.x, NULL, dx.x);
   note_norm_condition(m, &c, &sum, &expected);
-  float *gain = mirror(m, &c.gain), *mean = mirror(m, &n.mean), *rstd = mirror(m, &n.rstd);
   void *to = mirror_activations(m, &sum2), *from = in_place ? to : mirror_activations(m, &c.x);
-  void *dsum = mirror_activations(m, &n.dx);
-  linnet_cuda_dropout_layernorm(m->device, &d, rows, width, from, connected ? mirror_activations(m, &residual) : NULL,
-                                gain, mirror(m, &c.bias), to, mirror_activations(m, &n.y), mean, rstd);
-  linnet_cuda_dropout_layernorm_backward(m->device, &d, rows, width, to, gain, mean, rstd,
-                                         c.added ? mirror_activations(m, &c.dy) : dsum, c.added ? dsum : NULL, dsum,
-                                         mirror_activations(m, &dx2), mirror(m, &n.dgain), mirror(m, &n.dbias));
+  struct linnet_residual_norm terms = {.mask = &d,
+                                       .x = from,
+                                       .residual = connected ? mirror_activations(m, &residual) : NULL,
+                                       .sum = to,
+                                       .dx = mirror_activations(m, &dx2),
+                                       .norm = mirror_norm(m, &c, to, &n)};
+  linnet_cuda_residual_norm(m->device, &terms);
+  linnet_cuda_residual_norm_backward(m->device, &terms);
   mirrors_return(m);
   double error = worst(norm_error(&n, &expected), worst(buffer_error(&sum2, &sum), buffer_error(&dx2, &dx)));
   release_norm_case(&c), release_norm_results(&expected), release_norm_results(&n);

@@ -182,7 +182,7 @@ void linnet_cuda_copy(struct linnet_device *, void *to, const void *from, size_t
 enum linnet_status linnet_cuda_wait(struct linnet_device *, struct linnet_context *) {
   return LINNET_OK;
 }
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result result, const struct linnet_gemm *g) {
-  linnet_cuda_gemm_kernel(device, result, g);
+void linnet_cuda_gemm(struct linnet_device *device, const struct linnet_gemm *g) {
+  linnet_cuda_gemm_kernel(device, g);
 }
 }

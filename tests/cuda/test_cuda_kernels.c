@@ -25,7 +25,7 @@ static const struct {
     {"gemm", test_gemm, 40, {1e-5, 1e-2, 2e-3}},
     {"layernorm", test_layernorm, 60, {5e-5, 1e-2, 0}}, /* narrow rows with little variance magnify rounding */
     {"dropout", test_dropout, 60, {0, 4e-3, 0}},
-    {"dropout_layernorm", test_dropout_layernorm, 30, {5e-6, 2e-2, 0}},
+    {"residual_norm", test_residual_norm, 30, {5e-6, 2e-2, 0}},
     {"activation", test_activation, 60, {1e-6, 4e-3, 0}},
     {"activations_of", test_activations_of, 10, {0, 0, 0}},
     {"glu", test_glu, 40, {1e-6, 4e-3, 0}},

@@ -102,8 +102,26 @@ static void run_mapped(const struct linnet_ops *ops, const struct attention_data
   float *q = phi, *k = q + n, *dq = k + n, *dk = dq + n;
   ops->feature_map_forward(&d->map, d->frames, d->q, q, map_work);
   ops->feature_map_forward(&d->map, d->frames, d->k, k, map_work);
-  attention->forward(&d->attention, &d->pack, q, k, d->v, saved, out, work);
-  attention->backward(&d->attention, &d->pack, q, k, d->v, saved, out, d->dout, dq, dk, grad[2], work);
+  attention->forward(&(struct linnet_attention_call){.attention = &d->attention,
+                                                     .pack = &d->pack,
+                                                     .q = q,
+                                                     .k = k,
+                                                     .v = d->v,
+                                                     .saved = saved,
+                                                     .out = out,
+                                                     .work = work});
+  attention->backward(&(struct linnet_attention_call){.attention = &d->attention,
+                                                      .pack = &d->pack,
+                                                      .q = q,
+                                                      .k = k,
+                                                      .v = d->v,
+                                                      .saved = saved,
+                                                      .out = out,
+                                                      .work = work,
+                                                      .dout = d->dout,
+                                                      .dq = dq,
+                                                      .dk = dk,
+                                                      .dv = grad[2]});
   ops->feature_map_backward(&d->map, d->frames, d->q, q, dq, grad[0], map_work);
   ops->feature_map_backward(&d->map, d->frames, d->k, k, dk, grad[1], map_work);
   free(saved);
@@ -116,8 +134,26 @@ static void run_plain(const struct linnet_ops *ops, const struct attention_data 
   const struct linnet_attention_ops *attention = ops->attention[d->kind];
   void *saved = test_alloc(attention->saved_bytes(&d->attention, d->frames, d->pack.sequences), 1);
   void *work = test_alloc(attention->work_bytes(&d->attention, d->frames), 1);
-  attention->forward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, work);
-  attention->backward(&d->attention, &d->pack, d->q, d->k, d->v, saved, out, d->dout, grad[0], grad[1], grad[2], work);
+  attention->forward(&(struct linnet_attention_call){.attention = &d->attention,
+                                                     .pack = &d->pack,
+                                                     .q = d->q,
+                                                     .k = d->k,
+                                                     .v = d->v,
+                                                     .saved = saved,
+                                                     .out = out,
+                                                     .work = work});
+  attention->backward(&(struct linnet_attention_call){.attention = &d->attention,
+                                                      .pack = &d->pack,
+                                                      .q = d->q,
+                                                      .k = d->k,
+                                                      .v = d->v,
+                                                      .saved = saved,
+                                                      .out = out,
+                                                      .work = work,
+                                                      .dout = d->dout,
+                                                      .dq = grad[0],
+                                                      .dk = grad[1],
+                                                      .dv = grad[2]});
   free(saved);
   free(work);
 }

@@ -123,44 +123,44 @@ static void hash_keys(const struct linnet_attention *a, const struct linnet_pack
   }
 }
 
-static void hashing_linear(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                           const real *v, void *saved, real *out, void *work) {
-  hash_keys(a, p, false, q, k);
-  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(a, p, q, k, v, saved, out, work);
+static void hash_call(const struct linnet_attention_call *c, bool causal) {
+  hash_keys(c->attention, c->pack, causal, c->q, c->k);
 }
 
-static void hashing_causal(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                           const real *v, void *saved, real *out, void *work) {
-  hash_keys(a, p, true, q, k);
-  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(a, p, q, k, v, saved, out, work);
+static void hashing_linear(const struct linnet_attention_call *c) {
+  hash_call(c, false);
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LINEAR]->forward(c);
+}
+
+static void hashing_causal(const struct linnet_attention_call *c) {
+  hash_call(c, true);
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(c);
 }
 
 /* --- LSH attention: the order of the frames tells their buckets */
 
-static void hash_buckets(const struct linnet_attention *a, const struct linnet_pack *p, void *saved) {
-  size_t frames = p->offsets[p->sequences], n = a->lsh.rounds * a->heads * frames;
-  const struct linnet_lsh_row *sorted = linnet_lsh_saved(a, frames, saved).sorted;
+static void hash_buckets(const struct linnet_attention_call *c) {
+  const struct linnet_attention *a = c->attention;
+  size_t frames = c->pack->offsets[c->pack->sequences], n = a->lsh.rounds * a->heads * frames;
+  const struct linnet_lsh_row *sorted = linnet_lsh_saved(a, frames, c->saved).sorted;
   for (size_t i = 0; i < n; i++)
     signs = (signs ^ sorted[i].frame ^ (uint64_t)sorted[i].bucket << 32) * 0x100000001B3u;
 }
 
-static void hashing_lsh(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                        const real *v, void *saved, real *out, void *work) {
-  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LSH]->forward(a, p, q, k, v, saved, out, work);
-  hash_buckets(a, p, saved);
+static void hashing_lsh(const struct linnet_attention_call *c) {
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_LSH]->forward(c);
+  hash_buckets(c);
 }
 
-static void hashing_causal_lsh(const struct linnet_attention *a, const struct linnet_pack *p, const real *q,
-                               const real *k, const real *v, void *saved, real *out, void *work) {
-  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LSH]->forward(a, p, q, k, v, saved, out, work);
-  hash_buckets(a, p, saved);
+static void hashing_causal_lsh(const struct linnet_attention_call *c) {
+  linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LSH]->forward(c);
+  hash_buckets(c);
 }
 
 /* What stands in for the forward of a kind. */
 static const struct wrapper {
   enum linnet_attention_kind kind;
-  void (*forward)(const struct linnet_attention *a, const struct linnet_pack *p, const real *q, const real *k,
-                  const real *v, void *saved, real *out, void *work);
+  void (*forward)(const struct linnet_attention_call *c);
 } wrappers[] = {{LINNET_ATTENTION_LINEAR, hashing_linear},
                 {LINNET_ATTENTION_CAUSAL_LINEAR, hashing_causal},
                 {LINNET_ATTENTION_LSH, hashing_lsh},

@@ -78,14 +78,29 @@ static void layernorm_setup(struct problem *p) {
   p->saved[1] = gradient_reals(s->rows);
 }
 
+static struct linnet_layernorm layernorm(const struct problem *p) {
+  return (struct linnet_layernorm){.rows = p->shape->rows,
+                                   .width = p->shape->width,
+                                   .x = p->inputs[0].x,
+                                   .gain = p->inputs[1].x,
+                                   .bias = p->inputs[2].x,
+                                   .y = p->out,
+                                   .mean = p->saved[0],
+                                   .rstd = p->saved[1],
+                                   .dy = p->dout,
+                                   .dx = p->inputs[0].gradient,
+                                   .dgain_add = p->inputs[1].gradient,
+                                   .dbias_add = p->inputs[2].gradient};
+}
+
 static void layernorm_forward(struct problem *p) {
-  p->ops->layernorm_forward(p->shape->rows, p->shape->width, p->inputs[0].x, p->inputs[1].x, p->inputs[2].x, p->out,
-                            p->saved[0], p->saved[1]);
+  const struct linnet_layernorm n = layernorm(p);
+  p->ops->layernorm_forward(&n);
 }
 
 static void layernorm_backward(struct problem *p) {
-  p->ops->layernorm_backward(p->shape->rows, p->shape->width, p->inputs[0].x, p->inputs[1].x, p->saved[0], p->saved[1],
-                             p->dout, NULL, p->inputs[0].gradient, p->inputs[1].gradient, p->inputs[2].gradient);
+  const struct linnet_layernorm n = layernorm(p);
+  p->ops->layernorm_backward(&n);
 }
 
 /* --- activations ------------------------------------------------------------------------------------------------ */
@@ -220,7 +235,14 @@ static void attention_setup(struct problem *p) {
 static void attention_forward(struct problem *p) {
   struct linnet_attention a = attention_of(p);
   const real *q = p->inputs[0].x, *k = q + a.out_ld, *v = q + (attention_maps(p) - 1) * a.out_ld;
-  attention_ops(p)->forward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->saved[1]);
+  attention_ops(p)->forward(&(struct linnet_attention_call){.attention = &a,
+                                                            .pack = &p->pack,
+                                                            .q = q,
+                                                            .k = k,
+                                                            .v = v,
+                                                            .saved = p->saved[0],
+                                                            .out = p->out,
+                                                            .work = p->saved[1]});
 }
 
 /* Spare columns are nobody's; they are zeroed for the comparison. */
@@ -229,7 +251,18 @@ static void attention_backward(struct problem *p) {
   size_t width = a.out_ld, value = (attention_maps(p) - 1) * width, spare = a.key_ld - value - width;
   const real *q = p->inputs[0].x, *k = q + width, *v = q + value;
   real *dq = p->inputs[0].gradient, *dk = dq + width, *dv = dq + value;
-  attention_ops(p)->backward(&a, &p->pack, q, k, v, p->saved[0], p->out, p->dout, dq, dk, dv, p->saved[1]);
+  attention_ops(p)->backward(&(struct linnet_attention_call){.attention = &a,
+                                                             .pack = &p->pack,
+                                                             .q = q,
+                                                             .k = k,
+                                                             .v = v,
+                                                             .saved = p->saved[0],
+                                                             .out = p->out,
+                                                             .work = p->saved[1],
+                                                             .dout = p->dout,
+                                                             .dq = dq,
+                                                             .dk = dk,
+                                                             .dv = dv});
   for (size_t t = 0; t < total(p); t++)
     for (size_t c = 0; c < spare; c++) {
       CHECK(isnan(dv[t * a.key_ld + width + c]), "column between rows was written, row %zu", t);

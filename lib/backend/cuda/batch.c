@@ -2,12 +2,12 @@
  * block of host memory and go in one copy. */
 #include <string.h>
 
-#include <linnet/train.h>
+#include <linnet/feature_mask.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "base/arena.h"
 #include "base/base.h"
-#include "base/bfloat16.h"
+#include "base/numbers.h"
 
 /* Where the parts lie in the block. */
 struct parts {

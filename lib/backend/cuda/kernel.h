@@ -1,11 +1,10 @@
-/* What the sources of kernels share: launches, sums over a warp, rows of vectors. tests/cuda/emulate.h compiles the
- * same sources for the CPU. Floats are never added atomically, and every sum has one order. */
+/* What the sources of kernels share: launches, sums over a warp, rows of vectors. The tests compile the same sources
+ * for the CPU, with tests/cuda/emulate.h in front of them (the compiler's -include). Floats are never added atomically,
+ * and every sum has one order. */
 #ifndef LINNET_CUDA_KERNEL_H
 #define LINNET_CUDA_KERNEL_H
 
-#ifdef LINNET_CUDA_EMULATE
-#include "cuda/emulate.h"
-#else
+#ifndef LINNET_CUDA_EMULATE
 #include <cuda_runtime.h>
 #define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
   (kernel<<<(grid), (block), (shared), (cudaStream_t)linnet_cuda_stream(device)>>>(__VA_ARGS__),                       \
@@ -22,7 +21,7 @@
 
 extern "C" {
 #include "backend/cuda/launch.h"
-#include "base/bfloat16.h"
+#include "base/numbers.h"
 }
 
 #define LINNET_ALL_LANES 0xffffffffu

@@ -53,25 +53,16 @@ struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, co
 
 /* By cuBLASLt; by the kernel where that is not there. b is not packed. Where activations are bfloat16, so are a and b,
  * and, if `result` says activations, c and the bias: g carries the pointers. */
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result result, const struct linnet_gemm *g);
-void linnet_cuda_gemm_kernel(struct linnet_device *device, enum linnet_gemm_result result, const struct linnet_gemm *g);
+void linnet_cuda_gemm(struct linnet_device *device, const struct linnet_gemm *g);
+void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_gemm *g);
 
 /* --- rows and elements -------------------------------------------------------------------------------------------- */
 
-void linnet_cuda_layernorm_forward(struct linnet_device *device, size_t rows, size_t width, const void *x,
-                                   const float *gain, const float *bias, void *y, float *mean, float *rstd);
-void linnet_cuda_layernorm_backward(struct linnet_device *device, size_t rows, size_t width, const void *x,
-                                    const float *gain, const float *mean, const float *rstd, const void *dy,
-                                    const void *residual, void *dx, float *dgain_add, float *dbias_add);
-/* sum = residual + dropout(x), y = layernorm(sum), in one pass. */
-void linnet_cuda_dropout_layernorm(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
-                                   size_t width, const void *x, const void *residual, const float *gain,
-                                   const float *bias, void *sum, void *y, float *mean, float *rstd);
-/* Back from dy: dsum, to which residual is added, and dx = dropout(dsum), in one pass. */
-void linnet_cuda_dropout_layernorm_backward(struct linnet_device *device, const struct linnet_dropout *d, size_t rows,
-                                            size_t width, const void *sum, const float *gain, const float *mean,
-                                            const float *rstd, const void *dy, const void *residual, void *dsum,
-                                            void *dx, float *dgain_add, float *dbias_add);
+void linnet_cuda_layernorm_forward(struct linnet_device *device, const struct linnet_layernorm *n);
+void linnet_cuda_layernorm_backward(struct linnet_device *device, const struct linnet_layernorm *n);
+/* Each in one pass. */
+void linnet_cuda_residual_norm(struct linnet_device *device, const struct linnet_residual_norm *r);
+void linnet_cuda_residual_norm_backward(struct linnet_device *device, const struct linnet_residual_norm *r);
 void linnet_cuda_dropout(struct linnet_device *device, const struct linnet_dropout *d, size_t rows, size_t width,
                          const void *x, const void *residual, void *y);
 void linnet_cuda_activation_forward(struct linnet_device *device, enum linnet_activation f,
@@ -130,11 +121,11 @@ void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet
 struct linnet_cuda_attention_ops {
   size_t (*saved_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
   size_t (*work_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
-  void (*forward)(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                  const void *q, const void *k, const void *v, void *saved, void *out, void *work);
-  void (*backward)(struct linnet_device *device, const struct linnet_attention *a, const struct linnet_cuda_pack *p,
-                   const void *q, const void *k, const void *v, const void *saved, const void *out, const void *dout,
-                   void *dq, void *dk, void *dv, void *work);
+  /* `p` has the tables of c->pack. */
+  void (*forward)(struct linnet_device *device, const struct linnet_attention_call *c,
+                  const struct linnet_cuda_pack *p);
+  void (*backward)(struct linnet_device *device, const struct linnet_attention_call *c,
+                   const struct linnet_cuda_pack *p);
 };
 extern const struct linnet_cuda_attention_ops linnet_cuda_linear_attention, linnet_cuda_causal_linear_attention;
 extern const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention, linnet_cuda_causal_softmax_attention;

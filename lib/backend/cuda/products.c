@@ -142,12 +142,12 @@ static unsigned alignment_of(const struct linnet_gemm *g) {
   return (unsigned)(bits & (~bits + 1));
 }
 
-static struct shape shape_of(const struct linnet_gemm *g, enum linnet_gemm_result result, enum linnet_precision mode) {
+static struct shape shape_of(const struct linnet_gemm *g, enum linnet_precision mode) {
   struct shape s;
   memset(&s, 0, sizeof s); /* compared by bytes */
   s.m = g->m, s.n = g->n, s.k = g->k, s.lda = g->lda, s.ldb = g->ldb, s.ldc = g->ldc;
   s.transpose_a = g->transpose_a, s.transpose_b = g->transpose_b, s.accumulate = g->accumulate;
-  s.epilogue = epilogue_of(g), s.mode = mode, s.result = result, s.alignment = alignment_of(g);
+  s.epilogue = epilogue_of(g), s.mode = mode, s.result = g->result, s.alignment = alignment_of(g);
   return s;
 }
 
@@ -226,10 +226,9 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
 
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
-static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, enum linnet_gemm_result result,
-                     const struct linnet_gemm *g) {
+static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, const struct linnet_gemm *g) {
   const float one = 1, kept = g->accumulate ? 1 : 0;
-  struct shape shape = shape_of(g, result, mode);
+  struct shape shape = shape_of(g, mode);
   struct plan *plan = plan_of(p, &shape, g->bias);
   if (!plan->usable)
     return false;
@@ -241,7 +240,7 @@ static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode,
 }
 
 /* GELU and SiLU come after the product, where C has no gaps between rows. */
-void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result result, const struct linnet_gemm *g) {
+void linnet_cuda_gemm(struct linnet_device *device, const struct linnet_gemm *g) {
   struct linnet_cuda_device *d = linnet_cuda_device(device);
   struct linnet_gemm product = *g;
   bool smooth = g->activation == LINNET_GELU || g->activation == LINNET_SILU;
@@ -249,9 +248,9 @@ void linnet_cuda_gemm(struct linnet_device *device, enum linnet_gemm_result resu
     return;
   if (smooth)
     product.activation = LINNET_IDENTITY;
-  if (!d->products || g->k == 0 || (smooth && (g->ldc != g->n || result == LINNET_GEMM_REALS)) ||
-      !multiply(d->products, d->precision, result, &product)) {
-    linnet_cuda_gemm_kernel(device, result, g);
+  if (!d->products || g->k == 0 || (smooth && (g->ldc != g->n || g->result == LINNET_GEMM_REALS)) ||
+      !multiply(d->products, d->precision, &product)) {
+    linnet_cuda_gemm_kernel(device, g);
     return;
   }
   d->library_products++;

@@ -28,13 +28,13 @@ static const float *operand_of(const struct linnet_device *d, const float *x) {
   return (const float *)(const void *)(w->rounded + (place - first) / sizeof *x);
 }
 
-static void gemm(struct linnet_device *d, enum linnet_gemm_result result, const struct linnet_gemm *g, float *work) {
+static void gemm(struct linnet_device *d, const struct linnet_gemm *g, float *work) {
   struct linnet_gemm product = *g;
   (void)work;
   product.a = operand_of(d, g->a), product.b = operand_of(d, g->b);
-  if (g->bias && result == LINNET_GEMM_ACTIVATIONS)
+  if (g->bias && g->result == LINNET_GEMM_ACTIVATIONS)
     product.bias = operand_of(d, g->bias);
-  linnet_cuda_gemm(d, result, &product);
+  linnet_cuda_gemm(d, &product);
 }
 
 static size_t no_work(struct linnet_device *d) {
@@ -111,29 +111,24 @@ const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNET_ATTEN
     [LINNET_ATTENTION_LSH] = &linnet_cuda_lsh_attention,
     [LINNET_ATTENTION_CAUSAL_LSH] = &linnet_cuda_causal_lsh_attention};
 
-static size_t attention_saved_bytes(struct linnet_device *d, enum linnet_attention_kind kind,
-                                    const struct linnet_attention *a, size_t frames, size_t sequences) {
+static size_t attention_saved_bytes(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
+                                    size_t sequences) {
   (void)d;
-  return linnet_cuda_attention[kind]->saved_bytes(a, frames, sequences);
+  return linnet_cuda_attention[a->kind]->saved_bytes(a, frames, sequences);
 }
 
-static size_t attention_work_bytes(struct linnet_device *d, enum linnet_attention_kind kind,
-                                   const struct linnet_attention *a, size_t frames, size_t sequences) {
+static size_t attention_work_bytes(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
+                                   size_t sequences) {
   (void)d;
-  return linnet_cuda_attention[kind]->work_bytes(a, frames, sequences);
+  return linnet_cuda_attention[a->kind]->work_bytes(a, frames, sequences);
 }
 
-static void attention_forward(struct linnet_device *d, enum linnet_attention_kind kind,
-                              const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
-                              const void *k, const void *v, void *saved, void *out, void *work) {
-  linnet_cuda_attention[kind]->forward(d, a, pack_of(d, p), q, k, v, saved, out, work);
+static void attention_forward(struct linnet_device *d, const struct linnet_attention_call *c) {
+  linnet_cuda_attention[c->attention->kind]->forward(d, c, pack_of(d, c->pack));
 }
 
-static void attention_backward(struct linnet_device *d, enum linnet_attention_kind kind,
-                               const struct linnet_attention *a, const struct linnet_pack *p, const void *q,
-                               const void *k, const void *v, const void *saved, const void *out, const void *dout,
-                               void *dq, void *dk, void *dv, void *work) {
-  linnet_cuda_attention[kind]->backward(d, a, pack_of(d, p), q, k, v, saved, out, dout, dq, dk, dv, work);
+static void attention_backward(struct linnet_device *d, const struct linnet_attention_call *c) {
+  linnet_cuda_attention[c->attention->kind]->backward(d, c, pack_of(d, c->pack));
 }
 
 /* --- LSTM: the work begins with the state ---------------------------------------------------------------------------
@@ -230,8 +225,8 @@ const struct linnet_device_ops linnet_cuda_device_ops = {
     .layernorm_forward = linnet_cuda_layernorm_forward,
     .layernorm_backward = linnet_cuda_layernorm_backward,
     .dropout = linnet_cuda_dropout,
-    .residual_norm = linnet_cuda_dropout_layernorm,
-    .residual_norm_backward = linnet_cuda_dropout_layernorm_backward,
+    .residual_norm = linnet_cuda_residual_norm,
+    .residual_norm_backward = linnet_cuda_residual_norm_backward,
     .activation_forward = linnet_cuda_activation_forward,
     .activation_backward = linnet_cuda_activation_backward,
     .glu_forward = linnet_cuda_glu_forward,

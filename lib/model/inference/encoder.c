@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
+
 static const struct linnet_encoder_ops *const kinds[] = {
     [LINNET_ENCODER_TRANSFORMER] = &linnet_transformer_encoder, [LINNET_ENCODER_BLSTM] = &linnet_blstm_encoder};
 
@@ -100,17 +102,13 @@ enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linne
   return linnet_buffer_reserve(e->context, buffer, count, bytes);
 }
 
-static size_t divide_up(size_t a, size_t b) {
-  return a / b + (a % b != 0);
-}
-
 /* Cuts the rows into an even number of blocks (two threads share them evenly) of a multiple of 12 rows. */
 static void cut_blocks(struct linnet_encoder *e) {
-  size_t pairs = divide_up(e->frames, 2 * BLOCK_ROWS);
-  e->block_rows = divide_up(divide_up(e->frames, 2 * pairs), 12) * 12;
+  size_t pairs = linnet_divide_up(e->frames, 2 * BLOCK_ROWS);
+  e->block_rows = linnet_divide_up(linnet_divide_up(e->frames, 2 * pairs), 12) * 12;
   if (e->block_rows < e->kind->sizes(e).least_rows)
     e->block_rows = BLOCK_ROWS;
-  e->blocks = divide_up(e->frames, e->block_rows);
+  e->blocks = linnet_divide_up(e->frames, e->block_rows);
 }
 
 /* Stacks the last, incomplete stack of frames. */

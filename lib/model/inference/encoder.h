@@ -128,7 +128,9 @@ static inline const real *weight(const struct linnet_encoder *e, size_t offset) 
 }
 
 static inline void norm(const struct linnet_encoder *e, size_t rows, const real *x, size_t gain, size_t bias, real *y) {
-  e->ops->layernorm_forward(rows, e->model->config.width, x, weight(e, gain), weight(e, bias), y, NULL, NULL);
+  const struct linnet_layernorm n = {
+      .rows = rows, .width = e->model->config.width, .x = x, .gain = weight(e, gain), .bias = weight(e, bias), .y = y};
+  e->ops->layernorm_forward(&n);
 }
 
 static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,

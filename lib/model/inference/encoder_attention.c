@@ -2,6 +2,7 @@
  * kinds over the whole utterance, one head a task. */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "model/inference/encoder.h"
 
 static bool by_state(const struct linnet_encoder *e, size_t layer) {
@@ -90,10 +91,6 @@ static struct linnet_attention head_attention(const struct linnet_encoder *e, si
   return a;
 }
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer) {
   const struct linnet_config *config = &e->model->config;
   const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
@@ -101,8 +98,8 @@ enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_
     return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
   const unsigned threads = linnet_context_num_threads(e->context);
   struct whole *w = &e->whole;
-  w->kept_bytes = larger(w->kept_bytes, (ops_of(e, layer)->saved_bytes(&a, e->frames, 1) + 63) / 64 * 64);
-  w->work_bytes = larger(w->work_bytes, (ops_of(e, layer)->work_bytes(&a, e->frames) + 63) / 64 * 64);
+  w->kept_bytes = linnet_max_size(w->kept_bytes, linnet_round_up(ops_of(e, layer)->saved_bytes(&a, e->frames, 1), 64));
+  w->work_bytes = linnet_max_size(w->work_bytes, linnet_round_up(ops_of(e, layer)->work_bytes(&a, e->frames), 64));
   LINNET_TRY(linnet_encoder_reserve(e, &w->qkv, e->frames, linnet_attention_columns(config, layer) * sizeof(real)));
   LINNET_TRY(linnet_encoder_reserve(e, &w->phi, e->frames, linnet_mapped_columns(config, layer) * sizeof(real)));
   LINNET_TRY(linnet_encoder_reserve(e, &w->heads, e->frames, row_bytes(e)));
@@ -148,10 +145,12 @@ static void task_head(void *user, size_t head, unsigned worker) {
   const real *q = (mapped > 0 ? (const real *)w->phi.data : qkv) + head * a.key_width;
   const real *k = q + (mapped > 0 ? mapped / 2 : width);
   real *out = (real *)w->heads.data + head * a.width;
-  char *kept = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
+  char *saved = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
   char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
   if (linnet_encoder_unit(e, worker))
-    ops_of(e, e->layer)->forward(&a, &pack, q, k, v, kept, out, work);
+    ops_of(e, e->layer)
+        ->forward(&(struct linnet_attention_call){
+            .attention = &a, .pack = &pack, .q = q, .k = k, .v = v, .saved = saved, .out = out, .work = work});
 }
 
 static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {

@@ -23,10 +23,6 @@ static struct linnet_linear output_map(const struct linnet_pass *pass, const str
                                 s->offsets->attention_output_bias};
 }
 
-static enum linnet_attention_kind kind_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  return pass->network->config->attention[s->layer];
-}
-
 static struct linnet_attention attention_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
   struct linnet_attention a = linnet_layer_attention(pass->network->config, s->layer);
   a.lsh.seed = pass->shard->seed;
@@ -77,25 +73,37 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct lin
   saved->qkv = linnet_take_activations(pass, arena, columns_of(pass, s).total);
   size_t mapped = linnet_mapped_columns(pass->network->config, s->layer);
   saved->phi = mapped > 0 ? linnet_take_activations(pass, arena, mapped) : NULL;
-  size_t kept =
-      device->ops->attention_saved_bytes(device, kind_of(pass, s), &a, pass->frames, pass->shard->pack.sequences);
-  saved->kept = linnet_arena_take(arena, kept, 1);
+  size_t bytes = device->ops->attention_saved_bytes(device, &a, pass->frames, pass->shard->pack.sequences);
+  saved->op = linnet_arena_take(arena, bytes, 1);
   saved->heads = linnet_take_activations(pass, arena, pass->width);
+}
+
+/* What both ways give to the op. */
+static struct linnet_attention_call call_of(const struct linnet_pass *pass, const struct linnet_sublayer *s,
+                                            const struct linnet_attention *a) {
+  const struct linnet_attention_saved *saved = &s->saved.attention;
+  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
+  return (struct linnet_attention_call){
+      .attention = a,
+      .pack = &pass->shard->pack,
+      .q = keys.q,
+      .k = keys.k,
+      .v = linnet_activation_at(pass->network->device, saved->qkv, columns_of(pass, s).value),
+      .saved = saved->op,
+      .out = saved->heads,
+      .work = pass->work};
 }
 
 static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
+  struct linnet_attention_call call = call_of(pass, s, &a);
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
-  struct columns at = columns_of(pass, s);
   linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, saved->qkv);
   if (saved->phi)
     map_forward(pass, s);
-  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
-  device->ops->attention_forward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
-                                 linnet_activation_at(device, saved->qkv, at.value), saved->kept, saved->heads,
-                                 pass->work);
+  device->ops->attention_forward(device, &call);
   linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
 }
 
@@ -103,15 +111,16 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
+  struct linnet_attention_call call = call_of(pass, s, &a);
   struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
   struct columns at = columns_of(pass, s);
   void *dheads = pass->narrow2, *dqkv = pass->wide;
   void *dphi = saved->phi ? linnet_activation_at(device, dqkv, pass->frames * at.total) : NULL;
-  struct keys keys = keys_of(pass, s, saved->qkv, saved->phi), dkeys = keys_of(pass, s, dqkv, dphi);
+  struct keys dkeys = keys_of(pass, s, dqkv, dphi);
   linnet_linear_backward(pass, &out, saved->heads, dy, dheads, false);
-  device->ops->attention_backward(device, kind_of(pass, s), &a, &pass->shard->pack, keys.q, keys.k,
-                                  linnet_activation_at(device, saved->qkv, at.value), saved->kept, saved->heads, dheads,
-                                  dkeys.q, dkeys.k, linnet_activation_at(device, dqkv, at.value), pass->work);
+  call.dout = dheads;
+  call.dq = dkeys.q, call.dk = dkeys.k, call.dv = linnet_activation_at(device, dqkv, at.value);
+  device->ops->attention_backward(device, &call);
   if (dphi)
     map_backward(pass, s, dphi, dqkv);
   linnet_linear_backward(pass, &in, x, dqkv, dx, !s->pre);

@@ -10,7 +10,7 @@
 struct linnet_attention_saved {
   void *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
   void *phi;   /* (T, linnet_mapped_columns): mapped queries, then keys; NULL if attention takes qkv */
-  void *kept;  /* what the op saves */
+  void *op;    /* what the op saves */
   void *heads; /* (T, D) */
 };
 

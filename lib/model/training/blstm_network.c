@@ -2,6 +2,7 @@
  * between layers, output map. Per direction one product makes the inputs of all gates for all frames, and, back, one
  * product each the gradients of input weights, recurrent weights and inputs. A device may have a library for whole
  * layers instead; should that fail, directions take over at once. */
+#include "base/numbers.h"
 #include "model/attention.h"
 #include "model/training/network_kind.h"
 
@@ -24,10 +25,6 @@ struct layer {
 struct blstm {
   struct layer layers[LINNET_MAX_LAYERS];
 };
-
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
 
 static size_t units(const struct linnet_pass *pass) {
   return pass->network->config->width;
@@ -63,8 +60,8 @@ static void plan_saved(const struct linnet_pass *pass, size_t l, struct linnet_a
                  device->ops->lstm_layer_bytes(device, &whole, &pass->shard->pack, &saved_bytes, &work_bytes);
   arena->used = start;
   layer->saved = linnet_arena_take(arena, saved_bytes, 1);
-  arena->used = larger(arena->used, end);
-  *work = larger(*work, work_bytes);
+  arena->used = linnet_max_size(arena->used, end);
+  *work = linnet_max_size(*work, work_bytes);
 }
 
 static void plan_layer(const struct linnet_pass *pass, size_t l, struct linnet_arena *arena, struct layer *layer,
@@ -78,8 +75,8 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   struct linnet_device *device = pass->network->device;
   const struct linnet_config *config = pass->network->config;
   size_t sequences = pass->shard->pack.sequences, width = config->width;
-  size_t work =
-      larger(device->ops->gemm_work(device) * sizeof(real), device->ops->lstm_work_bytes(device, width, sequences));
+  size_t work = linnet_max_size(device->ops->gemm_work(device) * sizeof(real),
+                                device->ops->lstm_work_bytes(device, width, sequences));
   struct blstm *b = pass->layers;
   pass->width = 2 * width;
   for (size_t l = 0; l < config->layers; l++)

@@ -17,6 +17,19 @@ static struct linnet_conv conv_of(const struct linnet_pass *pass) {
 
 static const struct linnet_dropout none = {0};
 
+/* The norm inside. */
+static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+  const struct linnet_conv_saved *saved = &s->saved.conv;
+  return (struct linnet_layernorm){.rows = pass->frames,
+                                   .width = pass->width,
+                                   .x = saved->depthwise,
+                                   .gain = pass->weights + s->offsets->conv_norm2_gain,
+                                   .bias = pass->weights + s->offsets->conv_norm2_bias,
+                                   .y = saved->normed,
+                                   .mean = saved->mean,
+                                   .rstd = saved->rstd};
+}
+
 static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv_saved *saved = &s->saved.conv;
@@ -41,8 +54,8 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const v
   device->ops->glu_forward(device, rows, width, saved->pointwise, saved->gated);
   device->ops->conv_forward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise,
                             w + o->conv_depthwise_bias, saved->depthwise);
-  device->ops->layernorm_forward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, w + o->conv_norm2_bias,
-                                 saved->normed, saved->mean, saved->rstd);
+  struct linnet_layernorm norm = norm_of(pass, s);
+  device->ops->layernorm_forward(device, &norm);
   device->ops->activation_forward(device, LINNET_SILU, &none, rows, width, saved->normed, saved->silu);
   linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
 }
@@ -60,8 +73,10 @@ static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const 
   struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
   linnet_linear_backward(pass, &second, saved->silu, dy, a, false);
   device->ops->activation_backward(device, LINNET_SILU, &none, rows, width, saved->normed, a, a);
-  device->ops->layernorm_backward(device, rows, width, saved->depthwise, w + o->conv_norm2_gain, saved->mean,
-                                  saved->rstd, a, NULL, a, g + o->conv_norm2_gain, g + o->conv_norm2_bias);
+  struct linnet_layernorm norm = norm_of(pass, s);
+  norm.dy = norm.dx = a;
+  norm.dgain_add = g + o->conv_norm2_gain, norm.dbias_add = g + o->conv_norm2_bias;
+  device->ops->layernorm_backward(device, &norm);
   device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,
                              g + o->conv_depthwise, g + o->conv_depthwise_bias);
   device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);

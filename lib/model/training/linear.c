@@ -1,9 +1,9 @@
 /* Linear maps and dropout inside a pass. */
 #include "model/training/pass.h"
 
-static void multiply(const struct linnet_pass *pass, enum linnet_gemm_result result, const struct linnet_gemm *g) {
+static void multiply(const struct linnet_pass *pass, const struct linnet_gemm *g) {
   struct linnet_device *device = pass->network->device;
-  device->ops->gemm(device, result, g, pass->work);
+  device->ops->gemm(device, g, pass->work);
 }
 
 static void map(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
@@ -19,8 +19,9 @@ static void map(const struct linnet_pass *pass, const struct linnet_linear *l, c
                           .c = y,
                           .ldc = l->out,
                           .bias = pass->weights + l->bias,
-                          .activation = activation};
-  multiply(pass, result, &g);
+                          .activation = activation,
+                          .result = result};
+  multiply(pass, &g);
 }
 
 void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
@@ -45,8 +46,9 @@ static void weight_gradient(const struct linnet_pass *pass, const struct linnet_
                           .ldb = l->in,
                           .c = pass->gradients + l->weight,
                           .ldc = l->in,
-                          .accumulate = true};
-  multiply(pass, LINNET_GEMM_REALS, &g);
+                          .accumulate = true,
+                          .result = LINNET_GEMM_REALS};
+  multiply(pass, &g);
 }
 
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
@@ -66,7 +68,7 @@ void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_
                           .c = dx,
                           .ldc = l->in,
                           .accumulate = add};
-  multiply(pass, LINNET_GEMM_ACTIVATIONS, &g);
+  multiply(pass, &g);
 }
 
 struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site) {

@@ -1,4 +1,5 @@
 /* The transformer in training: input map, layers of blocks, output map. */
+#include "base/numbers.h"
 #include "model/attention.h"
 #include "model/training/block.h"
 #include "model/training/network_kind.h"
@@ -54,15 +55,11 @@ static size_t describe_layer(const struct linnet_network *network, size_t l, str
   return n;
 }
 
-static size_t larger(size_t a, size_t b) {
-  return a > b ? a : b;
-}
-
 /* What a block's scratch holds of a frame: hidden units, or the gradients of qkv and of what it was mapped to. */
 static size_t widest_row(const struct linnet_config *config) {
   size_t widest = config->feed_forward;
   for (size_t l = 0; l < config->layers; l++)
-    widest = larger(widest, linnet_attention_columns(config, l) + linnet_mapped_columns(config, l));
+    widest = linnet_max_size(widest, linnet_attention_columns(config, l) + linnet_mapped_columns(config, l));
   return widest;
 }
 
@@ -73,10 +70,9 @@ static size_t work_bytes(const struct linnet_pass *pass) {
   size_t most = d->ops->gemm_work(d) * sizeof(real);
   for (size_t l = 0; l < config->layers; l++) {
     struct linnet_attention a = linnet_layer_attention(config, l);
-    most = larger(most,
-                  d->ops->attention_work_bytes(d, config->attention[l], &a, pass->frames, pass->shard->pack.sequences));
+    most = linnet_max_size(most, d->ops->attention_work_bytes(d, &a, pass->frames, pass->shard->pack.sequences));
     if (linnet_mapped_columns(config, l) > 0)
-      most = larger(most, d->ops->feature_map_work(d) * sizeof(real));
+      most = linnet_max_size(most, d->ops->feature_map_work(d) * sizeof(real));
   }
   return most;
 }
@@ -105,9 +101,9 @@ static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, s
     struct linnet_arena shared = *arena;
     plan_sublayer(pass, &shared, &t->sublayers[i]);
     t->sublayers[i].out = out[i % 2];
-    most = larger(most, shared.used);
+    most = linnet_max_size(most, shared.used);
   }
-  arena->used = larger(arena->used, most);
+  arena->used = linnet_max_size(arena->used, most);
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
@@ -134,9 +130,24 @@ static const void *running(const struct transformer *t, size_t i) {
 
 struct norm {
   size_t gain, bias; /* parameters */
-  void *normed;
+  void *y;
   real *mean, *rstd;
 };
+
+/* The norm of x with these parameters; also back from dy, when the pass has gradients. */
+static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const struct norm *n, const void *x) {
+  struct linnet_layernorm norm = {.rows = pass->frames,
+                                  .width = pass->width,
+                                  .x = x,
+                                  .gain = pass->weights + n->gain,
+                                  .bias = pass->weights + n->bias,
+                                  .y = n->y,
+                                  .mean = n->mean,
+                                  .rstd = n->rstd};
+  if (pass->gradients)
+    norm.dgain_add = pass->gradients + n->gain, norm.dbias_add = pass->gradients + n->bias;
+  return norm;
+}
 
 /* The norm between what runs through the layers and the block of sublayer i, or the output: false if there is none. */
 static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *norm) {
@@ -151,6 +162,11 @@ static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *n
   return s->pre;
 }
 
+/* The norm at the end of a post-norm sublayer: of `normed`, to `out`. */
+static struct norm norm_behind(const struct linnet_sublayer *s) {
+  return (struct norm){s->gain, s->bias, s->out, s->mean, s->rstd};
+}
+
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
 /* sum = residual + dropout(x), which may be x, runs on to sublayer i and through the norm before it. */
@@ -158,11 +174,13 @@ static void run_on(struct linnet_pass *pass, size_t i, uint32_t site, const void
   struct linnet_device *device = pass->network->device;
   struct linnet_dropout mask = linnet_pass_mask(pass, site);
   struct norm n;
-  if (norm_before(pass, i, &n))
-    device->ops->residual_norm(device, &mask, pass->frames, pass->width, x, residual, pass->weights + n.gain,
-                               pass->weights + n.bias, sum, n.normed, n.mean, n.rstd);
-  else
+  if (norm_before(pass, i, &n)) {
+    const struct linnet_residual_norm r = {
+        .mask = &mask, .x = x, .residual = residual, .sum = sum, .norm = norm_of(pass, &n, sum)};
+    device->ops->residual_norm(device, &r);
+  } else {
     linnet_pass_dropout(pass, site, pass->width, x, residual, sum);
+  }
 }
 
 /* The end of a post-norm sublayer: out = norm(x + dropout(out)). */
@@ -170,12 +188,14 @@ static void end_post(struct linnet_pass *pass, size_t i, const void *x) {
   struct linnet_device *device = pass->network->device;
   const struct linnet_sublayer *s = &((struct transformer *)pass->layers)->sublayers[i];
   struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
-  struct norm n;
-  device->ops->residual_norm(device, &mask, pass->frames, pass->width, s->out, x, pass->weights + s->gain,
-                             pass->weights + s->bias, s->normed, s->out, s->mean, s->rstd);
-  if (norm_before(pass, i + 1, &n))
-    device->ops->layernorm_forward(device, pass->frames, pass->width, s->out, pass->weights + n.gain,
-                                   pass->weights + n.bias, n.normed, n.mean, n.rstd);
+  struct norm n = norm_behind(s);
+  const struct linnet_residual_norm r = {
+      .mask = &mask, .x = s->out, .residual = x, .sum = s->normed, .norm = norm_of(pass, &n, s->normed)};
+  device->ops->residual_norm(device, &r);
+  if (norm_before(pass, i + 1, &n)) {
+    const struct linnet_layernorm next = norm_of(pass, &n, s->out);
+    device->ops->layernorm_forward(device, &next);
+  }
 }
 
 static void forward_sublayer(struct linnet_pass *pass, size_t i) {
@@ -217,7 +237,7 @@ static void forward(struct linnet_pass *pass, real *logits) {
     forward_sublayer(pass, i);
   struct norm n;
   struct linnet_linear out = output_map(pass->network);
-  linnet_linear_logits(pass, &out, norm_before(pass, t->count, &n) ? n.normed : running(t, t->count), logits);
+  linnet_linear_logits(pass, &out, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), logits);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
@@ -234,36 +254,43 @@ static bool dropped_before(const struct transformer *t, size_t i, uint32_t *site
 static void run_back(struct linnet_pass *pass, size_t i, const void *dy, const void *residual, void *d) {
   struct linnet_device *device = pass->network->device;
   const struct transformer *t = pass->layers;
-  const void *x = running(t, i);
   struct norm n;
   uint32_t site;
   bool normed = norm_before(pass, i, &n), dropped = dropped_before(t, i, &site);
-  const real *gain = pass->weights + n.gain;
-  real *dgain = pass->gradients + n.gain, *dbias = pass->gradients + n.bias;
   struct linnet_dropout mask = linnet_pass_mask(pass, site);
+  struct linnet_layernorm norm = {0};
+  if (normed) {
+    norm = norm_of(pass, &n, running(t, i));
+    norm.dy = dy, norm.residual = residual, norm.dx = d;
+  }
   if (normed && dropped)
-    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, x, gain, n.mean, n.rstd, dy, residual,
-                                        d, pass->narrow, dgain, dbias);
+    device->ops->residual_norm_backward(
+        device, &(struct linnet_residual_norm){.mask = &mask, .dx = pass->narrow, .norm = norm});
   else if (normed)
-    device->ops->layernorm_backward(device, pass->frames, pass->width, x, gain, n.mean, n.rstd, dy, residual, d, dgain,
-                                    dbias);
+    device->ops->layernorm_backward(device, &norm);
   else if (dropped)
     linnet_pass_dropout(pass, site, pass->width, d, NULL, pass->narrow);
 }
 
+/* Back through the end of a post-norm sublayer, from d to d; `narrow` gets the gradient of the block's output. */
+static void back_post(struct linnet_pass *pass, const struct linnet_sublayer *s, void *d) {
+  struct linnet_device *device = pass->network->device;
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  const struct norm n = norm_behind(s);
+  struct linnet_residual_norm r = {.mask = &mask, .dx = pass->narrow, .norm = norm_of(pass, &n, s->normed)};
+  r.norm.dy = r.norm.dx = d;
+  device->ops->residual_norm_backward(device, &r);
+}
+
 /* d (T, D) holds the gradient of the sublayer's output and gets that of what runs on to it. */
 static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
-  struct linnet_device *device = pass->network->device;
   struct transformer *t = pass->layers;
   struct linnet_sublayer *s = &t->sublayers[i];
   if (s->pre) {
     s->block->backward(pass, s, s->normed, pass->narrow, s->out);
     run_back(pass, i, s->out, d, d);
   } else {
-    struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
-    device->ops->residual_norm_backward(device, &mask, pass->frames, pass->width, s->normed, pass->weights + s->gain,
-                                        s->mean, s->rstd, d, NULL, d, pass->narrow, pass->gradients + s->gain,
-                                        pass->gradients + s->bias);
+    back_post(pass, s, d);
     s->block->backward(pass, s, running(t, i), pass->narrow, d);
     run_back(pass, i, d, NULL, d);
   }
@@ -274,8 +301,7 @@ static void backward(struct linnet_pass *pass, const void *dlogits) {
   struct linnet_linear in = input_map(pass->network), out = output_map(pass->network);
   struct norm n;
   void *d = pass->running;
-  linnet_linear_backward(pass, &out, norm_before(pass, t->count, &n) ? n.normed : running(t, t->count), dlogits, d,
-                         false);
+  linnet_linear_backward(pass, &out, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), dlogits, d, false);
   run_back(pass, t->count, d, NULL, d);
   for (size_t i = t->count; i-- > 0;)
     backward_sublayer(pass, i, d);

@@ -126,9 +126,20 @@ static void release(struct problem *p) {
 static void run(struct problem *p) {
   size_t all = p->a.out_ld;
   const real *q = p->qkv, *k = q + all, *v = k + all;
-  p->ops->forward(&p->a, &p->pack, q, k, v, p->saved, p->out, p->work);
-  p->ops->backward(&p->a, &p->pack, q, k, v, p->saved, p->out, p->dout, p->dqkv, p->dqkv + all, p->dqkv + 2 * all,
-                   p->work);
+  p->ops->forward(&(struct linnet_attention_call){
+      .attention = &p->a, .pack = &p->pack, .q = q, .k = k, .v = v, .saved = p->saved, .out = p->out, .work = p->work});
+  p->ops->backward(&(struct linnet_attention_call){.attention = &p->a,
+                                                   .pack = &p->pack,
+                                                   .q = q,
+                                                   .k = k,
+                                                   .v = v,
+                                                   .saved = p->saved,
+                                                   .out = p->out,
+                                                   .work = p->work,
+                                                   .dout = p->dout,
+                                                   .dq = p->dqkv,
+                                                   .dk = p->dqkv + all,
+                                                   .dv = p->dqkv + 2 * all});
 }
 
 static void run_step(struct problem *p) {

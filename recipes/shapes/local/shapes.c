@@ -199,8 +199,14 @@ static void layer_forward(const struct net *n, size_t shard, size_t l, const rea
   if (layer->attention) {
     real *qkv = s->columns[l];
     map_forward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, NULL, LINNET_IDENTITY, qkv);
-    n->attention->forward(&n->terms, &pack, qkv, qkv + layer->out, qkv + 2 * layer->out, s->saved, s->values[l + 1],
-                          s->work);
+    n->attention->forward(&(struct linnet_attention_call){.attention = &n->terms,
+                                                          .pack = &pack,
+                                                          .q = qkv,
+                                                          .k = qkv + layer->out,
+                                                          .v = qkv + 2 * layer->out,
+                                                          .saved = s->saved,
+                                                          .out = s->values[l + 1],
+                                                          .work = s->work});
     return;
   }
   gather_columns(s, layer->in, s->values[l], s->columns[l]);
@@ -218,8 +224,18 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
   if (layer->attention) {
     const real *qkv = s->columns[l];
     real *d = s->wide;
-    n->attention->backward(&n->terms, &pack, qkv, qkv + layer->out, qkv + 2 * layer->out, s->saved, s->values[l + 1],
-                           s->gradient, d, d + layer->out, d + 2 * layer->out, s->work);
+    n->attention->backward(&(struct linnet_attention_call){.attention = &n->terms,
+                                                           .pack = &pack,
+                                                           .q = qkv,
+                                                           .k = qkv + layer->out,
+                                                           .v = qkv + 2 * layer->out,
+                                                           .saved = s->saved,
+                                                           .out = s->values[l + 1],
+                                                           .work = s->work,
+                                                           .dout = s->gradient,
+                                                           .dq = d,
+                                                           .dk = d + layer->out,
+                                                           .dv = d + 2 * layer->out});
     map_backward(n, shard, layer->in, 3 * layer->out, s->values[l], weights + layer->weight, d,
                  gradient_add + layer->weight, s->gradient);
     return;
@@ -398,8 +414,14 @@ static void write_matrix(struct net *n) {
     for (size_t t = 0; t < LENGTH; t++)
       for (size_t c = 0; c < CHANNELS; c++)
         qkv[t][2 * CHANNELS + c] = t == first + c;
-    n->attention->forward(&n->terms, &pack, qkv[0], qkv[0] + CHANNELS, qkv[0] + 2 * CHANNELS, s->saved, out[0],
-                          s->work);
+    n->attention->forward(&(struct linnet_attention_call){.attention = &n->terms,
+                                                          .pack = &pack,
+                                                          .q = qkv[0],
+                                                          .k = qkv[0] + CHANNELS,
+                                                          .v = qkv[0] + 2 * CHANNELS,
+                                                          .saved = s->saved,
+                                                          .out = out[0],
+                                                          .work = s->work});
     for (size_t t = 0; t < LENGTH; t++)
       memcpy(&matrix[t][first], out[t], count * sizeof(real));
   }

@@ -82,8 +82,19 @@ static void run(const struct linnet_ops *ops, const struct form *form, size_t fr
   const size_t offsets[2] = {0, frames}, k = keys(), v = 2 * k;
   const struct linnet_pack pack = {1, offsets};
   void *work = test_alloc(kind->work_bytes(&a, frames), 1);
-  kind->forward(&a, &pack, qkv, qkv + k, qkv + v, NULL, to->out, work);
-  kind->backward(&a, &pack, qkv, qkv + k, qkv + v, NULL, to->out, dout, to->dqkv, to->dqkv + k, to->dqkv + v, work);
+  kind->forward(&(struct linnet_attention_call){
+      .attention = &a, .pack = &pack, .q = qkv, .k = qkv + k, .v = qkv + v, .out = to->out, .work = work});
+  kind->backward(&(struct linnet_attention_call){.attention = &a,
+                                                 .pack = &pack,
+                                                 .q = qkv,
+                                                 .k = qkv + k,
+                                                 .v = qkv + v,
+                                                 .out = to->out,
+                                                 .work = work,
+                                                 .dout = dout,
+                                                 .dq = to->dqkv,
+                                                 .dk = to->dqkv + k,
+                                                 .dv = to->dqkv + v});
   free(work);
 }
 

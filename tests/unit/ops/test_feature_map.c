@@ -59,7 +59,8 @@ static void attend(const struct linnet_ops *ops, const struct linnet_feature_map
   float *map_work = test_alloc(ops->feature_map_work, sizeof *map_work);
   ops->feature_map_forward(m, frames, q, phi_q, map_work);
   ops->feature_map_forward(m, frames, k, phi_k, map_work);
-  linear->forward(&a, &pack, phi_q, phi_k, v, saved, out, work);
+  linear->forward(&(struct linnet_attention_call){
+      .attention = &a, .pack = &pack, .q = phi_q, .k = phi_k, .v = v, .saved = saved, .out = out, .work = work});
   free(saved);
   free(work);
   free(map_work);

@@ -239,9 +239,26 @@ static bool run_attention(const struct linnet_ops *ops, struct attention_case *c
   struct buffer saved = buffer_poisoned(r, attention->saved_bytes(&c->a, c->rows, c->pack.sequences) / sizeof(float));
   struct buffer work = buffer_poisoned(r, attention->work_bytes(&c->a, c->rows) / sizeof(float));
   c->pack.offsets = c->offsets;
-  attention->forward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, work.x);
-  attention->backward(&c->a, &c->pack, c->q, c->k, c->v, saved.x, out->x, c->dout.x, gradient->x,
-                      gradient->x + (c->k - c->q), gradient->x + (c->v - c->q), work.x);
+  attention->forward(&(struct linnet_attention_call){.attention = &c->a,
+                                                     .pack = &c->pack,
+                                                     .q = c->q,
+                                                     .k = c->k,
+                                                     .v = c->v,
+                                                     .saved = saved.x,
+                                                     .out = out->x,
+                                                     .work = work.x});
+  attention->backward(&(struct linnet_attention_call){.attention = &c->a,
+                                                      .pack = &c->pack,
+                                                      .q = c->q,
+                                                      .k = c->k,
+                                                      .v = c->v,
+                                                      .saved = saved.x,
+                                                      .out = out->x,
+                                                      .work = work.x,
+                                                      .dout = c->dout.x,
+                                                      .dq = gradient->x,
+                                                      .dk = gradient->x + (c->k - c->q),
+                                                      .dv = gradient->x + (c->v - c->q)});
   bool good = guards_hold(&saved) && guards_hold(&work);
   RELEASE(saved, work);
   return good;
@@ -475,31 +492,79 @@ static double test_feature_map(const struct linnet_ops *ops, struct test_random 
 
 /* --- Row by row */
 
-static double test_layernorm(const struct linnet_ops *ops, struct test_random *r) {
-  size_t rows = some_size(r, 70), width = 1 + some_size(r, 400), n = rows * width;
-  struct buffer x = buffer_scaled(r, n, 3), gain = buffer_random(r, width), bias = buffer_random(r, width);
-  struct buffer y = buffer_poisoned(r, n), y2 = buffer_poisoned(r, n), y3 = buffer_copy(r, &x);
-  struct buffer mean = buffer_poisoned(r, rows), mean2 = buffer_poisoned(r, rows);
-  struct buffer rstd = buffer_poisoned(r, rows), rstd2 = buffer_poisoned(r, rows);
-  linnet_layernorm_forward_reference(rows, width, x.x, gain.x, bias.x, y.x, mean.x, rstd.x);
-  ops->layernorm_forward(rows, width, x.x, gain.x, bias.x, y2.x, mean2.x, rstd2.x);
-  ops->layernorm_forward(rows, width, y3.x, gain.x, bias.x, y3.x, NULL, NULL);
-  double error = worst(buffer_error(&y2, &y), buffer_error(&y3, &y));
-  error = worst(error, worst(buffer_error(&mean2, &mean), buffer_error(&rstd2, &rstd)));
+/* Everything that layer norm reads and writes. */
+struct norm_buffers {
+  struct buffer x, gain, bias, y, mean, rstd, dy, residual, dx, dgain, dbias;
+};
 
-  struct buffer dy = buffer_random(r, n), dx = buffer_poisoned(r, n), dx2 = buffer_copy(r, &dy);
-  struct buffer dgain = buffer_random(r, width), dgain2 = buffer_copy(r, &dgain);
-  struct buffer dbias = buffer_random(r, width), dbias2 = buffer_copy(r, &dbias), residual = buffer_random(r, n);
-  const float *added = test_below(r, 2) ? residual.x : NULL;
-  linnet_layernorm_backward_reference(rows, width, x.x, gain.x, mean.x, rstd.x, dy.x, added, dx.x, dgain.x, dbias.x);
-  ops->layernorm_backward(rows, width, x.x, gain.x, mean.x, rstd.x, dx2.x, added, dx2.x, dgain2.x, dbias2.x);
-  error = worst(error, worst(buffer_error(&dx2, &dx), buffer_error(&dgain2, &dgain)));
-  error = worst(error, buffer_error(&dbias2, &dbias));
-  if (added) { /* in the residual's place */
-    ops->layernorm_backward(rows, width, x.x, gain.x, mean.x, rstd.x, dy.x, added, residual.x, dgain2.x, dbias2.x);
-    error = worst(error, buffer_error(&residual, &dx));
+static struct linnet_layernorm layernorm_of(size_t rows, size_t width, const struct norm_buffers *b, bool added) {
+  return (struct linnet_layernorm){.rows = rows,
+                                   .width = width,
+                                   .x = b->x.x,
+                                   .gain = b->gain.x,
+                                   .bias = b->bias.x,
+                                   .y = b->y.x,
+                                   .mean = b->mean.x,
+                                   .rstd = b->rstd.x,
+                                   .dy = b->dy.x,
+                                   .residual = added ? b->residual.x : NULL,
+                                   .dx = b->dx.x,
+                                   .dgain_add = b->dgain.x,
+                                   .dbias_add = b->dbias.x};
+}
+
+static struct norm_buffers norm_inputs(struct test_random *r, size_t rows, size_t width) {
+  size_t n = rows * width;
+  return (struct norm_buffers){.x = buffer_scaled(r, n, 3),
+                               .gain = buffer_random(r, width),
+                               .bias = buffer_random(r, width),
+                               .y = buffer_poisoned(r, n),
+                               .mean = buffer_poisoned(r, rows),
+                               .rstd = buffer_poisoned(r, rows),
+                               .dy = buffer_random(r, n),
+                               .residual = buffer_random(r, n),
+                               .dx = buffer_poisoned(r, n),
+                               .dgain = buffer_random(r, width),
+                               .dbias = buffer_random(r, width)};
+}
+
+/* The same inputs, and outputs of its own. */
+static struct norm_buffers norm_outputs(struct test_random *r, const struct norm_buffers *b) {
+  struct norm_buffers other = *b;
+  other.y = buffer_poisoned(r, b->y.n), other.dx = buffer_copy(r, &b->dy);
+  other.mean = buffer_poisoned(r, b->mean.n), other.rstd = buffer_poisoned(r, b->rstd.n);
+  other.dgain = buffer_copy(r, &b->dgain), other.dbias = buffer_copy(r, &b->dbias);
+  return other;
+}
+
+static double norm_error(const struct norm_buffers *tested, const struct norm_buffers *b) {
+  double error = worst(buffer_error(&tested->y, &b->y), buffer_error(&tested->dx, &b->dx));
+  error = worst(error, worst(buffer_error(&tested->mean, &b->mean), buffer_error(&tested->rstd, &b->rstd)));
+  return worst(error, worst(buffer_error(&tested->dgain, &b->dgain), buffer_error(&tested->dbias, &b->dbias)));
+}
+
+/* Backward in place of dy, and, where a gradient is added, in place of that. */
+static double test_layernorm(const struct linnet_ops *ops, struct test_random *r) {
+  size_t rows = some_size(r, 70), width = 1 + some_size(r, 400);
+  const bool added = test_below(r, 2);
+  struct norm_buffers b = norm_inputs(r, rows, width), b2 = norm_outputs(r, &b);
+  struct buffer y3 = buffer_copy(r, &b.x);
+  struct linnet_layernorm n = layernorm_of(rows, width, &b, added), n2 = layernorm_of(rows, width, &b2, added), n3 = n2;
+  linnet_layernorm_forward_reference(&n);
+  ops->layernorm_forward(&n2);
+  n3.x = n3.y = y3.x, n3.mean = n3.rstd = NULL;
+  ops->layernorm_forward(&n3);
+  linnet_layernorm_backward_reference(&n);
+  n2.mean = b.mean.x, n2.rstd = b.rstd.x, n2.dy = n2.dx;
+  ops->layernorm_backward(&n2);
+  double error = worst(norm_error(&b2, &b), buffer_error(&y3, &b.y));
+  if (added) {
+    n2.dy = b.dy.x, n2.dx = b.residual.x;
+    ops->layernorm_backward(&n2);
+    error = worst(error, buffer_error(&b.residual, &b.dx));
   }
-  RELEASE(residual, x, gain, bias, y, y2, y3, mean, mean2, rstd, rstd2, dy, dx, dx2, dgain, dgain2, dbias, dbias2);
+  RELEASE(b2.y, b2.mean, b2.rstd, b2.dx, b2.dgain, b2.dbias, y3);
+  RELEASE(b.x, b.gain, b.bias, b.y, b.mean, b.rstd, b.dy, b.residual, b.dx, b.dgain, b.dbias);
   return error;
 }
 

@@ -334,9 +334,21 @@ static void check_table(const struct linnet_ops *ops) {
     map_all(ops);
   const float *q = queries(qkv, phi), *k = keys(qkv, phi), *v = qkv + 2 * width;
   double start = now();
-  kind->forward(&a, &pack, q, k, v, state, out, work);
+  kind->forward(&(struct linnet_attention_call){
+      .attention = &a, .pack = &pack, .q = q, .k = k, .v = v, .saved = state, .out = out, .work = work});
   double middle = now();
-  kind->backward(&a, &pack, q, k, v, state, out, dout, queries(dqkv, dphi), keys(dqkv, dphi), dqkv + 2 * width, work);
+  kind->backward(&(struct linnet_attention_call){.attention = &a,
+                                                 .pack = &pack,
+                                                 .q = q,
+                                                 .k = k,
+                                                 .v = v,
+                                                 .saved = state,
+                                                 .out = out,
+                                                 .work = work,
+                                                 .dout = dout,
+                                                 .dq = queries(dqkv, dphi),
+                                                 .dk = keys(dqkv, dphi),
+                                                 .dv = dqkv + 2 * width});
   printf("%-10s %s, %d frames: forward %.2f s, backward %.2f s\n", ops->name, scenario->name, FRAMES, middle - start,
          now() - middle);
   CHECK(all_finite(state, linnet_linear_state_size(&a)) && all_finite(out, FRAMES * width) &&

@@ -361,8 +361,18 @@ static void check_orders(const struct problem *p) {
 
 static void run(struct problem *p, const struct linnet_ops *ops) {
   const struct linnet_attention_ops *attention = attention_of(p, ops);
-  attention->forward(&p->a, &p->pack, p->q, NULL, p->v, p->saved, p->out, p->work);
-  attention->backward(&p->a, &p->pack, p->q, NULL, p->v, p->saved, p->out, p->dout, p->dq, NULL, p->dv, p->work);
+  attention->forward(&(struct linnet_attention_call){
+      .attention = &p->a, .pack = &p->pack, .q = p->q, .v = p->v, .saved = p->saved, .out = p->out, .work = p->work});
+  attention->backward(&(struct linnet_attention_call){.attention = &p->a,
+                                                      .pack = &p->pack,
+                                                      .q = p->q,
+                                                      .v = p->v,
+                                                      .saved = p->saved,
+                                                      .out = p->out,
+                                                      .work = p->work,
+                                                      .dout = p->dout,
+                                                      .dq = p->dq,
+                                                      .dv = p->dv});
 }
 
 /* Recognition runs heads one by one. */
@@ -371,8 +381,13 @@ static void check_heads(struct problem *p, const struct linnet_ops *ops) {
   float *out = test_alloc(p->frames * columns(p), sizeof *out);
   one.heads = 1;
   for (size_t h = 0; h < p->a.heads; h++)
-    attention_of(p, ops)->forward(&one, &p->pack, p->q + h * one.key_width, NULL, p->v + h * one.width, p->saved,
-                                  out + h * one.width, p->work);
+    attention_of(p, ops)->forward(&(struct linnet_attention_call){.attention = &one,
+                                                                  .pack = &p->pack,
+                                                                  .q = p->q + h * one.key_width,
+                                                                  .v = p->v + h * one.width,
+                                                                  .saved = p->saved,
+                                                                  .out = out + h * one.width,
+                                                                  .work = p->work});
   CHECK(memcmp(out, p->out, p->frames * columns(p) * sizeof *out) == 0, "%s, %s: heads one by one differ", ops->name,
         p->c->name);
   free(out);
@@ -443,7 +458,13 @@ static void check_limit(void) {
   static const struct lsh_case limit = {"two buckets, many rounds", {24, END}, 1, 8, 8, 4000, 2, 24, false, RANDOM};
   problem_create(&problem, &limit);
   attention_of(&problem, linnet_cpu_ops("reference"))
-      ->forward(&problem.a, &problem.pack, problem.q, NULL, problem.v, problem.saved, problem.out, problem.work);
+      ->forward(&(struct linnet_attention_call){.attention = &problem.a,
+                                                .pack = &problem.pack,
+                                                .q = problem.q,
+                                                .v = problem.v,
+                                                .saved = problem.saved,
+                                                .out = problem.out,
+                                                .work = problem.work});
   test_bound("reference", limit.name, limit_error(&problem), 0.02);
   problem_destroy(&problem);
 }

@@ -85,8 +85,20 @@ static void check_large(const struct linnet_ops *ops, enum linnet_attention_kind
   void *saved = test_alloc(op->saved_bytes(&attention, FRAMES, SEQUENCES), 1);
   void *work = test_alloc(op->work_bytes(&attention, LONG), 1);
   large_scores(qkv);
-  op->forward(&attention, &pack, q, k, v, saved, out, work);
-  op->backward(&attention, &pack, q, k, v, saved, out, dout, dqkv, dqkv + COLUMNS, dqkv + 2 * COLUMNS, work);
+  op->forward(&(struct linnet_attention_call){
+      .attention = &attention, .pack = &pack, .q = q, .k = k, .v = v, .saved = saved, .out = out, .work = work});
+  op->backward(&(struct linnet_attention_call){.attention = &attention,
+                                               .pack = &pack,
+                                               .q = q,
+                                               .k = k,
+                                               .v = v,
+                                               .saved = saved,
+                                               .out = out,
+                                               .work = work,
+                                               .dout = dout,
+                                               .dq = dqkv,
+                                               .dk = dqkv + COLUMNS,
+                                               .dv = dqkv + 2 * COLUMNS});
   CHECK(all_finite(out, FRAMES * COLUMNS) && all_finite(dqkv, FRAMES * LD), "%s: a value is not finite", ops->name);
   test_bound(ops->name, causal ? "large scores, causal: output" : "large scores: output", out_error(v, out, causal),
              1e-5);
@@ -125,7 +137,14 @@ static void check_steps(const struct linnet_ops *ops) {
   void *work = test_alloc(op->work_bytes(&attention, STEPS), 1);
   for (size_t i = 0; i < STEPS * 2 * (size_t)COLUMNS; i++)
     qkv[i / (2 * COLUMNS) * LD + i % (2 * COLUMNS)] *= 3; /* queries and keys: weights that differ */
-  op->forward(&attention, &pack, qkv, qkv + COLUMNS, qkv + 2 * COLUMNS, saved, out, work);
+  op->forward(&(struct linnet_attention_call){.attention = &attention,
+                                              .pack = &pack,
+                                              .q = qkv,
+                                              .k = qkv + COLUMNS,
+                                              .v = qkv + 2 * COLUMNS,
+                                              .saved = saved,
+                                              .out = out,
+                                              .work = work});
   for (size_t t = 0; t < STEPS; t++) {
     const float *row = qkv + t * LD;
     state = grow(op, t, state);

@@ -1,7 +1,6 @@
 /* Files of n-gram models that are wrong: each is refused with a sentence that names the place. */
 #include <linnet/ngram.h>
 
-#include "gzip.h"
 #include "ngram_file.h"
 #include "test.h"
 
@@ -34,70 +33,73 @@ static void test_good_arpa(struct linnet_context *context) {
   }
 }
 
+/* What is refused, and what the message says. */
+static const struct {
+  const char *text, *place;
+} BAD_ARPA[] = {
+    {"", "FILE:0: the file ends"},
+    {"nothing\nof the sort\n", "FILE:2: the file ends"},
+    {"\\data\\\n", "FILE:1: the file ends"},
+    {"\\data\\\n\n\\1-grams:\n", "FILE:3: no 'ngram 1=COUNT'"},
+    {"\\data\\\nngram 0=3\n", "FILE:2: order 0"},
+    {"\\data\\\nngram 99=3\n", "FILE:2: order 99"},
+    {"\\data\\\nngram 2=3\n", "FILE:2: order 2"},
+    {"\\data\\\nngram 1=1\nngram 2=1\nngram 3=1\nngram 4=1\nngram 5=1\nngram 6=1\nngram 7=1\nngram 8=1\nngram 9=1\n",
+     "FILE:10: order 9"},
+    {"\\data\\\nngram 1=0\n", "FILE:2: no words"},
+    {"\\data\\\nngram 1=-3\n", "FILE:2: expected"},
+    {"\\data\\\nngram 1=\n", "FILE:2: expected"},
+    {"\\data\\\nngram 1=3x\n", "FILE:2: expected"},
+    {"\\data\\\nngram=3\n", "FILE:2: expected"},
+    {"\\data\\\nngram\n", "FILE:2: expected"},
+    {"\\data\\\nwords 1=3\n", "FILE:2: expected"},
+    {"\\data\\\nngram 1=99999999999999999999999\n\\1-grams:\n-1 a\n\\end\\\n", "FILE:5: only 1 of"},
+    {HEAD "\\2-grams:\n", "FILE:5: expected '\\1-grams:'"},
+    {HEAD "\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.5\n\n" PAIRS END, "FILE:8: only 2 of 3 1-grams"},
+    {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\tc\n-1\td\n\n" PAIRS END, "FILE:9: more than 3 1-grams"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b\n\n" END, "FILE:12: only 1 of 2 2-grams"},
+    {HEAD WORDS END, "FILE:10: expected '\\2-grams:'"},
+    {HEAD WORDS PAIRS "\\3-grams:\n-1\ta b a\n\n" END, "FILE:14: expected '\\end\\'"},
+    {HEAD WORDS PAIRS, "FILE:13: the file ends before '\\end\\'"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b", "FILE:11: the file ends before '\\end\\': it is cut"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta", "FILE:11: the file ends before"},
+    {HEAD WORDS "\\2-grams:\n-", "FILE:11: the file ends before"},
+    {HEAD WORDS "\\2-gra", "FILE:10: the file ends before"},
+    {HEAD WORDS PAIRS "\\en", "FILE:14: the file ends before"},
+    {"\\data\\\nngram 1=", "FILE:2: the file ends before"},
+    {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\ta\n\n" PAIRS END, "FILE:8: word 'a' is there twice"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b\n-0.5\ta b\n\n" END, "FILE:12: this 2-gram is there twice"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta x\n-0.5\tb a\n\n" END, "FILE:11: word 'x' is not among the unigrams"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta\n-0.5\tb a\n\n" END, "FILE:11: 1 words where an n-gram has 2: complete"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b 0 0\n-0.5\tb a\n\n" END, "FILE:11: more than 2 words"},
+    {HEAD WORDS "\\2-grams:\n-0.5\ta b -1\n-0.5\tb a\n\n" END,
+     "FILE:11: an n-gram of the highest order, 2, has no back-off weight: take"},
+    {"\\data\\\nngram 1=2\nngram 2=1\nngram 3=1\n\\1-grams:\n-1\ta\n-1\tb\n\\2-grams:\n-1\ta b\n\\3-grams:\n-1\tb a "
+     "b\n"
+     "\\end\\\n",
+     "FILE:11: the first 2 words are not among the 2-grams"},
+    {HEAD "\\1-grams:\n0.5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability 0.5 is more than 0"},
+    {HEAD "\\1-grams:\ninf\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability inf"},
+    {HEAD "\\1-grams:\nnan\ta\n-1\tb\n-1\tc\n\n" PAIRS END,
+     "FILE:6: log probability 'nan' is not a number: correct it"},
+    {HEAD "\\1-grams:\n-1\ta\tNaN\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight 'NaN'"},
+    {HEAD "\\1-grams:\n-1\ta\tinf\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight inf"},
+    {HEAD "\\1-grams:\n-1\ta\t1e300\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight 1e300"},
+    {HEAD "\\1-grams:\n-\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-' is not a number"},
+    {HEAD "\\1-grams:\n-1e\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-1e' is not a number"},
+    {HEAD "\\1-grams:\n0x1p-2\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '0x1p-2'"},
+    {HEAD "\\1-grams:\n-1,5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-1,5'"},
+    {"\x1F\x8B", "FILE: "},
+    {"\x1F\x8B\x08 nothing that gzip would have written", "FILE: "},
+};
+
 static void test_bad_arpa(struct linnet_context *context) {
-  static const struct {
-    const char *text, *place;
-  } bad[] = {
-      {"", "FILE:0: the file ends"},
-      {"nothing\nof the sort\n", "FILE:2: the file ends"},
-      {"\\data\\\n", "FILE:1: the file ends"},
-      {"\\data\\\n\n\\1-grams:\n", "FILE:3: no 'ngram 1=COUNT'"},
-      {"\\data\\\nngram 0=3\n", "FILE:2: order 0"},
-      {"\\data\\\nngram 99=3\n", "FILE:2: order 99"},
-      {"\\data\\\nngram 2=3\n", "FILE:2: order 2"},
-      {"\\data\\\nngram 1=1\nngram 2=1\nngram 3=1\nngram 4=1\nngram 5=1\nngram 6=1\nngram 7=1\nngram 8=1\nngram 9=1\n",
-       "FILE:10: order 9"},
-      {"\\data\\\nngram 1=0\n", "FILE:2: no words"},
-      {"\\data\\\nngram 1=-3\n", "FILE:2: expected"},
-      {"\\data\\\nngram 1=\n", "FILE:2: expected"},
-      {"\\data\\\nngram 1=3x\n", "FILE:2: expected"},
-      {"\\data\\\nngram=3\n", "FILE:2: expected"},
-      {"\\data\\\nngram\n", "FILE:2: expected"},
-      {"\\data\\\nwords 1=3\n", "FILE:2: expected"},
-      {"\\data\\\nngram 1=99999999999999999999999\n\\1-grams:\n-1 a\n\\end\\\n", "FILE:5: only 1 of"},
-      {HEAD "\\2-grams:\n", "FILE:5: expected '\\1-grams:'"},
-      {HEAD "\\1-grams:\n-1\ta\t-0.5\n-1\tb\t-0.5\n\n" PAIRS END, "FILE:8: only 2 of 3 1-grams"},
-      {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\tc\n-1\td\n\n" PAIRS END, "FILE:9: more than 3 1-grams"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta b\n\n" END, "FILE:12: only 1 of 2 2-grams"},
-      {HEAD WORDS END, "FILE:10: expected '\\2-grams:'"},
-      {HEAD WORDS PAIRS "\\3-grams:\n-1\ta b a\n\n" END, "FILE:14: expected '\\end\\'"},
-      {HEAD WORDS PAIRS, "FILE:13: the file ends before '\\end\\'"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta b", "FILE:11: the file ends before '\\end\\': it is cut"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta", "FILE:11: the file ends before"},
-      {HEAD WORDS "\\2-grams:\n-", "FILE:11: the file ends before"},
-      {HEAD WORDS "\\2-gra", "FILE:10: the file ends before"},
-      {HEAD WORDS PAIRS "\\en", "FILE:14: the file ends before"},
-      {"\\data\\\nngram 1=", "FILE:2: the file ends before"},
-      {HEAD "\\1-grams:\n-1\ta\n-1\tb\n-1\ta\n\n" PAIRS END, "FILE:8: word 'a' is there twice"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta b\n-0.5\ta b\n\n" END, "FILE:12: this 2-gram is there twice"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta x\n-0.5\tb a\n\n" END, "FILE:11: word 'x' is not among the unigrams"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta\n-0.5\tb a\n\n" END, "FILE:11: 1 words where an n-gram has 2: complete"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta b 0 0\n-0.5\tb a\n\n" END, "FILE:11: more than 2 words"},
-      {HEAD WORDS "\\2-grams:\n-0.5\ta b -1\n-0.5\tb a\n\n" END,
-       "FILE:11: an n-gram of the highest order, 2, has no back-off weight: take"},
-      {"\\data\\\nngram 1=2\nngram 2=1\nngram 3=1\n\\1-grams:\n-1\ta\n-1\tb\n\\2-grams:\n-1\ta b\n\\3-grams:\n-1\tb a "
-       "b\n"
-       "\\end\\\n",
-       "FILE:11: the first 2 words are not among the 2-grams"},
-      {HEAD "\\1-grams:\n0.5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability 0.5 is more than 0"},
-      {HEAD "\\1-grams:\ninf\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability inf"},
-      {HEAD "\\1-grams:\nnan\ta\n-1\tb\n-1\tc\n\n" PAIRS END,
-       "FILE:6: log probability 'nan' is not a number: correct it"},
-      {HEAD "\\1-grams:\n-1\ta\tNaN\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight 'NaN'"},
-      {HEAD "\\1-grams:\n-1\ta\tinf\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight inf"},
-      {HEAD "\\1-grams:\n-1\ta\t1e300\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: back-off weight 1e300"},
-      {HEAD "\\1-grams:\n-\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-' is not a number"},
-      {HEAD "\\1-grams:\n-1e\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-1e' is not a number"},
-      {HEAD "\\1-grams:\n0x1p-2\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '0x1p-2'"},
-      {HEAD "\\1-grams:\n-1,5\ta\n-1\tb\n-1\tc\n\n" PAIRS END, "FILE:6: log probability '-1,5'"},
-      {"\x1F\x8B", "FILE: "},
-      {"\x1F\x8B\x08 nothing that gzip would have written", "FILE: "},
-  };
-  for (size_t i = 0; i < COUNT(bad); i++) {
+  for (size_t i = 0; i < COUNT(BAD_ARPA); i++) {
     struct linnet_ngram *ngram = NULL;
-    enum linnet_status status = linnet_ngram_load_memory(context, bad[i].text, strlen(bad[i].text), "FILE", &ngram);
-    CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), bad[i].place),
-          "%zu, wanted '%s': %d '%s'", i, bad[i].place, (int)status, linnet_context_error(context));
+    enum linnet_status status =
+        linnet_ngram_load_memory(context, BAD_ARPA[i].text, strlen(BAD_ARPA[i].text), "FILE", &ngram);
+    CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), BAD_ARPA[i].place),
+          "%zu, wanted '%s': %d '%s'", i, BAD_ARPA[i].place, (int)status, linnet_context_error(context));
     linnet_ngram_destroy(ngram);
   }
 }

@@ -3,8 +3,8 @@
 #include <linnet/lattice.h>
 #include <linnet/score.h>
 
+#include "allocators.h"
 #include "locales.h"
-#include "unit/base/failing_allocator.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -1,0 +1,252 @@
+/* One frame of the search for words: takes a row of log-posteriors, has word_expand.c find the candidates, and makes
+ * the next beam of them, with an alignment of each state. */
+#include "decoder/words/word_beam.h"
+
+/* --- alignments --------------------------------------------------------------------------------------------------- */
+
+/* The best token that a symbol may follow, of the sources; LINNET_NO_STATE if there is none. */
+static uint32_t best_source(struct linnet_word_search *s, uint32_t symbol, struct linnet_token **best) {
+  uint32_t state = LINNET_NO_STATE;
+  for (size_t i = 0; i < s->sources.count; i++) {
+    uint32_t source = s->sources.states[i];
+    struct linnet_token_pair *pair = &s->now->tokens[source];
+    struct linnet_token *token = s->now->states[source].symbol == symbol ? &pair->blank : linnet_token_best(pair);
+    if (state == LINNET_NO_STATE || token->probability > (*best)->probability) {
+      state = source;
+      *best = token;
+    }
+  }
+  return state;
+}
+
+/* The record of a token's last segment, NONE at the root. */
+static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct linnet_token *token) {
+  const struct linnet_word_state *from = &s->now->states[state];
+  if (from->place.node == LINNET_WORD_ROOT)
+    return LINNET_TREE_NONE;
+  uint32_t index = linnet_token_record(token, &s->records);
+  struct linnet_word_record *record = linnet_tree_pool_at(&s->records, index);
+  record->symbol = from->symbol;
+  record->word = linnet_word_of(s, from);
+  return index;
+}
+
+/* A token that comes from a source's. `probability`, relative to the row's largest value, is that of the symbol. */
+static struct linnet_token enter(const struct linnet_word_step *f, uint32_t state, struct linnet_token *source,
+                                 uint32_t node, double probability) {
+  struct linnet_word_search *s = f->search;
+  struct linnet_token token =
+      linnet_token_enter(linnet_row_posterior(&f->row, probability), s->frames, record_of(s, state, source));
+  token.probability =
+      linnet_row_floor(source->probability * probability * linnet_word_arrive(&s->tree, node) * f->token_scale);
+  return token;
+}
+
+/* The alignment that ends in the phone goes on, or gives way to a better one that enters it. */
+static struct linnet_token move_symbol_token(const struct linnet_word_step *f, uint32_t i) {
+  struct linnet_word_search *s = f->search;
+  const struct linnet_word_state *state = &s->now->states[i];
+  struct linnet_token token = s->now->tokens[i].symbol, *source = NULL;
+  double probability = s->stay.factor[i];
+  uint32_t from = LINNET_NO_STATE;
+  if (s->stay.inflow[i] > 0) {
+    linnet_word_find_sources(s, state->place, state->parent);
+    from = best_source(s, state->symbol, &source);
+  }
+  if (from != LINNET_NO_STATE &&
+      source->probability * linnet_word_arrive(&s->tree, state->place.node) > token.probability)
+    return enter(f, from, source, state->place.node, probability);
+  linnet_token_stay(&token, linnet_row_posterior(&f->row, probability), s->frames);
+  token.probability = linnet_row_floor(token.probability * probability * f->token_scale);
+  return token;
+}
+
+/* After all symbols' tokens: the records that these made are shared. */
+static struct linnet_token move_blank_token(const struct linnet_word_step *f, uint32_t i) {
+  struct linnet_token token = *linnet_token_best(&f->search->now->tokens[i]);
+  token.probability = linnet_row_floor(token.probability * f->row.blank * f->token_scale);
+  return token;
+}
+
+/* --- the next beam ------------------------------------------------------------------------------------------------ */
+
+static void keep_state(const struct linnet_word_step *f, uint32_t from, size_t to) {
+  struct linnet_word_search *s = f->search;
+  s->next->blank[to] = s->stay.blank[from];
+  s->next->symbol[to] = s->stay.symbol[from];
+  s->next->weight[to] = s->now->weight[from];
+  s->next->states[to] = s->now->states[from];
+  s->next->tokens[to].symbol = move_symbol_token(f, from);
+}
+
+/* The state before a new place, in the same word. */
+static uint32_t parent_of(const struct linnet_word_search *s, struct linnet_word_place place) {
+  uint32_t parent = s->tree.nodes[place.node].parent;
+  return parent == LINNET_WORD_ROOT ? LINNET_NO_STATE : linnet_pair_table_find(&s->table, place.history, parent);
+}
+
+struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s, struct linnet_word_place place) {
+  const struct linnet_word_node *node = &s->tree.nodes[place.node];
+  bool ends = node[1].first_word > node[0].first_word;
+  return (struct linnet_word_state){.place = place,
+                                    .symbol = node->symbol,
+                                    .first_child = node[0].first_child,
+                                    .end_child = node[1].first_child,
+                                    .first_word = node[0].first_word,
+                                    .num_words = node[1].first_word - node[0].first_word,
+                                    .token = ends ? s->tree.words[node->first_word] : 0,
+                                    .parent = LINNET_NO_STATE,
+                                    .next = LINNET_NO_STATE,
+                                    .look = node->look,
+                                    .leave = ends ? -1 : 0};
+}
+
+static void make_state(const struct linnet_word_step *f, struct linnet_word_place place, size_t to) {
+  struct linnet_word_search *s = f->search;
+  const struct linnet_word_node *node = &s->tree.nodes[place.node];
+  double probability = s->choice.probability[node->symbol];
+  struct linnet_token *source = NULL;
+  linnet_word_find_sources(s, place, parent_of(s, place));
+  uint32_t from = best_source(s, node->symbol, &source);
+  s->next->blank[to] = 0;
+  s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, place.node, node->symbol) * probability);
+  s->next->weight[to] = linnet_word_weight_of(s, place, s->sources.states[0]);
+  s->next->states[to] = linnet_word_state_at(s, place);
+  s->next->tokens[to].symbol = enter(f, from, source, place.node, probability);
+}
+
+/* A new state has no alignments in the blank; the token holds what it must. */
+static void set_blank_token(const struct linnet_word_step *f, const struct linnet_candidate *c, size_t to) {
+  struct linnet_token_pair *pair = &f->search->next->tokens[to];
+  if (c->symbol == 0) {
+    pair->blank = move_blank_token(f, c->parent);
+    return;
+  }
+  pair->blank = pair->symbol;
+  pair->blank.probability = 0;
+}
+
+/* Brings the numbers of the best state near 1, those of the others along. */
+static void rescale(struct linnet_word_search *s) {
+  struct linnet_word_side *next = s->next;
+  int exponent, weight_exponent;
+  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
+  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
+  s->exponent += exponent;
+  for (size_t i = 0; i < next->count; i++) {
+    next->blank[i] *= scale;
+    next->symbol[i] *= scale;
+    next->weight[i] *= weight_scale;
+    next->score[i] = s->candidates[i].score * (scale * weight_scale);
+  }
+}
+
+/* Lists are in the order of the beam. */
+void linnet_word_link(struct linnet_word_search *s) {
+  struct linnet_word_side *now = s->now;
+  linnet_word_fill_table(s);
+  for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
+    struct linnet_word_state *state = &now->states[i];
+    if (state->num_words == 0 && !linnet_word_is_between(&s->tree, state->place.node))
+      continue;
+    struct linnet_trie_node *history = linnet_history_at(&s->history, state->place.history);
+    state->next = linnet_word_first_state(s, state->place.history);
+    history->entry = i;
+    history->stamp = s->frames + 1;
+  }
+  for (uint32_t i = 0; i < now->count; i++)
+    now->states[i].parent = parent_of(s, now->states[i].place);
+}
+
+static void make_next(struct linnet_word_step *f, size_t count) {
+  struct linnet_word_search *s = f->search;
+  struct linnet_word_side *now = s->now;
+  int exponent;
+  f->token_scale = linnet_row_scale(linnet_token_best(&now->tokens[0])->probability, &exponent);
+  s->next->count = count;
+  for (size_t i = 0; i < count; i++) {
+    const struct linnet_candidate *c = &s->candidates[i];
+    if (c->symbol == 0)
+      keep_state(f, c->parent, i);
+    else
+      make_state(f, s->places[c->parent], i);
+  }
+  for (size_t i = 0; i < count; i++)
+    set_blank_token(f, &s->candidates[i], i);
+  rescale(s);
+  s->log_scale += (double)f->row.largest;
+  s->now = s->next;
+  s->next = now;
+  s->frames++;
+  linnet_word_link(s);
+}
+
+/* Takes one row (symbols). There must be room for 2 * beam records, and for linnet_word_room sequences. */
+static void take_frame(struct linnet_word_search *s, const float *row) {
+  struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
+  size_t count = linnet_word_expand(&f);
+  if (count == 0) { /* everything that the frame allows is impossible */
+    f = (struct linnet_word_step){.search = s, .row = linnet_row_read(NULL, 0)};
+    count = linnet_word_expand(&f);
+  }
+  make_next(&f, count);
+}
+
+size_t linnet_word_room(const struct linnet_word_search *s) {
+  size_t words = 0;
+  for (size_t i = 0; i < s->now->count; i++)
+    words += s->now->states[i].num_words;
+  return words;
+}
+
+/* --- what goes in ------------------------------------------------------------------------------------------------- */
+
+/* What was less than half of all would soon be needed again. */
+static bool is_enough(const struct linnet_tree_pool *pool, size_t items) {
+  size_t left = linnet_tree_pool_left(pool);
+  return left >= items && left >= pool->capacity / 2;
+}
+
+static size_t grown(const struct linnet_tree_pool *pool, size_t items) {
+  return pool->capacity + (pool->capacity > items ? pool->capacity : items);
+}
+
+bool linnet_word_make_room(struct linnet_word_search *s, size_t sequences) {
+  struct linnet_tree_pool *pool = &s->history.trie.pool;
+  if (linnet_tree_pool_left(pool) >= sequences)
+    return true;
+  for (size_t i = 0; i < s->now->count; i++)
+    linnet_tree_pool_mark(pool, s->now->states[i].place.history);
+  linnet_trie_sweep(&s->history.trie);
+  return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
+}
+
+static bool make_record_room(struct linnet_word_search *s, size_t records) {
+  if (linnet_tree_pool_left(&s->records) >= records)
+    return true;
+  for (size_t i = 0; i < s->now->count; i++)
+    linnet_tokens_mark(&s->now->tokens[i], &s->records);
+  linnet_tree_pool_sweep(&s->records);
+  linnet_tree_pool_unmark(&s->records);
+  return is_enough(&s->records, records) || linnet_tree_pool_grow(&s->records, grown(&s->records, records));
+}
+
+enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const float *log_posteriors, size_t frames) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  if (!log_posteriors && frames > 0)
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: no posteriors");
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the search was finished: call linnet_word_search_reset first");
+  if (frames > UINT32_MAX - 2 - s->frames)
+    return linnet_fail(s->context, LINNET_ERROR_LIMIT, "linnet_word_search_accept: more than 2^32 - 3 frames");
+  linnet_poll_begin(s->context);
+  for (size_t t = 0; t < frames; t++) {
+    LINNET_TRY(linnet_poll_check(s->context));
+    if (!linnet_word_make_room(s, linnet_word_room(s)) || !make_record_room(s, 2 * s->beam))
+      return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
+    take_frame(s, log_posteriors + t * s->choice.symbols);
+    s->ranked = false;
+  }
+  return LINNET_OK;
+}

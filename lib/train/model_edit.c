@@ -1,0 +1,120 @@
+/* Model files made of model files: with another metadata entry, and with the mean of the weights of several. */
+#include <string.h>
+
+#include <linnet/train.h>
+
+#include "model/format/model.h"
+
+/* --- another entry ------------------------------------------------------------------------------------------------ */
+
+/* A model file with another metadata entry. */
+
+static enum linnet_status save(struct linnet_context *context, const struct linnet_model *model,
+                               const struct linnet_metadata *metadata, size_t count, int half, const char *output) {
+  struct linnet_model_contents contents = {.config = &model->config,
+                                           .parameters = model->parameters,
+                                           .weights = model->weights,
+                                           .symbols = (const char *const *)model->symbols,
+                                           .features = &model->features,
+                                           .cmvn = model->cmvn,
+                                           .metadata = metadata,
+                                           .num_metadata = count,
+                                           .dtype = half ? LINNET_F16 : LINNET_F32};
+  return linnet_model_save(context, output, &contents);
+}
+
+enum linnet_status linnet_model_annotate(struct linnet_context *context, const char *path, const char *key,
+                                         const char *value, int half, const char *output) {
+  if (!context || !path || !key || !value || !output)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_annotate: NULL argument");
+  struct linnet_model *model = NULL;
+  LINNET_TRY(linnet_model_load(context, path, &model));
+  struct linnet_metadata *metadata = linnet_alloc(context, model->num_metadata + 1, sizeof *metadata);
+  enum linnet_status status =
+      metadata ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the entries of %s", path);
+  if (status == LINNET_OK) {
+    size_t count = 0;
+    for (size_t i = 0; i < model->num_metadata; i++)
+      if (strcmp(model->metadata[i].key, key) != 0)
+        metadata[count++] = model->metadata[i];
+    metadata[count++] = (struct linnet_metadata){.key = key, .value = value};
+    status = save(context, model, metadata, count, half, output);
+  }
+  linnet_free(context, metadata);
+  linnet_model_destroy(model);
+  return status;
+}
+
+/* --- the mean of several ------------------------------------------------------------------------------------------ */
+
+/* The mean of several models' weights. */
+
+/* Weights that were trained around one set of random features have no mean with those of another. */
+static enum linnet_status check_fixed(struct linnet_context *context, const struct linnet_model *first,
+                                      const struct linnet_model *model, const char *path) {
+  for (size_t i = 0; i < first->parameters->count; i++) {
+    const struct linnet_parameter *p = &first->parameters->list[i];
+    if (p->fixed && memcmp(first->weights + p->offset, model->weights + p->offset, p->count * sizeof(real)) != 0)
+      return linnet_fail(
+          context, LINNET_ERROR_ARGUMENT,
+          "%s: its random features (%s) are not those of the first model: average models of one training", path,
+          p->name);
+  }
+  return LINNET_OK;
+}
+
+/* Adds a model's weights to the sums, in double. */
+static enum linnet_status add_model(struct linnet_context *context, const struct linnet_model *first, const char *path,
+                                    double *sums) {
+  struct linnet_model *model = NULL;
+  LINNET_TRY(linnet_model_load(context, path, &model));
+  enum linnet_status status = LINNET_OK;
+  if (!linnet_config_same_network(&model->config, &first->config))
+    status = linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: its config differs from that of the first model", path);
+  else
+    status = check_fixed(context, first, model, path);
+  for (size_t i = 0; status == LINNET_OK && i < model->parameters->size; i++)
+    sums[i] += model->weights[i];
+  linnet_model_destroy(model);
+  return status;
+}
+
+static enum linnet_status save_mean(struct linnet_context *context, const struct linnet_model *first, double *sums,
+                                    size_t count, int half, const char *output) {
+  size_t size = first->parameters->size;
+  real *mean = linnet_alloc(context, size, sizeof *mean);
+  if (!mean)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the mean of models");
+  for (size_t i = 0; i < size; i++)
+    mean[i] = (real)(sums[i] / (double)count);
+  struct linnet_model_contents contents = {.config = &first->config,
+                                           .parameters = first->parameters,
+                                           .weights = mean,
+                                           .symbols = (const char *const *)first->symbols,
+                                           .features = &first->features,
+                                           .cmvn = first->cmvn,
+                                           .metadata = first->metadata,
+                                           .num_metadata = first->num_metadata,
+                                           .dtype = half ? LINNET_F16 : LINNET_F32};
+  enum linnet_status status = linnet_model_save(context, output, &contents);
+  linnet_free(context, mean);
+  return status;
+}
+
+enum linnet_status linnet_model_average(struct linnet_context *context, const char *const *paths, size_t count,
+                                        int half, const char *output) {
+  if (!context || !paths || count == 0 || !output)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_model_average: no models or NULL argument");
+  struct linnet_model *first = NULL;
+  LINNET_TRY(linnet_model_load(context, paths[0], &first));
+  double *sums = linnet_calloc(context, first->parameters->size, sizeof *sums);
+  enum linnet_status status =
+      sums ? LINNET_OK : linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the mean of models");
+  for (size_t i = 0; i < count && status == LINNET_OK; i++)
+    status = add_model(context, first, paths[i], sums);
+  if (status == LINNET_OK)
+    status = save_mean(context, first, sums, count, half, output);
+  linnet_free(context, sums);
+  linnet_model_destroy(first);
+  return status;
+}
