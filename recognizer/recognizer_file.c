@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/destination.h"
-#include "decoder/base/text_file.h"
-#include "decoder/search/vocabulary.h"
+#include "base/file_read.h"
+#include "base/settings.h"
 #include "model/format/bounded_json.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
@@ -170,11 +170,12 @@ static enum linnet_status load(struct linnet_context *context, const char *path,
 
 static enum linnet_status load_file(struct linnet_context *context, const char *path,
                                     struct linnet_recognizer **recognizer) {
-  struct linnet_text text = {0};
-  enum linnet_status status = linnet_text_open(context, path, limits.bytes, &text);
+  void *text = NULL;
+  size_t bytes = 0;
+  enum linnet_status status = linnet_file_read(context, path, limits.bytes, &text, &bytes);
   if (status == LINNET_OK)
-    status = load(context, path, text.next, text.size - (size_t)(text.next - text.buffer), recognizer);
-  linnet_text_close(&text);
+    status = load(context, path, text, bytes, recognizer);
+  linnet_free(context, text);
   return status;
 }
 

@@ -13,7 +13,7 @@
 
 enum { SAMPLES = 32000, THREADS = 4, TEXT_BYTES = 4096 };
 
-#define FOLDER TEST_BINARY_DIR "/recognizer"
+#define FOLDER TEST_BINARY_DIR "/recognizer_files"
 static struct linnet_context *context;
 static float samples[SAMPLES];
 
