@@ -9,13 +9,13 @@ install(TARGETS ${LINNET_SHARED_TARGETS} EXPORT linnet_shared
 install(TARGETS ${LINNET_STATIC_TARGETS} EXPORT linnet_static
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 
-# Headers. Without the front end those of audio, augmentation, Kaldi's files and streams stay out: a program that needs
-# them fails at its #include, not at link time. features.h is installed all the same, as model.h needs its structures: a
-# program that calls its functions does fail at link time.
+# Headers. Without the front end those of its functions stay out: a program that needs them fails at its #include, not at
+# link time.
 set(left_out "")
 if(NOT LINNET_FRONTEND)
-  set(left_out PATTERN audio.h EXCLUDE PATTERN augment.h EXCLUDE PATTERN kaldi.h EXCLUDE
-    PATTERN linnet.h EXCLUDE PATTERN recognizer.h EXCLUDE PATTERN stream.h EXCLUDE)
+  foreach(header IN LISTS LINNET_FRONTEND_HEADERS)
+    list(APPEND left_out PATTERN ${header} EXCLUDE)
+  endforeach()
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/linnet" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   COMPONENT development FILES_MATCHING PATTERN *.h ${left_out})

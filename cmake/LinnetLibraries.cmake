@@ -45,6 +45,9 @@ function(linnet_add_library target kind export_name file_name)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:PkgConfig::${dependency}>
       $<INSTALL_INTERFACE:PkgConfig::LINNET_${dependency}>)
   endforeach()
+  if(kind STREQUAL STATIC)
+    target_compile_definitions(${target} INTERFACE LINNET_STATIC) # see LINNET_API
+  endif()
   if(kind STREQUAL SHARED)
     set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${LINNET_SOVERSION})
     if(NOT LINNET_SANITIZE AND NOT APPLE) # sanitizers leave symbols that only the program defines
@@ -52,6 +55,9 @@ function(linnet_add_library target kind export_name file_name)
     endif()
   endif()
 endfunction()
+
+# Headers with functions that the core lacks.
+set(LINNET_FRONTEND_HEADERS audio.h augment.h cmvn.h fbank.h kaldi.h linnet.h recognizer.h stream.h)
 
 set(core_objects linnet_lib linnet_decoder)
 foreach(set IN LISTS LINNET_KERNEL_SETS)

@@ -20,7 +20,7 @@ add_library(linnet_flags INTERFACE)
 target_compile_options(linnet_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wno-unknown-pragmas -ffp-contract=off)
 target_compile_definitions(linnet_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64
-  LINNET_VERSION="${PROJECT_VERSION}")
+  LINNET_VERSION="${PROJECT_VERSION}" LINNET_BUILD)
 target_include_directories(linnet_flags INTERFACE
   "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/lib" "${PROJECT_SOURCE_DIR}")
 # Assertions name their file: relative to the sources, so that builds in two places are the same.

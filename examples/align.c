@@ -30,7 +30,7 @@ static int write_piece(void *user, const char *text, size_t bytes) {
 static enum linnet_status make_aligner(struct linnet_context *context, const struct linnet_model *model,
                                        const char *lexicon, struct linnet_text_aligner **aligner) {
   struct linnet_text_aligner_settings settings;
-  size_t count = (size_t)linnet_model_num_symbols(model);
+  size_t count = linnet_model_num_symbols(model);
   const char **names = malloc(count * sizeof *names);
   if (!names)
     return LINNET_ERROR_MEMORY;
@@ -60,7 +60,7 @@ static enum linnet_status align(struct linnet_context *context, const struct lin
                                 const struct linnet_text_aligner *aligner, char **argv) {
   const struct linnet_model *model = linnet_recognizer_model(recognizer);
   const struct linnet_output_format *format = linnet_output_format_find("textgrid");
-  struct rows rows = {.symbols = (size_t)linnet_model_num_symbols(model)};
+  struct rows rows = {.symbols = linnet_model_num_symbols(model)};
   struct linnet_aligned_text *text = NULL;
   struct linnet_output output = {.id = "recording"};
   enum linnet_status status = linnet_aligned_text_create(context, aligner, argv[4], "TEXT", &text);

@@ -1,6 +1,7 @@
 /* Recognises features of one's own, with linnet::core alone: features MODEL < ROWS
  * ROWS are numbers as text, as many a frame as the model hears. They come from another program, normalised as the model
- * expects (its CMVN), but for statistics that the model itself has. Prints the phones that a beam search finds, with their times. */
+ * expects (its CMVN), but for statistics that the model itself has. Prints the phones that a beam search finds, with
+ * their times. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static void normalise(const struct linnet_model *model, float *features, size_t 
 static enum linnet_status make_search(struct linnet_context *context, const struct linnet_model *model,
                                       struct linnet_search **search) {
   struct linnet_search_settings settings;
-  size_t count = (size_t)linnet_model_num_symbols(model);
+  size_t count = linnet_model_num_symbols(model);
   const char **names = malloc(count * sizeof *names);
   if (!names)
     return LINNET_ERROR_MEMORY;
@@ -58,7 +59,7 @@ static enum linnet_status make_search(struct linnet_context *context, const stru
 }
 
 static void print(const struct linnet_alternative *best) {
-  for (size_t i = 0; i < best->phone_count; i++)
+  for (size_t i = 0; i < best->num_phones; i++)
     printf("%.2f %.2f %s\n", best->phones[i].start, best->phones[i].end, best->phones[i].text);
 }
 
@@ -78,7 +79,7 @@ int main(int argc, char **argv) {
       (status = make_search(context, model, &search)) == LINNET_OK)
     status = linnet_search_stream_create(context, search, &stream);
   if (status == LINNET_OK) {
-    size_t frames = count / (size_t)linnet_model_features(model)->fbank.num_mel;
+    size_t frames = count / linnet_model_features(model)->fbank.num_mel;
     normalise(model, features, count);
     status = linnet_encoder_run(encoder, features, frames, take, stream);
   }

@@ -12,7 +12,7 @@ enum { SAMPLES = 1600 }; /* a tenth of a second */
 static int show(void *user, const struct linnet_result *result) {
   const struct linnet_alternative *best = &result->alternatives[0];
   const struct linnet_span *spans = best->words ? best->words : best->phones;
-  size_t count = best->words ? best->word_count : best->phone_count;
+  size_t count = best->words ? best->num_words : best->num_phones;
   (void)user;
   printf("%6.2f s%s", result->seconds, result->is_final ? " final:" : "");
   for (size_t i = 0; i < count; i++)

@@ -31,7 +31,7 @@ Transcript transcribe(linnet_context *context, linnet_recognizer_stream *stream,
     return {linnet_context_error(context), false};
   const linnet_alternative &best = result->alternatives[0];
   const linnet_span *spans = best.words ? best.words : best.phones;
-  const size_t count = best.words ? best.word_count : best.phone_count;
+  const size_t count = best.words ? best.num_words : best.num_phones;
   Transcript transcript{"", true};
   for (size_t i = 0; i < count; i++)
     transcript.text += (i > 0 ? " " : "") + std::string(spans[i].text);
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
   std::vector<Transcript> transcripts(paths.size());
   std::vector<std::thread> threads;
   std::atomic<size_t> next{0};
-  const size_t wanted = std::min<size_t>(linnet_context_threads(context), paths.size());
+  const size_t wanted = std::min<size_t>(linnet_context_num_threads(context), paths.size());
   for (size_t i = 0; i < wanted; i++) {
     linnet_context *shared = nullptr;
     if (linnet_context_share(context, &shared) == LINNET_OK)

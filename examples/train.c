@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include <linnet/audio.h>
+#include <linnet/cmvn.h>
+#include <linnet/fbank.h>
 #include <linnet/lexicon.h>
 #include <linnet/train.h>
 
@@ -32,7 +34,7 @@ struct corpus {
   struct linnet_cmvn cmvn; /* of all recordings */
 };
 
-/* --- what the trainer asks ------------------------------------------------------------------------------------------ */
+/* --- what the trainer asks ---------------------------------------------------------------------------------------- */
 
 static const struct recording *at(void *user, size_t utterance) {
   return &((struct corpus *)user)->recordings[utterance];
@@ -66,7 +68,7 @@ static int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   return 0;
 }
 
-/* --- the corpus ----------------------------------------------------------------------------------------------------- */
+/* --- the corpus --------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status compute_features(struct linnet_context *context, struct recording *recording,
                                            const float *samples, size_t count) {
@@ -74,7 +76,7 @@ static enum linnet_status compute_features(struct linnet_context *context, struc
   enum linnet_status status = linnet_fbank_create(context, NULL, &fbank);
   if (status != LINNET_OK)
     return status;
-  recording->frames = linnet_fbank_frames(fbank, count);
+  recording->frames = linnet_fbank_num_frames(fbank, count);
   recording->features = malloc((recording->frames + 1) * MEL * sizeof *recording->features);
   status = recording->features ? linnet_fbank_compute(fbank, samples, count, recording->features) : LINNET_ERROR_MEMORY;
   linnet_fbank_destroy(fbank);
@@ -101,7 +103,7 @@ static enum linnet_status read_recording(struct linnet_context *context, struct 
   if (!recording->labels)
     return LINNET_ERROR_MEMORY;
   for (size_t i = 0; i < recording->num_labels; i++)
-    recording->labels[i] = linnet_symbols_find(corpus->symbols, phones[i]);
+    recording->labels[i] = (int)linnet_symbols_find(corpus->symbols, phones[i]);
   return read_audio(context, recording);
 }
 
@@ -111,7 +113,7 @@ static enum linnet_status read_corpus(struct linnet_context *context, const char
     status = linnet_transcripts_symbols(context, corpus->text, &corpus->symbols);
   if (status != LINNET_OK)
     return status;
-  corpus->count = linnet_transcripts_count(corpus->text);
+  corpus->count = linnet_transcripts_num_utterances(corpus->text);
   corpus->recordings = calloc(corpus->count + 1, sizeof *corpus->recordings);
   if (!corpus->recordings)
     return LINNET_ERROR_MEMORY;
@@ -139,28 +141,33 @@ static void release_corpus(struct corpus *corpus) {
   linnet_transcripts_destroy(corpus->text);
 }
 
-/* --- training ------------------------------------------------------------------------------------------------------- */
+/* --- training ----------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status train(struct linnet_context *context, struct corpus *corpus, const char *folder) {
-  const struct linnet_train_events events = {.epoch = on_epoch};
-  const struct linnet_corpus callbacks = {.user = corpus,
-                                          .count = corpus->count,
+  const struct linnet_train_events events = {.size = sizeof events, .epoch = on_epoch};
+  const struct linnet_corpus callbacks = {.size = sizeof callbacks,
+                                          .user = corpus,
+                                          .num_utterances = corpus->count,
                                           .id = get_id,
                                           .frames = get_frames,
                                           .labels = get_labels,
                                           .features = get_features};
-  size_t count = (size_t)linnet_symbols_count(corpus->symbols);
+  size_t count = linnet_symbols_num_symbols(corpus->symbols);
   const char **names = malloc(count * sizeof *names);
   struct linnet_train_settings settings;
   struct linnet_trainer *trainer = NULL;
   for (size_t i = 0; names && i < count; i++)
     names[i] = linnet_symbols_name(corpus->symbols, (int)i);
-  const struct linnet_train_model model = {
-      .config = config, .features = features, .symbols = names, .num_symbols = count, .cmvn = &corpus->cmvn};
+  const struct linnet_train_model model = {.size = sizeof model,
+                                           .config = config,
+                                           .features = features,
+                                           .symbols = names,
+                                           .num_symbols = count,
+                                           .cmvn = &corpus->cmvn};
   linnet_train_settings_default(&settings);
   settings.learning_rate = 5e-3;
-  settings.batch_frames = 600;
-  settings.epochs = 60;
+  settings.num_batch_frames = 600;
+  settings.num_epochs = 60;
   enum linnet_status status =
       names ? linnet_trainer_create(context, folder, &settings, &model, &callbacks, &callbacks, &trainer)
             : LINNET_ERROR_MEMORY;

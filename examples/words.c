@@ -7,7 +7,7 @@
 /* Words, or phones where the recognizer searches for no words. */
 static void print(const struct linnet_alternative *best) {
   const struct linnet_span *spans = best->words ? best->words : best->phones;
-  size_t count = best->words ? best->word_count : best->phone_count;
+  size_t count = best->words ? best->num_words : best->num_phones;
   for (size_t i = 0; i < count; i++)
     printf("%.2f %.2f %s %.2f\n", spans[i].start, spans[i].end, spans[i].text, (double)spans[i].confidence);
 }

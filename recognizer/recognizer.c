@@ -2,9 +2,11 @@
 #include "recognizer/recognizer_parts.h"
 
 #include "base/settings.h"
+#include "base/source.h"
 
-void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings) {
-  *settings = (struct linnet_recognizer_settings){.size = sizeof *settings};
+void(linnet_recognizer_settings_default)(struct linnet_recognizer_settings *settings, size_t size) {
+  static const struct linnet_recognizer_settings defaults = {.size = sizeof defaults};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static enum linnet_status load_model(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
@@ -22,7 +24,7 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
 }
 
 static enum linnet_status create_search(struct linnet_recognizer *r, const struct linnet_search_settings *settings) {
-  const size_t count = (size_t)linnet_model_num_symbols(r->model);
+  const size_t count = linnet_model_num_symbols(r->model);
   const char **names = linnet_alloc(r->context, count, sizeof *names);
   if (!names)
     return linnet_fail(r->context, LINNET_ERROR_MEMORY, "out of memory for the names of %zu symbols", count);
@@ -36,8 +38,7 @@ static enum linnet_status create_search(struct linnet_recognizer *r, const struc
 /* Confidences are calibrated as the model says where the settings do not. */
 static enum linnet_status open_search(struct linnet_recognizer *r, const struct linnet_search_settings *given) {
   struct linnet_search_settings settings;
-  linnet_search_settings_default(&settings);
-  LINNET_TRY(linnet_settings_read(r->context, "linnet_search", &settings, sizeof settings, given));
+  LINNET_TRY(LINNET_READ_SETTINGS(r->context, search, given, &settings));
   if (!settings.calibrations)
     settings.calibrations = linnet_model_calibrations(r->model);
   return create_search(r, &settings);
@@ -50,8 +51,7 @@ enum linnet_status linnet_recognizer_create(struct linnet_context *context,
   if (!context || !settings || !recognizer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: NULL argument");
   *recognizer = NULL;
-  linnet_recognizer_settings_default(&full);
-  LINNET_TRY(linnet_settings_read(context, "linnet_recognizer", &full, sizeof full, settings));
+  LINNET_TRY(LINNET_READ_SETTINGS(context, recognizer, settings, &full));
   struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);
   if (!r)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
@@ -76,7 +76,7 @@ const struct linnet_search *linnet_recognizer_search(const struct linnet_recogni
 
 int linnet_recognizer_is_incremental(const struct linnet_recognizer *r) {
   enum linnet_cmvn_kind cmvn = linnet_model_features(r->model)->cmvn;
-  return linnet_recurrence_possible(r->model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+  return linnet_model_is_causal(r->model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
 }
 
 void linnet_recognizer_destroy(struct linnet_recognizer *r) {

@@ -7,7 +7,7 @@
 
 #include "base/destination.h"
 #include "base/file_read.h"
-#include "base/settings.h"
+#include "base/source.h"
 #include "model/format/bounded_json.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};

@@ -73,7 +73,7 @@ static enum linnet_status call_hook(struct linnet_recognizer_stream *s) {
   LINNET_TRY(linnet_recognizer_stream_result(s, &result));
   const struct linnet_alternative *best = result->alternatives;
   const struct linnet_span *spans = best->words ? best->words : best->phones;
-  const size_t count = best->words ? best->word_count : best->phone_count;
+  const size_t count = best->words ? best->num_words : best->num_phones;
   s->heard = false;
   if (!result->is_final && is_shown(s, spans, count))
     return LINNET_OK;
@@ -148,8 +148,7 @@ static enum linnet_status feed_file(struct linnet_recognizer_stream *s, const ch
                                     const struct linnet_audio_settings *given) {
   struct linnet_audio_settings settings;
   struct linnet_audio *audio = NULL;
-  linnet_audio_settings_default(&settings);
-  LINNET_TRY(linnet_settings_read(s->context, "linnet_audio", &settings, sizeof settings, given));
+  LINNET_TRY(LINNET_READ_SETTINGS(s->context, audio, given, &settings));
   settings.sample_rate = linnet_model_features(s->recognizer->model)->fbank.sample_rate;
   LINNET_TRY(linnet_audio_open(s->context, path, &settings, &audio));
   float *samples = linnet_alloc(s->context, READ_SAMPLES, sizeof *samples);

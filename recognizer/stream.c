@@ -34,13 +34,13 @@ struct linnet_stream {
 /* Whether frames can be recognised as they come. */
 static bool runs_along(const struct linnet_model *model) {
   enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  return linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+  return linnet_model_is_causal(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
 }
 
 static enum linnet_status create_network(struct linnet_stream *s) {
   if (!runs_along(s->model))
     return linnet_encoder_create(s->context, s->model, &s->encoder);
-  s->log_p = linnet_alloc(s->context, (size_t)linnet_model_num_symbols(s->model), sizeof *s->log_p);
+  s->log_p = linnet_alloc(s->context, linnet_model_num_symbols(s->model), sizeof *s->log_p);
   if (!s->log_p)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   return linnet_recurrence_create(s->context, s->model, &s->recurrence);
@@ -69,7 +69,7 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
   return status;
 }
 
-static int num_mel(const struct linnet_stream *s) {
+static size_t num_mel(const struct linnet_stream *s) {
   return linnet_model_features(s->model)->fbank.num_mel;
 }
 
@@ -118,7 +118,7 @@ static enum linnet_status decoding_status(struct linnet_stream *s) {
 
 /* A row of the recurrence. */
 static enum linnet_status decode_row(struct linnet_stream *s) {
-  decode(s, s->log_p, linnet_recurrence_frames(s->recurrence) - 1, 1);
+  decode(s, s->log_p, linnet_recurrence_num_frames(s->recurrence) - 1, 1);
   return decoding_status(s);
 }
 
@@ -130,7 +130,7 @@ static enum linnet_status run_along(struct linnet_stream *s) {
   linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(s->context));
-    enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * (size_t)num_mel(s), s->log_p);
+    enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * num_mel(s), s->log_p);
     if (status == LINNET_OK)
       status = decode_row(s);
     if (status != LINNET_OK && status != LINNET_AGAIN)
@@ -146,7 +146,7 @@ static enum linnet_status finish_along(struct linnet_stream *s) {
 
 /* Room for so many frames more. */
 static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
-  size_t elements = (s->frames + frames) * (size_t)num_mel(s);
+  size_t elements = (s->frames + frames) * num_mel(s);
   float *grown = linnet_grow(s->context, s->features, &s->capacity, elements, sizeof *grown);
   if (!grown)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %.0f s of audio",
@@ -156,7 +156,7 @@ static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
 }
 
 static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
-  size_t mel = (size_t)num_mel(s), pending = linnet_fbank_pending(s->fbank, n), got = 0;
+  size_t mel = num_mel(s), pending = linnet_fbank_num_pending(s->fbank, n), got = 0;
   LINNET_TRY(make_room(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
@@ -189,8 +189,8 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   LINNET_TRY(check_open(s, s->samples > 0));
   if (frames == 0)
     return LINNET_OK;
-  if (dim != (size_t)num_mel(s))
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %d", dim,
+  if (dim != num_mel(s))
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %zu", dim,
                        num_mel(s));
   LINNET_TRY(make_room(s, frames));
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
@@ -201,8 +201,8 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
 
 enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
   if (!s || (cmvn && (cmvn->dim != num_mel(s) || !(cmvn->count > 0))))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "statistics of %d dimensions and %g frames",
-                       cmvn ? cmvn->dim : 0, cmvn ? cmvn->count : 0);
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "statistics of %zu dimensions and %g frames",
+                       cmvn ? cmvn->dim : (size_t)0, cmvn ? cmvn->count : 0);
   s->speaker.count = 0;
   if (cmvn)
     s->speaker = *cmvn;
@@ -222,13 +222,12 @@ void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, v
 static int decode_heard(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
   (void)first;
-  return linnet_silence_restore(s->silence, log_posteriors, frames, (size_t)linnet_model_num_symbols(s->model), decode,
-                                s);
+  return linnet_silence_restore(s->silence, log_posteriors, frames, linnet_model_num_symbols(s->model), decode, s);
 }
 
 /* The frames without long silences, of which there may be none. */
 static enum linnet_status run_heard(struct linnet_stream *s) {
-  size_t left = linnet_silence_remove(s->silence, s->features, s->frames, (size_t)num_mel(s));
+  size_t left = linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s));
   LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_heard, s));
   if (decode_heard(s, NULL, 0, 0) != 0 && s->decoding == LINNET_OK)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for blanks");
@@ -240,8 +239,8 @@ static enum linnet_status run_encoder(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
   size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);
   if (keep > 0)
-    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, (size_t)num_mel(s), keep,
-                                   (size_t)linnet_model_stride(s->model), &s->silence));
+    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), keep, linnet_model_stride(s->model),
+                                   &s->silence));
   normalise(s);
   enum linnet_status status =
       s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);
@@ -279,7 +278,7 @@ double linnet_stream_frame_seconds(const struct linnet_stream *s) {
 
 double linnet_stream_seconds(const struct linnet_stream *s) {
   const struct linnet_fbank_settings *fbank = &linnet_model_features(s->model)->fbank;
-  double frame = linnet_model_frame_seconds(s->model) / linnet_model_stride(s->model);
+  double frame = linnet_model_frame_seconds(s->model) / (double)linnet_model_stride(s->model);
   return (double)s->samples / fbank->sample_rate + (double)s->stored * frame;
 }
 

@@ -30,7 +30,7 @@ static inline struct linnet_context *cancelling_context(struct cancelling *c, un
   *c = (struct cancelling){.stop_at = SIZE_MAX, .allocator = {.left = SIZE_MAX}};
   struct linnet_context_settings settings = failing_settings(&c->allocator);
   struct linnet_context *context = NULL;
-  settings.threads = threads;
+  settings.num_threads = threads;
   settings.cancel = cancelling_cancel;
   settings.cancel_user = c;
   settings.progress = cancelling_progress;

@@ -46,7 +46,7 @@ static inline void random_model_write(struct linnet_context *context, const char
   for (size_t i = 0; i < parameters->size; i++)
     weights[i] *= scale;
   linnet_feature_config_default(&features);
-  features.fbank.num_mel = (int)config->input_dim;
+  features.fbank.num_mel = config->input_dim;
   features.cmvn = cmvn;
   const struct linnet_cmvn statistics = random_model_cmvn(config->input_dim);
   struct linnet_model_contents contents = {.config = config,

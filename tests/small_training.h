@@ -70,8 +70,8 @@ static inline void mask_features(void *user, size_t u, uint64_t epoch, float *x,
   for (size_t i = 0; i < frames * DIM; i++)
     for (size_t m = 0; m < MASKS; m++) {
       size_t t = i / DIM, channel = i % DIM;
-      if (t >= masks[m].first_frame && t < masks[m].first_frame + masks[m].frames &&
-          channel >= masks[m].first_channel && channel < masks[m].first_channel + masks[m].channels)
+      if (t >= masks[m].first_frame && t < masks[m].first_frame + masks[m].num_frames &&
+          channel >= masks[m].first_channel && channel < masks[m].first_channel + masks[m].num_channels)
         x[i] = 0;
     }
 }
@@ -97,8 +97,9 @@ static inline enum linnet_status corpus_features(void *user, struct linnet_conte
 }
 
 static inline struct linnet_corpus callbacks(struct corpus *c) {
-  return (struct linnet_corpus){.user = c,
-                                .count = c->count,
+  return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
+                                .user = c,
+                                .num_utterances = c->count,
                                 .id = corpus_id,
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
@@ -185,16 +186,16 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   struct linnet_trainer *trainer = NULL;
   linnet_train_settings_default(&settings);
   settings.learning_rate = 1e-2;
-  settings.batch_frames = 150;
-  settings.epochs = run->epochs;
-  settings.keep_models = run->keep_models;
+  settings.num_batch_frames = 150;
+  settings.num_epochs = run->epochs;
+  settings.num_kept_models = run->keep_models;
   settings.seed = run->model_seed;
   struct linnet_train_model model = {
-      .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+      .size = sizeof model, .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);
   run->log[0] = '\0';
   run->status = linnet_trainer_create(context, folder, &settings, &model, &train_corpus, &dev_corpus, &trainer);
-  struct linnet_train_events events = {.user = run, .step = on_step, .epoch = on_epoch};
+  struct linnet_train_events events = {.size = sizeof events, .user = run, .step = on_step, .epoch = on_epoch};
   if (run->status == LINNET_OK)
     run->status = linnet_trainer_run(trainer, &events);
   linnet_trainer_destroy(trainer);
@@ -205,7 +206,7 @@ static inline void train(struct run *run, const char *folder) {
   struct linnet_context_settings context_settings;
   struct linnet_context *context = NULL;
   linnet_context_settings_default(&context_settings);
-  context_settings.threads = run->threads;
+  context_settings.num_threads = run->threads;
   context_settings.kernels = run->kernels;
   context_settings.log = on_log;
   context_settings.log_user = run;

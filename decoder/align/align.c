@@ -1,26 +1,32 @@
 /* Forced alignment: checks, and widens the band until the path keeps off its edge. */
 #include "decoder/align/alignment.h"
 
+#include "base/settings.h"
 #include <math.h>
 
 enum { MAX_SYMBOLS = 1 << 24, DEFAULT_BAND = 8192 };
 static const double all_states_cells = 0x1p28; /* frames x states that are searched in full by default */
 
-void linnet_align_settings_default(struct linnet_align_settings *settings) {
-  *settings = (struct linnet_align_settings){
-      .size = sizeof *settings, .band = 0, .jumps = 0, .jump_cost = 60, .frame_cost = 2, .doubt = -4};
+void(linnet_align_settings_default)(struct linnet_align_settings *settings, size_t size) {
+  const struct linnet_align_settings defaults = {.size = sizeof(struct linnet_align_settings),
+                                                 .band = 0,
+                                                 .jumps = 0,
+                                                 .jump_cost = 60,
+                                                 .frame_cost = 2,
+                                                 .doubt = -4};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status check_variant(const struct linnet_align_maker *m, size_t w,
                                         const struct linnet_pronunciation *variant) {
-  if (variant->count == 0 || !variant->labels)
+  if (variant->num_labels == 0 || !variant->labels)
     return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
                        "linnet_alignment_create: word %zu has a pronunciation "
                        "without labels",
                        w);
-  for (size_t i = 0; i < variant->count; i++)
+  for (size_t i = 0; i < variant->num_labels; i++)
     if (variant->labels[i] < 1 || (size_t)variant->labels[i] >= m->symbols)
       return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
                          "linnet_alignment_create: label %d of word %zu, must be 1 to %zu", variant->labels[i], w,
@@ -31,11 +37,11 @@ static enum linnet_status check_variant(const struct linnet_align_maker *m, size
 static enum linnet_status check_words(const struct linnet_align_maker *m) {
   for (size_t w = 0; w < m->count; w++) {
     const struct linnet_align_word *word = &m->words[w];
-    if (!word->variants || word->count < 1 || word->count > LINNET_ALIGN_MAX_VARIANTS)
+    if (!word->variants || word->num_variants < 1 || word->num_variants > LINNET_ALIGN_MAX_VARIANTS)
       return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
-                         "linnet_alignment_create: word %zu has %zu pronunciations, must be 1 to %d", w, word->count,
-                         LINNET_ALIGN_MAX_VARIANTS);
-    for (size_t v = 0; v < word->count; v++)
+                         "linnet_alignment_create: word %zu has %zu pronunciations, must be 1 to %d", w,
+                         word->num_variants, LINNET_ALIGN_MAX_VARIANTS);
+    for (size_t v = 0; v < word->num_variants; v++)
       LINNET_TRY(check_variant(m, w, &word->variants[v]));
   }
   return LINNET_OK;
@@ -44,11 +50,11 @@ static enum linnet_status check_words(const struct linnet_align_maker *m) {
 static enum linnet_status check_settings(struct linnet_align_maker *m) {
   const struct linnet_align_settings *s = &m->settings;
   /* Negative costs, or NaN, would make leaving the text pay. */
-  if (s->size != sizeof *s || !(s->jump_cost >= 0) || !(s->frame_cost >= 0) || isnan(s->doubt))
+  if (!(s->jump_cost >= 0) || !(s->frame_cost >= 0) || isnan(s->doubt))
     return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_alignment_create: settings: size %zu, jump_cost %g and frame_cost %g must not be "
+                       "linnet_alignment_create: settings: jump_cost %g and frame_cost %g must not be "
                        "negative, doubt %g",
-                       s->size, (double)s->jump_cost, (double)s->frame_cost, (double)s->doubt);
+                       (double)s->jump_cost, (double)s->frame_cost, (double)s->doubt);
   return linnet_calibrations_copy(m->context, "linnet_alignment_create", s->calibrations, &m->calibrations);
 }
 
@@ -114,7 +120,7 @@ static enum linnet_status make(struct linnet_align_maker *m) {
 }
 
 enum linnet_status linnet_alignment_create(struct linnet_context *context, const float *log_posteriors, size_t frames,
-                                           int symbols, const struct linnet_align_word *words, size_t count,
+                                           size_t symbols, const struct linnet_align_word *words, size_t count,
                                            const struct linnet_align_settings *settings,
                                            struct linnet_alignment **alignment) {
   if (alignment)
@@ -123,20 +129,17 @@ enum linnet_status linnet_alignment_create(struct linnet_context *context, const
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_alignment_create: an argument is NULL");
   if (symbols < 1 || symbols > MAX_SYMBOLS || frames >= UINT32_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_alignment_create: %d symbols, must be 1 to %d; %zu "
+                       "linnet_alignment_create: %zu symbols, must be 1 to %d; %zu "
                        "frames",
                        symbols, MAX_SYMBOLS, frames);
   struct linnet_align_maker m = {.context = context,
                                  .log_posteriors = log_posteriors,
                                  .frames = frames,
-                                 .symbols = (size_t)symbols,
+                                 .symbols = symbols,
                                  .words = words,
                                  .count = count,
                                  .graph = {.context = context}};
-  if (settings)
-    m.settings = *settings;
-  else
-    linnet_align_settings_default(&m.settings);
+  LINNET_TRY(LINNET_READ_SETTINGS(context, align, settings, &m.settings));
   m.result = linnet_calloc(context, 1, sizeof *m.result);
   if (!m.result)
     return linnet_align_out_of_memory(&m);
@@ -152,7 +155,7 @@ enum linnet_status linnet_alignment_create(struct linnet_context *context, const
 }
 
 enum linnet_status linnet_alignment_create_labels(struct linnet_context *context, const float *log_posteriors,
-                                                  size_t frames, int symbols, const int *labels, size_t count,
+                                                  size_t frames, size_t symbols, const int *labels, size_t count,
                                                   const struct linnet_align_settings *settings,
                                                   struct linnet_alignment **alignment) {
   if (alignment)
@@ -164,8 +167,8 @@ enum linnet_status linnet_alignment_create_labels(struct linnet_context *context
   enum linnet_status status;
   if (variants && words) {
     for (size_t i = 0; i < count; i++) {
-      variants[i] = (struct linnet_pronunciation){.labels = &labels[i], .count = 1};
-      words[i] = (struct linnet_align_word){.variants = &variants[i], .count = 1};
+      variants[i] = (struct linnet_pronunciation){.labels = &labels[i], .num_labels = 1};
+      words[i] = (struct linnet_align_word){.variants = &variants[i], .num_variants = 1};
     }
     status = linnet_alignment_create(context, log_posteriors, frames, symbols, words, count, settings, alignment);
   } else {
@@ -177,17 +180,17 @@ enum linnet_status linnet_alignment_create_labels(struct linnet_context *context
 }
 
 const struct linnet_aligned_phone *linnet_alignment_phones(const struct linnet_alignment *alignment, size_t *count) {
-  *count = alignment->phone_count;
+  *count = alignment->num_phones;
   return alignment->phones;
 }
 
 const struct linnet_aligned_word *linnet_alignment_words(const struct linnet_alignment *alignment, size_t *count) {
-  *count = alignment->word_count;
+  *count = alignment->num_words;
   return alignment->words;
 }
 
 const struct linnet_align_jump *linnet_alignment_jumps(const struct linnet_alignment *alignment, size_t *count) {
-  *count = alignment->jump_count;
+  *count = alignment->num_jumps;
   return alignment->jumps;
 }
 

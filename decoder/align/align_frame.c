@@ -45,8 +45,8 @@ static void arc_steps(const struct linnet_align_search *s, double *now, uint8_t 
   const double *before = s->before.value + LINNET_ALIGN_PADDING;
   uint32_t to = UINT32_MAX;
   size_t first = 0;
-  for (size_t a = linnet_align_graph_first_arc(s->graph, s->now.low);
-       a < s->graph->arc_count && arc[a].to < s->now.high; a++) {
+  for (size_t a = linnet_align_graph_first_arc(s->graph, s->now.low); a < s->graph->num_arcs && arc[a].to < s->now.high;
+       a++) {
     first = arc[a].to == to ? first : a;
     to = arc[a].to;
     if (before[arc[a].from] > now[to]) {
@@ -82,9 +82,9 @@ static double best_entry(const struct linnet_align_search *s, size_t to, size_t 
       *source = (uint32_t)(to - back);
     }
   }
-  while (*arc < graph->arc_count && graph->arc[*arc].to < to)
+  while (*arc < graph->num_arcs && graph->arc[*arc].to < to)
     ++*arc;
-  for (; *arc < graph->arc_count && graph->arc[*arc].to == to; ++*arc)
+  for (; *arc < graph->num_arcs && graph->arc[*arc].to == to; ++*arc)
     if (before[graph->arc[*arc].from] > best) {
       best = before[graph->arc[*arc].from];
       *source = graph->arc[*arc].from;

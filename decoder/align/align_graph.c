@@ -7,15 +7,15 @@
 
 static size_t states_of(const struct linnet_align_word *word) {
   size_t states = 0;
-  for (size_t v = 0; v < word->count; v++)
-    states += 2 * word->variants[v].count - 1;
+  for (size_t v = 0; v < word->num_variants; v++)
+    states += 2 * word->variants[v].num_labels - 1;
   return states;
 }
 
 /* At most; `before` is NULL for the first word. Anchor to variants, variants to the next anchor, variants to variants.
  */
 static size_t arcs_of(const struct linnet_align_word *before, const struct linnet_align_word *word) {
-  return 2 * word->count + (before ? before->count * word->count : 0);
+  return 2 * word->num_variants + (before ? before->num_variants * word->num_variants : 0);
 }
 
 static enum linnet_status measure(struct linnet_align_graph *graph, const struct linnet_align_word *words,
@@ -54,7 +54,7 @@ static void connect(struct linnet_align_graph *graph, size_t from, size_t to) {
   else if (from + 2 == to)
     graph->skip[to] = 0;
   else
-    graph->arc[graph->arc_count++] = (struct linnet_align_arc){(uint32_t)from, (uint32_t)to};
+    graph->arc[graph->num_arcs++] = (struct linnet_align_arc){(uint32_t)from, (uint32_t)to};
 }
 
 static bool differ(const struct linnet_align_graph *graph, size_t a, size_t b) {
@@ -65,8 +65,8 @@ static bool differ(const struct linnet_align_graph *graph, size_t a, size_t b) {
  * by `to`. */
 static void connect_ends(struct linnet_align_graph *graph, const struct linnet_align_word *word, size_t first,
                          size_t to) {
-  for (size_t v = 0; v < word->count; v++) {
-    size_t next = first + 2 * word->variants[v].count - 1;
+  for (size_t v = 0; v < word->num_variants; v++) {
+    size_t next = first + 2 * word->variants[v].num_labels - 1;
     if (differ(graph, next - 1, to))
       connect(graph, next - 1, to);
     first = next;
@@ -75,20 +75,20 @@ static void connect_ends(struct linnet_align_graph *graph, const struct linnet_a
 
 /* Labels and the blanks between them; returns the state after them. */
 static size_t add_chain(struct linnet_align_graph *graph, const struct linnet_pronunciation *variant, size_t first) {
-  for (size_t i = 0; i < 2 * variant->count - 1; i++) {
+  for (size_t i = 0; i < 2 * variant->num_labels - 1; i++) {
     graph->state[first + i].symbol = i % 2 ? 0 : variant->labels[i / 2];
     if (i > 0)
       connect(graph, first + i - 1, first + i);
     if (i > 1 && i % 2 == 0 && differ(graph, first + i - 2, first + i))
       connect(graph, first + i - 2, first + i);
   }
-  return first + 2 * variant->count - 1;
+  return first + 2 * variant->num_labels - 1;
 }
 
 /* Word w, and the anchor after it. */
 static void add_word(struct linnet_align_graph *graph, const struct linnet_align_word *words, size_t w) {
   size_t anchor = graph->anchor[w], next = anchor + 1;
-  for (size_t v = 0; v < words[w].count; v++) {
+  for (size_t v = 0; v < words[w].num_variants; v++) {
     size_t first = next;
     next = add_chain(graph, &words[w].variants[v], first);
     for (size_t s = first; s < next; s++) {
@@ -121,7 +121,7 @@ static enum linnet_status count_min_frames(struct linnet_align_graph *graph) {
     uint32_t before = graph->step[s] == 0 ? frames[s - 1] : UINT32_MAX;
     if (s > 1 && graph->skip[s] == 0)
       before = least(before, frames[s - 2]);
-    for (; arc < graph->arc_count && graph->arc[arc].to == s; arc++)
+    for (; arc < graph->num_arcs && graph->arc[arc].to == s; arc++)
       before = least(before, frames[graph->arc[arc].from]);
     frames[s] = before + 1;
   }
@@ -165,7 +165,7 @@ void linnet_align_graph_clear(struct linnet_align_graph *graph) {
 }
 
 size_t linnet_align_graph_first_arc(const struct linnet_align_graph *graph, size_t state) {
-  size_t low = 0, high = graph->arc_count;
+  size_t low = 0, high = graph->num_arcs;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (graph->arc[middle].to < state)
@@ -182,7 +182,7 @@ bool linnet_align_graph_is_final(const struct linnet_align_graph *graph, size_t 
     return state == last;
   if ((state + 1 == last && graph->step[last] == 0) || (state + 2 == last && graph->skip[last] == 0))
     return true;
-  for (size_t a = linnet_align_graph_first_arc(graph, last); a < graph->arc_count; a++)
+  for (size_t a = linnet_align_graph_first_arc(graph, last); a < graph->num_arcs; a++)
     if (graph->arc[a].from == state)
       return true;
   return false;

@@ -27,11 +27,11 @@ struct linnet_align_state {
 /* Release with linnet_align_graph_clear. */
 struct linnet_align_graph {
   struct linnet_context *context;
-  size_t count, words, arc_count;
+  size_t count, words, num_arcs;
   size_t min_frames;                /* that a path through all words needs */
   struct linnet_align_state *state; /* (count) */
   double *step, *skip;              /* (count): 0 where s - 1 -> s, s - 2 -> s is allowed, else -infinity */
-  struct linnet_align_arc *arc;     /* (arc_count): the other steps, in the order of `to`, then of `from` */
+  struct linnet_align_arc *arc;     /* (num_arcs): the other steps, in the order of `to`, then of `from` */
   uint32_t *anchor;                 /* (words + 1) */
 };
 

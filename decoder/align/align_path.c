@@ -10,45 +10,45 @@ static enum linnet_status open_phone(struct linnet_align_maker *m, size_t t, boo
   struct linnet_alignment *a = m->result;
   const struct linnet_align_state *state = state_at(m, t);
   struct linnet_aligned_phone *phones =
-      linnet_grow(m->context, a->phones, &a->phone_capacity, a->phone_count + 1, sizeof *phones);
+      linnet_grow(m->context, a->phones, &a->phone_capacity, a->num_phones + 1, sizeof *phones);
   if (!phones)
     return linnet_align_out_of_memory(m);
   a->phones = phones;
   if (fresh) {
     struct linnet_aligned_word *words =
-        linnet_grow(m->context, a->words, &a->word_capacity, a->word_count + 1, sizeof *words);
+        linnet_grow(m->context, a->words, &a->word_capacity, a->num_words + 1, sizeof *words);
     if (!words)
       return linnet_align_out_of_memory(m);
     a->words = words;
-    words[a->word_count++] = (struct linnet_aligned_word){
-        .word = state->word, .variant = state->variant, .phone = a->phone_count, .start = t};
+    words[a->num_words++] = (struct linnet_aligned_word){
+        .word = state->word, .variant = state->variant, .phone = a->num_phones, .start = t};
   }
-  phones[a->phone_count++] = (struct linnet_aligned_phone){.symbol = state->symbol, .start = t};
-  a->words[a->word_count - 1].count++;
+  phones[a->num_phones++] = (struct linnet_aligned_phone){.symbol = state->symbol, .start = t};
+  a->words[a->num_words - 1].num_phones++;
   return LINNET_OK;
 }
 
 static void extend_phone(struct linnet_align_maker *m, size_t t) {
-  m->result->phones[m->result->phone_count - 1].end = t + 1;
-  m->result->words[m->result->word_count - 1].end = t + 1;
+  m->result->phones[m->result->num_phones - 1].end = t + 1;
+  m->result->words[m->result->num_words - 1].end = t + 1;
 }
 
 /* The jump over frames [start, end), from before word `from` to before word `to`. */
 static enum linnet_status add_jump(struct linnet_align_maker *m, size_t start, size_t end, size_t from, size_t to) {
   struct linnet_alignment *a = m->result;
   struct linnet_align_jump *jumps =
-      linnet_grow(m->context, a->jumps, &a->jump_capacity, a->jump_count + 1, sizeof *jumps);
+      linnet_grow(m->context, a->jumps, &a->jump_capacity, a->num_jumps + 1, sizeof *jumps);
   if (!jumps)
     return linnet_align_out_of_memory(m);
   a->jumps = jumps;
   enum linnet_jump_kind kind = to > from   ? LINNET_JUMP_SKIPPED
                                : to < from ? LINNET_JUMP_REPEATED
                                            : LINNET_JUMP_INSERTED;
-  jumps[a->jump_count++] = (struct linnet_align_jump){.kind = kind,
-                                                      .word = to > from ? from : to,
-                                                      .count = to > from ? to - from : from - to,
-                                                      .start = start,
-                                                      .end = end};
+  jumps[a->num_jumps++] = (struct linnet_align_jump){.kind = kind,
+                                                     .word = to > from ? from : to,
+                                                     .num_words = to > from ? to - from : from - to,
+                                                     .start = start,
+                                                     .end = end};
   return LINNET_OK;
 }
 

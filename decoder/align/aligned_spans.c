@@ -90,13 +90,13 @@ static bool make_jumps(struct linnet_aligned_text *t) {
   const struct linnet_align_jump *jumps = linnet_alignment_jumps(t->alignment, &t->num_jumps);
   t->jumps = linnet_alloc(t->context, t->num_jumps, sizeof *t->jumps);
   for (size_t i = 0; t->jumps && i < t->num_jumps; i++) {
-    size_t first = index_of(t, jumps[i].word), end = index_of(t, jumps[i].word + jumps[i].count);
+    size_t first = index_of(t, jumps[i].word), end = index_of(t, jumps[i].word + jumps[i].num_words);
     bool inserted = jumps[i].kind == LINNET_JUMP_INSERTED;
     t->jumps[i] = (struct linnet_output_jump){.kind = kinds[jumps[i].kind],
                                               .start = (double)jumps[i].start * t->frame_seconds,
                                               .end = (double)jumps[i].end * t->frame_seconds,
                                               .word = first,
-                                              .count = inserted ? 0 : end - first,
+                                              .num_words = inserted ? 0 : end - first,
                                               .words = t->tokens + first};
   }
   return t->jumps != NULL;

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-void linnet_text_aligner_settings_default(struct linnet_text_aligner_settings *settings) {
-  *settings = (struct linnet_text_aligner_settings){.size = sizeof *settings};
+void(linnet_text_aligner_settings_default)(struct linnet_text_aligner_settings *settings, size_t size) {
+  static const struct linnet_text_aligner_settings defaults = {.size = sizeof defaults};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- the aligner -------------------------------------------------------------------------------------------------- */
@@ -38,8 +39,7 @@ enum linnet_status linnet_text_aligner_create(struct linnet_context *context, co
   if (!context || !names || !aligner || num_symbols < 1)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_text_aligner_create: NULL argument, or no symbols");
   *aligner = NULL;
-  linnet_text_aligner_settings_default(&full);
-  LINNET_TRY(linnet_settings_read(context, "linnet_text_aligner", &full, sizeof full, settings));
+  LINNET_TRY(LINNET_READ_SETTINGS(context, text_aligner, settings, &full));
   struct linnet_text_aligner *a = linnet_calloc(context, 1, sizeof *a);
   if (!a)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an aligner");
@@ -105,11 +105,11 @@ static bool read_tokens(struct linnet_aligned_text *t, const char *text) {
 /* The label of a phone, with or without its stress digit; less than 1 if it is none. */
 static int find_phone(const struct linnet_symbols *symbols, char *phone) {
   size_t length = strlen(phone);
-  int label = linnet_symbols_find(symbols, phone);
+  int label = (int)linnet_symbols_find(symbols, phone);
   if (label > 0 || length < 2 || phone[length - 1] < '0' || phone[length - 1] > '2')
     return label;
   phone[length - 1] = '\0';
-  return linnet_symbols_find(symbols, phone);
+  return (int)linnet_symbols_find(symbols, phone);
 }
 
 static enum linnet_status read_phones(struct linnet_aligned_text *t, const char *phones, const char *name) {
@@ -205,7 +205,7 @@ enum linnet_status linnet_aligned_text_align(struct linnet_aligned_text *t, cons
   t->frame_seconds = frame_seconds;
   t->seconds = seconds;
   LINNET_TRY(linnet_alignment_create(t->context, log_posteriors, frames,
-                                     linnet_symbols_count(t->aligner->vocabulary.symbols), t->words, t->num_words,
+                                     linnet_symbols_num_symbols(t->aligner->vocabulary.symbols), t->words, t->num_words,
                                      settings, &t->alignment));
   return linnet_aligned_spans_make(t, settings && settings->jumps);
 }
@@ -220,10 +220,10 @@ enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text
   if (!t->phone_spans)
     return linnet_fail(t->context, LINNET_ERROR_STATE, "the text is not aligned: call linnet_aligned_text_align first");
   output->phones = t->phone_spans;
-  output->phone_count = t->num_phone_spans;
+  output->num_phones = t->num_phone_spans;
   output->words = t->word_spans;
-  output->word_count = t->word_spans ? t->num_word_spans : 0;
+  output->num_words = t->word_spans ? t->num_word_spans : 0;
   output->jumps = t->jumps;
-  output->jump_count = t->jumps ? t->num_jumps : 0;
+  output->num_jumps = t->jumps ? t->num_jumps : 0;
   return LINNET_OK;
 }

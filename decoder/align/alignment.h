@@ -13,7 +13,7 @@ struct linnet_alignment {
   struct linnet_aligned_phone *phones;
   struct linnet_aligned_word *words;
   struct linnet_align_jump *jumps;
-  size_t phone_count, phone_capacity, word_count, word_capacity, jump_count, jump_capacity;
+  size_t num_phones, phone_capacity, num_words, word_capacity, num_jumps, jump_capacity;
 };
 
 /* All that making an alignment needs. */

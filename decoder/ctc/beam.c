@@ -4,15 +4,17 @@
 #include <math.h>
 
 #include "base/arena.h"
+#include "base/settings.h"
 
 enum { MAX_SYMBOLS = 1 << 24, SPARE_CANDIDATES = 64 };
 
-void linnet_beam_settings_default(struct linnet_beam_settings *settings) {
-  *settings = (struct linnet_beam_settings){.size = sizeof *settings,
-                                            .beam = 50,
-                                            .symbol_threshold = INFINITY,
-                                            .score_threshold = INFINITY,
-                                            .model_weight = 1};
+void(linnet_beam_settings_default)(struct linnet_beam_settings *settings, size_t size) {
+  const struct linnet_beam_settings defaults = {.size = sizeof(struct linnet_beam_settings),
+                                                .beam = 50,
+                                                .symbol_threshold = INFINITY,
+                                                .score_threshold = INFINITY,
+                                                .model_weight = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
@@ -53,13 +55,10 @@ static enum linnet_status allocate(struct linnet_beam *b) {
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status check(struct linnet_context *context, int symbols, const struct linnet_beam_settings *s) {
+static enum linnet_status check(struct linnet_context *context, size_t symbols, const struct linnet_beam_settings *s) {
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %d symbols, must be 1 to %d", symbols,
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %zu symbols, must be 1 to %d", symbols,
                        MAX_SYMBOLS);
-  if (s->size != sizeof *s)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_beam_create: settings of another size: fill them with linnet_beam_settings_default");
   if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: a beam of %zu, must be 1 to %d", s->beam,
                        LINNET_BEAM_MAX);
@@ -73,23 +72,22 @@ static enum linnet_status check(struct linnet_context *context, int symbols, con
   return LINNET_OK;
 }
 
-enum linnet_status linnet_beam_create(struct linnet_context *context, int symbols,
+enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,
                                       const struct linnet_beam_settings *settings, struct linnet_beam **beam) {
-  struct linnet_beam_settings defaults;
-  linnet_beam_settings_default(&defaults);
-  if (!settings)
-    settings = &defaults;
   if (!beam)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: no place for the result");
   *beam = NULL;
+  struct linnet_beam_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, beam, settings, &own));
+  settings = &own;
   LINNET_TRY(check(context, symbols, settings));
   struct linnet_beam *b = linnet_calloc(context, 1, sizeof *b);
   if (!b)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a beam search");
   b->context = context;
   b->beam = settings->beam;
-  b->choice = (struct linnet_row_choice){.symbols = (size_t)symbols,
-                                         .top = settings->top_symbols > 0 ? settings->top_symbols : (size_t)symbols,
+  b->choice = (struct linnet_row_choice){.symbols = symbols,
+                                         .top = settings->top_symbols > 0 ? settings->top_symbols : symbols,
                                          .threshold = settings->symbol_threshold};
   b->score_ratio = exp(-(double)settings->score_threshold);
   b->max_candidates = 2 * b->beam + SPARE_CANDIDATES;
@@ -141,7 +139,7 @@ void linnet_beam_destroy(struct linnet_beam *beam) {
   linnet_free(beam->context, beam);
 }
 
-size_t linnet_beam_memory(const struct linnet_beam *beam) {
+size_t linnet_beam_memory_bytes(const struct linnet_beam *beam) {
   return sizeof *beam + beam->block_bytes + linnet_fusion_memory(&beam->fusion) +
          linnet_tree_pool_memory(&beam->trie.pool) + linnet_tree_pool_memory(&beam->records) +
          beam->max_segments * sizeof *beam->segments;

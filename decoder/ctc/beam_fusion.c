@@ -5,9 +5,9 @@ enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };
 enum linnet_status linnet_model_check(struct linnet_context *context, const struct linnet_language_model *model) {
   if (!model->begin || !model->score || !model->finish)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model lacks a function");
-  if (model->state_size > MAX_STATE_BYTES)
+  if (model->state_bytes > MAX_STATE_BYTES)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "states of the language model have %zu bytes, at most %d are possible", model->state_size,
+                       "states of the language model have %zu bytes, at most %d are possible", model->state_bytes,
                        MAX_STATE_BYTES);
   return LINNET_OK;
 }
@@ -40,7 +40,7 @@ enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct lin
   if (!fusion->model)
     return LINNET_OK;
   LINNET_TRY(linnet_model_check(context, fusion->model));
-  fusion->stride = (fusion->model->state_size + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+  fusion->stride = (fusion->model->state_bytes + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
   return allocate(fusion, settings->tokens);
 }
 

@@ -7,10 +7,10 @@ static void scores_of(const struct linnet_beam *beam, uint32_t index, struct lin
   const struct linnet_beam_side *now = beam->now;
   const struct linnet_beam_entry *entry = &now->entries[index];
   static const double ln2 = 0.69314718055994530942;
-  h->count = linnet_trie_at(&beam->trie, entry->node)->depth;
+  h->num_segments = linnet_trie_at(&beam->trie, entry->node)->depth;
   h->acoustic = log(now->blank[index] + now->symbol[index]) + beam->log_scale + (double)beam->exponent * ln2;
   h->language = entry->language + (beam->finished ? linnet_fusion_end(&beam->fusion, entry->slot) : 0.0);
-  h->score = h->acoustic + linnet_fusion_score(&beam->fusion, h->language, h->count);
+  h->score = h->acoustic + linnet_fusion_score(&beam->fusion, h->language, h->num_segments);
 }
 
 /* Before the end the entries are in order; with the model's end of the sentence they may not be. */
@@ -27,7 +27,7 @@ enum linnet_status linnet_beam_finish(struct linnet_beam *beam) {
   return LINNET_OK;
 }
 
-size_t linnet_beam_count(const struct linnet_beam *beam) {
+size_t linnet_beam_num_hypotheses(const struct linnet_beam *beam) {
   return beam->now->count;
 }
 
@@ -56,15 +56,15 @@ enum linnet_status linnet_beam_hypothesis(struct linnet_beam *beam, size_t index
   uint32_t entry = beam->finished ? beam->candidates[index].parent : (uint32_t)index;
   scores_of(beam, entry, hypothesis);
   struct linnet_segment *grown =
-      linnet_grow(beam->context, beam->segments, &beam->max_segments, hypothesis->count, sizeof *grown);
+      linnet_grow(beam->context, beam->segments, &beam->max_segments, hypothesis->num_segments, sizeof *grown);
   if (!grown)
-    return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory for %zu segments", hypothesis->count);
+    return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory for %zu segments", hypothesis->num_segments);
   hypothesis->segments = beam->segments = grown;
   fill_segments(beam, entry, grown);
   return LINNET_OK;
 }
 
-size_t linnet_beam_stable(const struct linnet_beam *beam) {
+size_t linnet_beam_num_stable_symbols(const struct linnet_beam *beam) {
   const struct linnet_beam_side *now = beam->now;
   uint32_t common = now->entries[0].node;
   for (size_t i = 1; i < now->count; i++)

@@ -1,5 +1,5 @@
 /* Greedy decoding: the best symbol of each frame, repeats merged, blanks dropped. */
-#include <linnet/decoder.h>
+#include <linnet/greedy.h>
 
 #include <math.h>
 #include <string.h>
@@ -19,18 +19,18 @@ struct linnet_greedy {
   struct linnet_calibrations calibrations;
 };
 
-enum linnet_status linnet_greedy_create(struct linnet_context *context, int symbols, struct linnet_greedy **greedy) {
+enum linnet_status linnet_greedy_create(struct linnet_context *context, size_t symbols, struct linnet_greedy **greedy) {
   if (!greedy)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: no place for the result");
   *greedy = NULL;
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: %d symbols, must be 1 to %d", symbols,
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_greedy_create: %zu symbols, must be 1 to %d", symbols,
                        MAX_SYMBOLS);
   struct linnet_greedy *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a greedy decoder");
   made->context = context;
-  made->symbols = symbols;
+  made->symbols = (int)symbols;
   *greedy = made;
   return linnet_greedy_set_calibrations(made, NULL);
 }

@@ -73,15 +73,15 @@ unsigned linnet_g2p_order(const struct linnet_g2p *g2p) {
   return linnet_ngram_order(g2p->ngram);
 }
 
-size_t linnet_g2p_units(const struct linnet_g2p *g2p) {
+size_t linnet_g2p_num_units(const struct linnet_g2p *g2p) {
   return g2p->unit_count;
 }
 
-size_t linnet_g2p_ngrams(const struct linnet_g2p *g2p) {
+size_t linnet_g2p_num_ngrams(const struct linnet_g2p *g2p) {
   return g2p->ngram->total - 1;
 }
 
-size_t linnet_g2p_phone_count(const struct linnet_g2p *g2p) {
+size_t linnet_g2p_num_phones(const struct linnet_g2p *g2p) {
   return g2p->phones.count;
 }
 

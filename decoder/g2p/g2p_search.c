@@ -345,7 +345,7 @@ void linnet_g2p_result_destroy(struct linnet_g2p_result *r) {
   linnet_free(r->context, r);
 }
 
-size_t linnet_g2p_result_count(const struct linnet_g2p_result *r) {
+size_t linnet_g2p_result_num_pronunciations(const struct linnet_g2p_result *r) {
   return r->count;
 }
 
@@ -362,6 +362,6 @@ double linnet_g2p_result_probability(const struct linnet_g2p_result *r, size_t i
   return index < r->count ? exp(r->pronunciations[index].log_probability - r->total) : 0;
 }
 
-size_t linnet_g2p_result_ignored(const struct linnet_g2p_result *r) {
+size_t linnet_g2p_result_num_ignored(const struct linnet_g2p_result *r) {
   return r->ignored;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/base/radix_sort.h"
 #include "decoder/ngram/ngram_prune.h"
 
@@ -14,15 +15,17 @@ struct linnet_g2p_trainer {
   bool finished;
 };
 
-void linnet_g2p_settings_default(struct linnet_g2p_settings *settings) {
-  *settings = (struct linnet_g2p_settings){.size = sizeof *settings, .order = 8, .iterations = 10, .prune = 3e-8};
+void(linnet_g2p_settings_default)(struct linnet_g2p_settings *settings, size_t size) {
+  const struct linnet_g2p_settings defaults = {
+      .size = sizeof(struct linnet_g2p_settings), .order = 8, .num_iterations = 10, .prune = 3e-8};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_g2p_settings *s) {
-  if (s->size != sizeof *s || s->order < 1 || s->order > NGRAM_MAX_ORDER)
+  if (s->order < 1 || s->order > NGRAM_MAX_ORDER)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a model of pronunciations is 1 to %d",
                        NGRAM_MAX_ORDER);
-  if (s->iterations < 1 || s->iterations > 100)
+  if (s->num_iterations < 1 || s->num_iterations > 100)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "iterations: 1 to 100");
   if (!(s->prune >= 0 && s->prune < 1))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the threshold of pruning is 0 to 1");
@@ -34,14 +37,13 @@ enum linnet_status linnet_g2p_trainer_create(struct linnet_context *context, con
   if (!context || !trainer)
     return LINNET_ERROR_ARGUMENT;
   *trainer = NULL;
-  struct linnet_g2p_settings defaults;
-  linnet_g2p_settings_default(&defaults);
-  settings = settings ? settings : &defaults;
-  LINNET_TRY(check_settings(context, settings));
+  struct linnet_g2p_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, g2p, settings, &own));
+  LINNET_TRY(check_settings(context, &own));
   struct linnet_g2p_trainer *t = linnet_calloc(context, 1, sizeof *t);
   if (!t)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a trainer of pronunciations");
-  t->settings = *settings;
+  t->settings = own;
   t->data.context = t->data.letters.context = t->data.phones.context = context;
   *trainer = t;
   return LINNET_OK;
@@ -58,11 +60,11 @@ void linnet_g2p_trainer_destroy(struct linnet_g2p_trainer *t) {
   linnet_free(context, t);
 }
 
-size_t linnet_g2p_trainer_count(const struct linnet_g2p_trainer *t) {
+size_t linnet_g2p_trainer_num_pronunciations(const struct linnet_g2p_trainer *t) {
   return t->data.count;
 }
 
-size_t linnet_g2p_trainer_left_out(const struct linnet_g2p_trainer *t) {
+size_t linnet_g2p_trainer_num_left_out(const struct linnet_g2p_trainer *t) {
   return t->left_out;
 }
 
@@ -299,7 +301,7 @@ enum linnet_status linnet_g2p_trainer_finish(struct linnet_g2p_trainer *t, struc
     return linnet_fail(context, LINNET_ERROR_FORMAT, "no pronunciations to learn from");
   struct g2p_alignments alignments = {NULL, NULL};
   struct linnet_g2p *made = NULL;
-  enum linnet_status status = linnet_g2p_align(&t->data, t->settings.iterations, &alignments);
+  enum linnet_status status = linnet_g2p_align(&t->data, t->settings.num_iterations, &alignments);
   if (status == LINNET_OK)
     status = linnet_g2p_create(context, &made);
   if (status == LINNET_OK) {

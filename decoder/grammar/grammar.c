@@ -183,7 +183,7 @@ static enum linnet_status finish(struct linnet_context *context, enum linnet_sta
   }
   if (g) {
     g->context = context;
-    g->tokens = linnet_lexicon_count(lexicon) + 2;
+    g->tokens = linnet_lexicon_num_words(lexicon) + 2;
     status = linnet_automaton_create(&source, &g->automaton);
   }
   release_source(&source);
@@ -264,7 +264,7 @@ static float finish_sentence(const void *user, const void *state) {
 
 struct linnet_language_model linnet_grammar_language_model(const struct linnet_grammar *grammar) {
   return (struct linnet_language_model){
-      .user = grammar, .state_size = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish_sentence};
+      .user = grammar, .state_bytes = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish_sentence};
 }
 
 void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores) {
@@ -275,6 +275,6 @@ void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *score
     scores[a->arcs[i].token] = 0;
 }
 
-size_t linnet_grammar_states(const struct linnet_grammar *grammar) {
+size_t linnet_grammar_num_states(const struct linnet_grammar *grammar) {
   return grammar->automaton.states;
 }

@@ -19,7 +19,7 @@ struct builder {
   struct linnet_context *context;
   /* The first automaton: its arcs, by state once they are complete. */
   struct arc *arcs;
-  size_t arc_count, arc_capacity;
+  size_t num_arcs, arc_capacity;
   uint32_t states, final;
   size_t *first; /* (states + 1): of the arcs */
   /* The sets: one for each state of the second, its members in increasing order. */
@@ -49,13 +49,13 @@ static enum linnet_status too_large(const struct builder *b) {
 /* --- with empty arcs ---------------------------------------------------------------------------------------------- */
 
 static enum linnet_status add_arc(struct builder *b, uint32_t from, uint32_t token, uint32_t to) {
-  if (b->arc_count == MAX_ARCS || b->states > MAX_STATES)
+  if (b->num_arcs == MAX_ARCS || b->states > MAX_STATES)
     return too_large(b);
-  struct arc *grown = linnet_grow(b->context, b->arcs, &b->arc_capacity, b->arc_count + 1, sizeof *grown);
+  struct arc *grown = linnet_grow(b->context, b->arcs, &b->arc_capacity, b->num_arcs + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(b);
   b->arcs = grown;
-  b->arcs[b->arc_count++] = (struct arc){from, token, to};
+  b->arcs[b->num_arcs++] = (struct arc){from, token, to};
   return LINNET_OK;
 }
 
@@ -117,13 +117,13 @@ static int compare_arcs(const void *left, const void *right) {
 }
 
 static enum linnet_status index_arcs(struct builder *b) {
-  qsort(b->arcs, b->arc_count, sizeof *b->arcs, compare_arcs);
+  qsort(b->arcs, b->num_arcs, sizeof *b->arcs, compare_arcs);
   b->first = linnet_calloc(b->context, (size_t)b->states + 1, sizeof *b->first);
   b->marked = linnet_calloc(b->context, b->states, 1);
   b->stack = linnet_alloc(b->context, b->states, sizeof *b->stack);
   if (!b->first || !b->marked || !b->stack)
     return out_of_memory(b);
-  for (size_t i = 0; i < b->arc_count; i++)
+  for (size_t i = 0; i < b->num_arcs; i++)
     b->first[b->arcs[i].from + 1]++;
   for (uint32_t state = 0; state < b->states; state++)
     b->first[state + 1] += b->first[state];

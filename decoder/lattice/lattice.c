@@ -18,7 +18,7 @@ enum linnet_status linnet_lattice_create(struct linnet_context *context, struct 
 }
 
 void linnet_lattice_reset(struct linnet_lattice *lattice) {
-  lattice->graph.state_count = lattice->graph.arc_count = lattice->last_count = 0;
+  lattice->graph.state_count = lattice->graph.num_arcs = lattice->last_count = 0;
   lattice->max_arcs = LINNET_LATTICE_MAX;
   lattice->finished = false;
 }
@@ -64,15 +64,15 @@ enum linnet_status linnet_graph_add_state(struct linnet_lattice *lattice, struct
 
 enum linnet_status linnet_graph_add_arc(struct linnet_lattice *lattice, struct linnet_lattice_graph *graph,
                                         const struct linnet_lattice_arc *arc) {
-  if (graph->arc_count >= lattice->max_arcs)
+  if (graph->num_arcs >= lattice->max_arcs)
     return too_large(lattice, "arcs", lattice->max_arcs);
   struct linnet_lattice_arc *grown =
-      linnet_grow(lattice->context, graph->arcs, &graph->arc_capacity, graph->arc_count + 1, sizeof *grown);
+      linnet_grow(lattice->context, graph->arcs, &graph->arc_capacity, graph->num_arcs + 1, sizeof *grown);
   if (!grown)
     return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a lattice of %zu arcs",
-                       graph->arc_count);
+                       graph->num_arcs);
   graph->arcs = grown;
-  grown[graph->arc_count++] = *arc;
+  grown[graph->num_arcs++] = *arc;
   return LINNET_OK;
 }
 
@@ -187,23 +187,23 @@ enum linnet_status linnet_lattice_add_beam(struct linnet_lattice *lattice, struc
   LINNET_TRY(check_open(lattice));
   if (!beam)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_beam: no beam");
-  for (size_t i = 0; i < linnet_beam_count(beam); i++) {
+  for (size_t i = 0; i < linnet_beam_num_hypotheses(beam); i++) {
     struct linnet_hypothesis h;
     LINNET_TRY(linnet_beam_hypothesis(beam, i, &h));
     if (isfinite(h.score))
-      LINNET_TRY(linnet_lattice_add_path(lattice, h.segments, h.count, h.acoustic, h.score - h.acoustic));
+      LINNET_TRY(linnet_lattice_add_path(lattice, h.segments, h.num_segments, h.acoustic, h.score - h.acoustic));
   }
   return LINNET_OK;
 }
 
 static enum linnet_status add_sentence(struct linnet_lattice *lattice, const struct linnet_word_hypothesis *h,
                                        struct linnet_segment *words) {
-  for (size_t i = 0; i < h->word_count; i++)
+  for (size_t i = 0; i < h->num_words; i++)
     words[i] = (struct linnet_segment){.symbol = (int)h->words[i].token,
                                        .start = h->words[i].start,
                                        .end = h->words[i].end,
                                        .confidence = h->words[i].confidence};
-  return linnet_lattice_add_path(lattice, words, h->word_count, h->acoustic, h->score - h->acoustic);
+  return linnet_lattice_add_path(lattice, words, h->num_words, h->acoustic, h->score - h->acoustic);
 }
 
 enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, struct linnet_word_search *search) {
@@ -211,10 +211,10 @@ enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, stru
   if (!search)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: no search");
   struct linnet_word_hypothesis h;
-  size_t count = linnet_word_search_count(search), most = 0;
+  size_t count = linnet_word_search_num_hypotheses(search), most = 0;
   for (size_t i = 0; i < count; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(search, i, &h));
-    most = h.word_count > most ? h.word_count : most;
+    most = h.num_words > most ? h.num_words : most;
   }
   struct linnet_segment *words = linnet_alloc(lattice->context, most + 1, sizeof *words);
   enum linnet_status status =
@@ -235,12 +235,12 @@ const struct linnet_lattice_state *linnet_lattice_states(const struct linnet_lat
 }
 
 const struct linnet_lattice_arc *linnet_lattice_arcs(const struct linnet_lattice *lattice, size_t *count) {
-  *count = lattice->graph.arc_count;
+  *count = lattice->graph.num_arcs;
   return lattice->graph.arcs;
 }
 
 double linnet_lattice_posterior(const struct linnet_lattice *lattice, size_t arc) {
-  if (!lattice->finished || arc >= lattice->graph.arc_count)
+  if (!lattice->finished || arc >= lattice->graph.num_arcs)
     return 0;
   const struct linnet_lattice_arc *a = &lattice->graph.arcs[arc];
   const struct linnet_lattice_state *states = lattice->graph.states;

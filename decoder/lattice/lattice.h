@@ -10,7 +10,7 @@
 struct linnet_lattice_graph {
   struct linnet_lattice_state *states;
   struct linnet_lattice_arc *arcs;
-  size_t state_count, arc_count, state_capacity, arc_capacity;
+  size_t state_count, num_arcs, state_capacity, arc_capacity;
 };
 
 struct linnet_lattice {

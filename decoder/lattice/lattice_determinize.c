@@ -118,11 +118,11 @@ static enum linnet_status collect(struct subsets *d, size_t subset) {
   d->candidate_count = 0;
   for (size_t e = start_of(d, subset); e < d->ends[subset]; e++) {
     const struct linnet_lattice_state *s = &g->states[d->elements[e].state];
-    size_t needed = d->candidate_count + s->arc_count + 1;
+    size_t needed = d->candidate_count + s->num_arcs + 1;
     if (!LINNET_GROW(d, candidates, candidate_capacity, needed) || !LINNET_GROW(d, keyed, keyed_capacity, needed) ||
         !LINNET_GROW(d, scratch, scratch_capacity, needed))
       return out_of_memory(d);
-    for (size_t i = 0; i < s->arc_count; i++) {
+    for (size_t i = 0; i < s->num_arcs; i++) {
       const struct linnet_lattice_arc *arc = &g->arcs[s->first_arc + i];
       uint64_t key = (uint64_t)(uint32_t)arc->symbol << 32 | arc->to;
       d->keyed[d->candidate_count] = (struct linnet_keyed){key, (uint32_t)d->candidate_count};
@@ -201,7 +201,7 @@ static enum linnet_status expand(struct subsets *d, size_t subset) {
 
 static enum linnet_status determinize(struct subsets *d) {
   size_t start;
-  d->lattice->spare.state_count = d->lattice->spare.arc_count = 0;
+  d->lattice->spare.state_count = d->lattice->spare.num_arcs = 0;
   if (!LINNET_GROW(d, elements, element_capacity, 1))
     return out_of_memory(d);
   d->elements[0] = (struct element){.state = 0};

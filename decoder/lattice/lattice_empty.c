@@ -21,7 +21,7 @@ static enum linnet_status take_arc(struct removal *r, struct linnet_lattice_arc 
 static enum linnet_status pass_through(struct removal *r, const struct linnet_lattice_arc *empty) {
   struct linnet_lattice_graph *to = &r->lattice->spare;
   const struct linnet_lattice_state *s = &to->states[empty->to];
-  for (size_t i = 0; i < s->arc_count; i++)
+  for (size_t i = 0; i < s->num_arcs; i++)
     LINNET_TRY(take_arc(r, to->arcs[s->first_arc + i], empty->from, linnet_arc_weight(empty)));
   if (s->is_final)
     linnet_lattice_offer_final(&to->states[empty->from],
@@ -41,7 +41,7 @@ static bool reserve(struct removal *r, size_t count) {
 /* Of arcs from `first` on that have the same symbol and lead to the same state, the best stays. */
 static enum linnet_status drop_parallel(struct removal *r, size_t first) {
   struct linnet_lattice_graph *g = &r->lattice->spare;
-  size_t count = g->arc_count - first, kept = 0;
+  size_t count = g->num_arcs - first, kept = 0;
   if (!reserve(r, count + 1))
     return linnet_fail(r->lattice->context, LINNET_ERROR_MEMORY, "out of memory for %zu arcs of a lattice", count);
   for (size_t i = 0; i < count; i++) {
@@ -63,7 +63,7 @@ static enum linnet_status drop_parallel(struct removal *r, size_t first) {
   linnet_radix_sort(r->scratch, r->keyed, kept);
   for (size_t i = 0; i < kept; i++) /* rising places: none is overwritten before it moves */
     g->arcs[first + i] = g->arcs[first + r->scratch[i].value];
-  g->arc_count = first + kept;
+  g->num_arcs = first + kept;
   return LINNET_OK;
 }
 
@@ -71,21 +71,21 @@ static enum linnet_status clear_state(struct removal *r, size_t state) {
   const struct linnet_lattice_graph *from = &r->lattice->graph;
   struct linnet_lattice_graph *to = &r->lattice->spare;
   const struct linnet_lattice_state *s = &from->states[state];
-  size_t first = to->arc_count;
-  for (size_t i = 0; i < s->arc_count; i++) {
+  size_t first = to->num_arcs;
+  for (size_t i = 0; i < s->num_arcs; i++) {
     const struct linnet_lattice_arc *arc = &from->arcs[s->first_arc + i];
     LINNET_TRY(arc->symbol > 0 ? take_arc(r, *arc, state, (struct linnet_lattice_weight){0, 0}) : pass_through(r, arc));
   }
   LINNET_TRY(drop_parallel(r, first));
   to->states[state].first_arc = first;
-  to->states[state].arc_count = to->arc_count - first;
+  to->states[state].num_arcs = to->num_arcs - first;
   return LINNET_OK;
 }
 
 static enum linnet_status clear_all(struct removal *r) {
   const struct linnet_lattice_graph *from = &r->lattice->graph;
   struct linnet_lattice_graph *to = &r->lattice->spare;
-  to->state_count = to->arc_count = 0;
+  to->state_count = to->num_arcs = 0;
   for (size_t s = 0; s < from->state_count; s++) {
     LINNET_TRY(linnet_graph_add_state(r->lattice, to, 0));
     to->states[s] = from->states[s];
@@ -98,7 +98,7 @@ static enum linnet_status clear_all(struct removal *r) {
 
 enum linnet_status linnet_lattice_remove_empty(struct linnet_lattice *lattice) {
   bool found = false;
-  for (size_t i = 0; !found && i < lattice->graph.arc_count; i++)
+  for (size_t i = 0; !found && i < lattice->graph.num_arcs; i++)
     found = lattice->graph.arcs[i].symbol == 0;
   if (!found)
     return LINNET_OK;

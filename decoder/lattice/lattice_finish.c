@@ -1,12 +1,14 @@
 /* What makes a filled lattice a finished one. */
 #include <math.h>
 
+#include "base/settings.h"
 #include "decoder/lattice/lattice.h"
 
 enum { GROWTH = 64, SMALL = 1 << 16 }; /* a pass may make so many times as many arcs as there are, and some */
 
-void linnet_lattice_settings_default(struct linnet_lattice_settings *settings) {
-  *settings = (struct linnet_lattice_settings){.size = sizeof *settings, .tolerance = 1e-6};
+void(linnet_lattice_settings_default)(struct linnet_lattice_settings *settings, size_t size) {
+  const struct linnet_lattice_settings defaults = {.size = sizeof(struct linnet_lattice_settings), .tolerance = 1e-6};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- pushing ------------------------------------------------------------------------------------------------------ */
@@ -17,7 +19,7 @@ static struct linnet_lattice_weight best_end(const struct linnet_lattice_graph *
   struct linnet_lattice_weight best = {-(double)INFINITY, 0};
   if (s->is_final)
     best = linnet_final_weight(s);
-  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+  for (size_t i = s->first_arc; i < s->first_arc + s->num_arcs; i++) {
     struct linnet_lattice_weight w = linnet_weight_times(linnet_arc_weight(&g->arcs[i]), ends[g->arcs[i].to]);
     if (linnet_weight_score(w) > linnet_weight_score(best))
       best = w;
@@ -27,7 +29,7 @@ static struct linnet_lattice_weight best_end(const struct linnet_lattice_graph *
 
 static void change_state(struct linnet_lattice_graph *g, struct linnet_lattice_state *s,
                          const struct linnet_lattice_weight *ends, struct linnet_lattice_weight own) {
-  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+  for (size_t i = s->first_arc; i < s->first_arc + s->num_arcs; i++) {
     struct linnet_lattice_arc *arc = &g->arcs[i];
     struct linnet_lattice_weight w =
         linnet_weight_divide(linnet_weight_times(linnet_arc_weight(arc), ends[arc->to]), own);
@@ -70,7 +72,7 @@ static double log_add(double a, double b) {
 static void sum_paths(struct linnet_lattice_graph *g) {
   for (size_t s = 0; s < g->state_count; s++)
     g->states[s].forward = s == 0 ? 0 : -(double)INFINITY;
-  for (size_t i = 0; i < g->arc_count; i++) {
+  for (size_t i = 0; i < g->num_arcs; i++) {
     const struct linnet_lattice_arc *a = &g->arcs[i];
     double *to = &g->states[a->to].forward;
     *to = log_add(*to, g->states[a->from].forward + a->acoustic + a->language);
@@ -78,7 +80,7 @@ static void sum_paths(struct linnet_lattice_graph *g) {
   for (size_t s = 0; s < g->state_count; s++)
     g->states[s].backward =
         g->states[s].is_final ? linnet_weight_score(linnet_final_weight(&g->states[s])) : -(double)INFINITY;
-  for (size_t i = g->arc_count; i-- > 0;) {
+  for (size_t i = g->num_arcs; i-- > 0;) {
     const struct linnet_lattice_arc *a = &g->arcs[i];
     double *from = &g->states[a->from].backward;
     *from = log_add(*from, g->states[a->to].backward + a->acoustic + a->language);
@@ -94,7 +96,7 @@ static enum linnet_status find_depth(const struct linnet_lattice *lattice, size_
   if (!longest)
     return linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a lattice of %zu states",
                        g->state_count);
-  for (size_t i = 0; i < g->arc_count; i++) {
+  for (size_t i = 0; i < g->num_arcs; i++) {
     uint32_t length = longest[g->arcs[i].from] + 1, *to = &longest[g->arcs[i].to];
     *to = length > *to ? length : *to;
     *depth = *to > *depth ? *to : *depth;
@@ -125,23 +127,20 @@ static enum linnet_status finish(struct linnet_lattice *lattice, double toleranc
 
 enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
                                          const struct linnet_lattice_settings *settings) {
-  struct linnet_lattice_settings defaults;
-  linnet_lattice_settings_default(&defaults);
-  if (!settings)
-    settings = &defaults;
   if (!lattice)
     return LINNET_ERROR_ARGUMENT;
-  if (settings->size != sizeof *settings || !(settings->tolerance >= 0))
-    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT,
-                       "linnet_lattice_finish: settings of another size, or a negative tolerance");
+  struct linnet_lattice_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(lattice->context, lattice, settings, &own));
+  if (!(own.tolerance >= 0))
+    return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_finish: a negative tolerance");
   if (lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "the lattice was finished before");
   lattice->finished = true; /* in what state a failure leaves it, it takes no more */
-  size_t most = GROWTH * (lattice->graph.arc_count + lattice->graph.state_count) + SMALL;
+  size_t most = GROWTH * (lattice->graph.num_arcs + lattice->graph.state_count) + SMALL;
   lattice->max_arcs = most < LINNET_LATTICE_MAX ? most : LINNET_LATTICE_MAX;
-  enum linnet_status status = finish(lattice, settings->tolerance);
+  enum linnet_status status = finish(lattice, own.tolerance);
   if (status != LINNET_OK)
-    lattice->graph.state_count = lattice->graph.arc_count = 0;
+    lattice->graph.state_count = lattice->graph.num_arcs = 0;
   else
     sum_paths(&lattice->graph);
   return status;

@@ -15,7 +15,7 @@ struct merging {
 static uint64_t hash_state(const struct merging *m, const struct linnet_lattice_state *s) {
   const struct linnet_lattice_arc *arcs = m->lattice->graph.arcs;
   uint64_t hash = 0xCBF29CE484222325u ^ (uint64_t)s->is_final;
-  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++)
+  for (size_t i = s->first_arc; i < s->first_arc + s->num_arcs; i++)
     hash = (hash ^ ((uint64_t)(uint32_t)arcs[i].symbol << 32 | m->chosen[arcs[i].to])) * 0x100000001B3u;
   return hash ^ hash >> 29;
 }
@@ -27,10 +27,10 @@ static bool close(const struct merging *m, struct linnet_lattice_weight a, struc
 static bool same_future(const struct merging *m, const struct linnet_lattice_state *a,
                         const struct linnet_lattice_state *b) {
   const struct linnet_lattice_arc *arcs = m->lattice->graph.arcs;
-  if (a->is_final != b->is_final || a->arc_count != b->arc_count ||
+  if (a->is_final != b->is_final || a->num_arcs != b->num_arcs ||
       (a->is_final && !close(m, linnet_final_weight(a), linnet_final_weight(b))))
     return false;
-  for (size_t i = 0; i < a->arc_count; i++) {
+  for (size_t i = 0; i < a->num_arcs; i++) {
     const struct linnet_lattice_arc *x = &arcs[a->first_arc + i], *y = &arcs[b->first_arc + i];
     if (x->symbol != y->symbol || m->chosen[x->to] != m->chosen[y->to] ||
         !close(m, linnet_arc_weight(x), linnet_arc_weight(y)))
@@ -66,7 +66,7 @@ enum linnet_status linnet_lattice_merge(struct linnet_lattice *lattice, double s
   bool good = allocate(&m);
   for (size_t s = g->state_count; good && s-- > 0;)
     m.chosen[s] = choose(&m, s);
-  for (size_t i = 0; good && i < g->arc_count; i++)
+  for (size_t i = 0; good && i < g->num_arcs; i++)
     g->arcs[i].to = m.chosen[g->arcs[i].to];
   linnet_free(lattice->context, m.chosen);
   linnet_free(lattice->context, m.table);

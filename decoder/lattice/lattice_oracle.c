@@ -53,7 +53,7 @@ static enum step choose(const struct oracle *o, size_t state, size_t place, uint
   *least = s->is_final ? (uint32_t)(o->count - place) : UINT32_MAX / 2;
   if (place < o->count && cost(o, state, place + 1) + 1 < *least)
     *least = cost(o, state, place + 1) + 1;
-  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+  for (size_t i = s->first_arc; i < s->first_arc + s->num_arcs; i++) {
     uint32_t value;
     enum step step = best_step(o, &o->graph->arcs[i], place, &value);
     if (value > *least || (value == *least && chosen != STEP_NONE))
@@ -87,18 +87,18 @@ static void follow(const struct oracle *o, int *symbols, struct linnet_lattice_n
     if (step == STEP_NONE && s->is_final && least == o->count - place)
       break;
     if (step == STEP_NONE) {
-      score->deletions++;
+      score->num_deletions++;
       place++;
       continue;
     }
     const struct linnet_lattice_arc *arc = &o->graph->arcs[index];
-    score->insertions += step == STEP_INSERT;
+    score->num_insertions += step == STEP_INSERT;
     if (step == STEP_PAIR)
-      score->substitutions += o->reference[place++] != label_of(o, arc->symbol);
-    symbols[nearest->count++] = arc->symbol;
+      score->num_substitutions += o->reference[place++] != label_of(o, arc->symbol);
+    symbols[nearest->num_symbols++] = arc->symbol;
     state = arc->to;
   }
-  score->deletions += o->count - place;
+  score->num_deletions += o->count - place;
 }
 
 static enum linnet_status check(struct linnet_lattice *lattice, const int *reference, size_t count,
@@ -128,7 +128,7 @@ enum linnet_status linnet_lattice_oracle(struct linnet_lattice *lattice, const i
   struct oracle o = {&lattice->graph, labels, reference, count,
                      linnet_alloc(lattice->context, states * (count + 1), sizeof *o.costs)};
   if (symbols && o.costs) {
-    *nearest = (struct linnet_lattice_nearest){.score.reference = count, .symbols = symbols};
+    *nearest = (struct linnet_lattice_nearest){.score.num_reference = count, .symbols = symbols};
     fill_costs(&o);
     follow(&o, symbols, nearest);
   }

@@ -15,8 +15,8 @@ struct order {
 static bool allocate(struct order *o) {
   const struct linnet_lattice_graph *g = &o->lattice->graph;
   struct linnet_context *context = o->lattice->context;
-  o->keyed = linnet_alloc(context, g->arc_count, sizeof *o->keyed);
-  o->scratch = linnet_alloc(context, g->arc_count, sizeof *o->scratch);
+  o->keyed = linnet_alloc(context, g->num_arcs, sizeof *o->keyed);
+  o->scratch = linnet_alloc(context, g->num_arcs, sizeof *o->scratch);
   o->incoming = linnet_calloc(context, g->state_count, sizeof *o->incoming);
   o->queue = linnet_alloc(context, g->state_count, sizeof *o->queue);
   o->number = linnet_calloc(context, g->state_count, sizeof *o->number);
@@ -35,16 +35,16 @@ static void release(struct order *o) {
 /* keyed[states[s].first_arc ...] are the arcs of state s by symbol, equal ones in the order they came. */
 static void sort_arcs(struct order *o) {
   struct linnet_lattice_graph *g = &o->lattice->graph;
-  for (size_t i = 0; i < g->arc_count; i++)
+  for (size_t i = 0; i < g->num_arcs; i++)
     o->keyed[i] =
         (struct linnet_keyed){(uint64_t)g->arcs[i].from << 32 | (uint64_t)(uint32_t)g->arcs[i].symbol, (uint32_t)i};
-  linnet_radix_sort(o->keyed, o->scratch, g->arc_count);
+  linnet_radix_sort(o->keyed, o->scratch, g->num_arcs);
   for (size_t s = 0; s < g->state_count; s++)
-    g->states[s].arc_count = 0;
-  for (size_t i = g->arc_count; i-- > 0;) {
+    g->states[s].num_arcs = 0;
+  for (size_t i = g->num_arcs; i-- > 0;) {
     struct linnet_lattice_state *from = &g->states[g->arcs[o->keyed[i].value].from];
     from->first_arc = i;
-    from->arc_count++;
+    from->num_arcs++;
   }
 }
 
@@ -58,7 +58,7 @@ static void reach(struct order *o) {
   o->queue[o->reached++] = 0;
   for (size_t next = 0; next < o->reached; next++) {
     const struct linnet_lattice_state *s = &g->states[o->queue[next]];
-    for (size_t i = 0; i < s->arc_count; i++) {
+    for (size_t i = 0; i < s->num_arcs; i++) {
       size_t to = arc_of(o, s, i)->to;
       if (o->incoming[to]++ == 0 && to != 0)
         o->queue[o->reached++] = (uint32_t)to;
@@ -74,7 +74,7 @@ static bool sort_states(struct order *o) {
     o->queue[sorted++] = 0;
   for (size_t next = 0; next < sorted; next++) {
     const struct linnet_lattice_state *s = &g->states[o->queue[next]];
-    for (size_t i = 0; i < s->arc_count; i++) {
+    for (size_t i = 0; i < s->num_arcs; i++) {
       size_t to = arc_of(o, s, i)->to;
       if (--o->incoming[to] == 0)
         o->queue[sorted++] = (uint32_t)to;
@@ -85,7 +85,7 @@ static bool sort_states(struct order *o) {
 
 static bool leads_on(const struct order *o, const struct linnet_lattice_state *s) {
   bool found = s->is_final;
-  for (size_t i = 0; !found && i < s->arc_count; i++)
+  for (size_t i = 0; !found && i < s->num_arcs; i++)
     found = o->number[arc_of(o, s, i)->to] > 0;
   return found;
 }
@@ -104,8 +104,8 @@ static enum linnet_status copy_state(const struct order *o, uint32_t old) {
   struct linnet_lattice_graph *to = &o->lattice->spare;
   const struct linnet_lattice_state *s = &o->lattice->graph.states[old];
   LINNET_TRY(linnet_graph_add_state(o->lattice, to, s->frame));
-  size_t first = to->arc_count;
-  for (size_t i = 0; i < s->arc_count; i++) {
+  size_t first = to->num_arcs;
+  for (size_t i = 0; i < s->num_arcs; i++) {
     struct linnet_lattice_arc arc = *arc_of(o, s, i);
     if (o->number[arc.to] == 0)
       continue;
@@ -116,20 +116,20 @@ static enum linnet_status copy_state(const struct order *o, uint32_t old) {
   struct linnet_lattice_state *made = &to->states[to->state_count - 1];
   *made = *s;
   made->first_arc = first;
-  made->arc_count = to->arc_count - first;
+  made->num_arcs = to->num_arcs - first;
   return LINNET_OK;
 }
 
 static enum linnet_status order(struct order *o) {
   if (!allocate(o))
     return linnet_fail(o->lattice->context, LINNET_ERROR_MEMORY, "out of memory to order a lattice of %zu arcs",
-                       o->lattice->graph.arc_count);
+                       o->lattice->graph.num_arcs);
   sort_arcs(o);
   reach(o);
   if (!sort_states(o))
     return linnet_fail(o->lattice->context, LINNET_ERROR_ARGUMENT, "the lattice has a cycle");
   number_states(o);
-  o->lattice->spare.state_count = o->lattice->spare.arc_count = 0;
+  o->lattice->spare.state_count = o->lattice->spare.num_arcs = 0;
   for (size_t i = 0; i < o->reached; i++)
     if (o->number[o->queue[i]])
       LINNET_TRY(copy_state(o, o->queue[i]));

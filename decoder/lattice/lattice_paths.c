@@ -23,7 +23,7 @@ struct paths {
     uint32_t partial;
   } * heap; /* the best first; of equal scores the older */
   size_t heap_count, heap_capacity;
-  size_t path_count, segment_count;
+  size_t path_count, num_segments;
 };
 
 static enum linnet_status out_of_memory(const struct paths *p) {
@@ -89,7 +89,7 @@ static enum linnet_status expand(struct paths *p, uint32_t index) {
   const struct linnet_lattice_graph *g = &p->lattice->graph;
   const struct partial from = p->partials[index];
   const struct linnet_lattice_state *s = &g->states[from.state];
-  for (size_t i = s->first_arc; i < s->first_arc + s->arc_count; i++) {
+  for (size_t i = s->first_arc; i < s->first_arc + s->num_arcs; i++) {
     const struct partial next = {linnet_weight_times(from.weight, linnet_arc_weight(&g->arcs[i])),
                                  index,
                                  (uint32_t)i,
@@ -126,16 +126,16 @@ static enum linnet_status take_path(struct paths *p, uint32_t index) {
       linnet_grow(l->context, l->paths, &l->path_capacity, p->path_count + 1, sizeof *paths);
   l->paths = paths ? paths : l->paths;
   struct linnet_segment *segments =
-      linnet_grow(l->context, l->segments, &l->segment_capacity, p->segment_count + end->length + 1, sizeof *segments);
+      linnet_grow(l->context, l->segments, &l->segment_capacity, p->num_segments + end->length + 1, sizeof *segments);
   l->segments = segments ? segments : l->segments;
   if (!paths || !segments)
     return out_of_memory(p);
-  fill_segments(p, end, segments + p->segment_count);
+  fill_segments(p, end, segments + p->num_segments);
   paths[p->path_count++] = (struct linnet_lattice_path){.score = linnet_weight_score(end->weight),
                                                         .acoustic = end->weight.acoustic,
                                                         .language = end->weight.language,
-                                                        .count = end->length};
-  p->segment_count += end->length;
+                                                        .num_segments = end->length};
+  p->num_segments += end->length;
   return LINNET_OK;
 }
 
@@ -147,7 +147,7 @@ static enum linnet_status search(struct paths *p, size_t most) {
     LINNET_TRY(p->partials[best].complete ? take_path(p, best) : expand(p, best));
   }
   const struct linnet_segment *next = p->lattice->segments;
-  for (size_t i = 0; i < p->path_count; next += p->lattice->paths[i++].count)
+  for (size_t i = 0; i < p->path_count; next += p->lattice->paths[i++].num_segments)
     p->lattice->paths[i].segments = next;
   return LINNET_OK;
 }

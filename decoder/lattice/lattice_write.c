@@ -58,7 +58,7 @@ static void write_kaldi(struct job *job) {
   linnet_put(&job->sink, " \n");
   for (size_t s = 0; s < g->state_count; s++) {
     const struct linnet_lattice_state *state = &g->states[s];
-    for (size_t i = 0; i < state->arc_count; i++)
+    for (size_t i = 0; i < state->num_arcs; i++)
       put_kaldi_arc(job, &g->arcs[state->first_arc + i]);
     if (!state->is_final)
       continue;
@@ -120,7 +120,7 @@ static void write_dot(struct job *job) {
   linnet_put(&job->sink, "\" {\n  rankdir = LR;\n  node [shape = circle];\n");
   for (size_t s = 0; s < g->state_count; s++)
     put_dot_state(job, s);
-  for (size_t i = 0; i < g->arc_count; i++)
+  for (size_t i = 0; i < g->num_arcs; i++)
     put_dot_arc(job, i);
   linnet_put(&job->sink, "}\n");
 }

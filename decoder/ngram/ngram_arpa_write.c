@@ -49,7 +49,7 @@ static void write_node(const struct linnet_ngram *m, const struct path *path, un
 static void write_model(const struct linnet_ngram *m, FILE *stream) {
   fputs("\\data\\\n", stream);
   for (unsigned k = 1; k <= m->shape.order; k++)
-    fprintf(stream, "ngram %u=%zu\n", k, linnet_ngram_count(m, k));
+    fprintf(stream, "ngram %u=%zu\n", k, linnet_ngram_num_ngrams(m, k));
   for (unsigned k = 1; k <= m->shape.order; k++) {
     struct path path = {{0}};
     fprintf(stream, "\n\\%u-grams:\n", k);

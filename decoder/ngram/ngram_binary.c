@@ -128,7 +128,7 @@ static enum linnet_status open_binary(struct linnet_context *context, const void
   } else {
     void *body;
     LINNET_TRY(linnet_ngram_create(context, &shape, &m, &body));
-    memcpy(body, from, linnet_ngram_bytes(m));
+    memcpy(body, from, linnet_ngram_memory_bytes(m));
   }
   enum linnet_status status = linnet_ngram_validate(m, name);
   if (status != LINNET_OK) {
@@ -211,7 +211,7 @@ enum linnet_status linnet_ngram_save_binary(struct linnet_context *context, cons
                                             const char *path) {
   if (!context || !m || !path)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_binary: NULL argument");
-  size_t bytes = linnet_ngram_bytes(m);
+  size_t bytes = linnet_ngram_memory_bytes(m);
   struct header header = {.version = VERSION,
                           .byte_order = BYTE_ORDER_MARK,
                           .order = m->shape.order,

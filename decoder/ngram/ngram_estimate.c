@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/base/radix_sort.h"
 #include "decoder/ngram/ngram_builder.h"
 #include "decoder/ngram/ngram_discount.h"
@@ -40,8 +41,10 @@ struct linnet_ngram_estimator {
   bool finished;
 };
 
-void linnet_ngram_estimator_settings_default(struct linnet_ngram_estimator_settings *settings) {
-  *settings = (struct linnet_ngram_estimator_settings){.size = sizeof *settings, .order = 3};
+void(linnet_ngram_estimator_settings_default)(struct linnet_ngram_estimator_settings *settings, size_t size) {
+  const struct linnet_ngram_estimator_settings defaults = {.size = sizeof(struct linnet_ngram_estimator_settings),
+                                                           .order = 3};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static enum linnet_status out_of_memory(const struct linnet_ngram_estimator *e) {
@@ -57,10 +60,10 @@ enum linnet_status linnet_ngram_estimator_create(struct linnet_context *context,
   if (!context || !estimator)
     return LINNET_ERROR_ARGUMENT;
   *estimator = NULL;
-  struct linnet_ngram_estimator_settings defaults;
-  linnet_ngram_estimator_settings_default(&defaults);
-  settings = settings ? settings : &defaults;
-  if (settings->size != sizeof *settings || settings->order < 1 || settings->order > NGRAM_MAX_ORDER)
+  struct linnet_ngram_estimator_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, ngram_estimator, settings, &own));
+  settings = &own;
+  if (settings->order < 1 || settings->order > NGRAM_MAX_ORDER)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a language model is 1 to %d", NGRAM_MAX_ORDER);
   struct linnet_ngram_estimator *e = linnet_calloc(context, 1, sizeof *e);
   if (!e)

@@ -91,9 +91,9 @@ enum linnet_status linnet_ngram_create(struct linnet_context *context, const str
 }
 
 void linnet_ngram_resolve(struct linnet_ngram *m) {
-  m->start = linnet_ngram_find(m, "<s>");
-  m->end = linnet_ngram_find(m, "</s>");
-  m->unknown = linnet_ngram_find(m, "<unk>");
+  m->start = linnet_ngram_index(m, "<s>");
+  m->end = linnet_ngram_index(m, "</s>");
+  m->unknown = linnet_ngram_index(m, "<unk>");
   m->begin = m->start == LINNET_NGRAM_NO_WORD ? 0 : linnet_ngram_next(m, 1 + m->start);
 }
 
@@ -114,21 +114,21 @@ int linnet_ngram_is_quantized(const struct linnet_ngram *m) {
   return m->shape.quantized;
 }
 
-size_t linnet_ngram_count(const struct linnet_ngram *m, unsigned order) {
+size_t linnet_ngram_num_ngrams(const struct linnet_ngram *m, unsigned order) {
   return order >= 1 && order <= m->shape.order ? m->shape.counts[order - 1] : 0;
 }
 
-size_t linnet_ngram_bytes(const struct linnet_ngram *m) {
+size_t linnet_ngram_memory_bytes(const struct linnet_ngram *m) {
   struct ngram_layout layout = {.total = 0};
   linnet_ngram_layout(&m->shape, &layout);
   return layout.total;
 }
 
-const char *linnet_ngram_word(const struct linnet_ngram *m, uint32_t index) {
+const char *linnet_ngram_word(const struct linnet_ngram *m, size_t index) {
   return index < m->shape.counts[0] ? m->text + m->offsets[index] : NULL;
 }
 
-uint32_t linnet_ngram_find(const struct linnet_ngram *m, const char *word) {
+size_t linnet_ngram_find(const struct linnet_ngram *m, const char *word) {
   uint32_t low = 0, high = (uint32_t)m->shape.counts[0];
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
@@ -140,5 +140,5 @@ uint32_t linnet_ngram_find(const struct linnet_ngram *m, const char *word) {
     else
       high = middle;
   }
-  return LINNET_NGRAM_NO_WORD;
+  return LINNET_NOT_FOUND;
 }

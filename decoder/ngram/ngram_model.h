@@ -55,6 +55,9 @@ struct ngram_layout {
   size_t total; /* bytes of the body */
 };
 
+/* In 32 bits: a word that the model does not have. */
+#define LINNET_NGRAM_NO_WORD ((uint32_t)-1)
+
 struct linnet_ngram {
   struct linnet_context *context;
   struct ngram_shape shape;
@@ -159,6 +162,12 @@ static inline uint32_t linnet_ngram_next(const struct linnet_ngram *m, uint32_t 
 
 static inline uint32_t linnet_ngram_link(const struct linnet_ngram *m, uint32_t node) {
   return m->links[node] & ~NGRAM_MATTERS;
+}
+
+/* The index of a word, or LINNET_NGRAM_NO_WORD. */
+static inline uint32_t linnet_ngram_index(const struct linnet_ngram *m, const char *word) {
+  size_t index = linnet_ngram_find(m, word);
+  return index == LINNET_NOT_FOUND ? LINNET_NGRAM_NO_WORD : (uint32_t)index;
 }
 
 #endif

@@ -7,9 +7,8 @@ uint32_t linnet_ngram_begin(const struct linnet_ngram *m) {
   return m->begin;
 }
 
-float linnet_ngram_score(const struct linnet_ngram *m, uint32_t *state, uint32_t word) {
-  if (word >= m->shape.counts[0])
-    word = m->unknown;
+float linnet_ngram_score(const struct linnet_ngram *m, uint32_t *state, size_t index) {
+  uint32_t word = index < m->shape.counts[0] ? (uint32_t)index : m->unknown;
   if (word == LINNET_NGRAM_NO_WORD) {
     *state = 0;
     return -INFINITY;
@@ -56,7 +55,7 @@ static enum linnet_status bind(struct linnet_context *context, const struct linn
   binding->ngram = m;
   binding->count = count;
   for (size_t i = 0; i < count; i++) {
-    binding->words[i] = i > 0 ? linnet_ngram_find(m, name(tokens, i)) : LINNET_NGRAM_NO_WORD;
+    binding->words[i] = i > 0 ? linnet_ngram_index(m, name(tokens, i)) : LINNET_NGRAM_NO_WORD;
     absent += i > 0 && binding->words[i] == LINNET_NGRAM_NO_WORD;
   }
   if (missing)
@@ -95,7 +94,7 @@ enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context, con
   *binding = NULL;
   if (!symbols)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no symbols to bind to a language model");
-  return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_count(symbols), missing, binding);
+  return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_num_symbols(symbols), missing, binding);
 }
 
 void linnet_ngram_binding_destroy(struct linnet_ngram_binding *binding) {
@@ -131,5 +130,5 @@ static float finish(const void *user, const void *state) {
 
 struct linnet_language_model linnet_ngram_language_model(const struct linnet_ngram_binding *binding) {
   return (struct linnet_language_model){
-      .user = binding, .state_size = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish};
+      .user = binding, .state_bytes = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish};
 }

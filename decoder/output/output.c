@@ -78,11 +78,11 @@ static bool is_tier(const struct linnet_span *spans, size_t count) {
 }
 
 static bool is_valid(const struct linnet_output *output) {
-  bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->word_count) &&
-              is_tier(output->phones, output->phone_count);
-  for (size_t i = 0; good && i < output->alternative_count; i++)
-    good = is_tier(output->alternatives[i].words, output->alternatives[i].word_count) &&
-           is_tier(output->alternatives[i].phones, output->alternatives[i].phone_count);
+  bool good = output->id && output->offset >= 0 && output->seconds >= 0 && is_tier(output->words, output->num_words) &&
+              is_tier(output->phones, output->num_phones);
+  for (size_t i = 0; good && i < output->num_alternatives; i++)
+    good = is_tier(output->alternatives[i].words, output->alternatives[i].num_words) &&
+           is_tier(output->alternatives[i].phones, output->alternatives[i].num_phones);
   return good;
 }
 
@@ -166,6 +166,6 @@ enum linnet_status linnet_output_json_string(const char *text, linnet_write_fn w
 }
 
 const struct linnet_span *linnet_main_tier(const struct linnet_output *output, size_t *count) {
-  *count = output->words ? output->word_count : output->phone_count;
+  *count = output->words ? output->num_words : output->num_phones;
   return output->words ? output->words : output->phones;
 }

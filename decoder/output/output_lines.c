@@ -45,18 +45,18 @@ static void put_line(struct linnet_sink *sink, const struct linnet_span *spans, 
 }
 
 static void put_alternative_line(struct linnet_sink *sink, const struct linnet_alternative *a) {
-  put_line(sink, a->words ? a->words : a->phones, a->words ? a->word_count : a->phone_count);
+  put_line(sink, a->words ? a->words : a->phones, a->words ? a->num_words : a->num_phones);
 }
 
 /* ID TOKEN TOKEN ... */
 void linnet_output_text(const struct linnet_output *output, struct linnet_sink *sink) {
   size_t count;
   const struct linnet_span *spans = linnet_main_tier(output, &count);
-  for (size_t i = 0; i < output->alternative_count; i++) {
+  for (size_t i = 0; i < output->num_alternatives; i++) {
     put_name(sink, output, i + 1);
     put_alternative_line(sink, &output->alternatives[i]);
   }
-  if (output->alternative_count > 0)
+  if (output->num_alternatives > 0)
     return;
   put_name(sink, output, 0);
   put_line(sink, spans, count);
@@ -110,13 +110,13 @@ static void put_spans(struct linnet_sink *sink, const char *label, const char *i
   linnet_put(sink, "]");
 }
 
-static void put_tiers(struct linnet_sink *sink, double offset, const struct linnet_span *words, size_t word_count,
-                      const struct linnet_span *phones, size_t phone_count) {
+static void put_tiers(struct linnet_sink *sink, double offset, const struct linnet_span *words, size_t num_words,
+                      const struct linnet_span *phones, size_t num_phones) {
   if (words) {
-    put_spans(sink, "words", "word", offset, words, word_count);
+    put_spans(sink, "words", "word", offset, words, num_words);
     linnet_put(sink, ",");
   }
-  put_spans(sink, "phones", "symbol", offset, phones, phone_count);
+  put_spans(sink, "phones", "symbol", offset, phones, num_phones);
 }
 
 /* JSON has no infinities. */
@@ -130,13 +130,13 @@ static void put_score(struct linnet_sink *sink, const char *label, double value)
 
 static void put_alternatives(struct linnet_sink *sink, const struct linnet_output *output) {
   linnet_put(sink, ",\"hypotheses\":[");
-  for (size_t i = 0; i < output->alternative_count; i++) {
+  for (size_t i = 0; i < output->num_alternatives; i++) {
     const struct linnet_alternative *a = &output->alternatives[i];
     put_score(sink, i > 0 ? ",{\"score\":" : "{\"score\":", a->score);
     put_score(sink, ",\"acoustic\":", a->acoustic);
     put_score(sink, ",\"language\":", a->language);
     linnet_put(sink, ",");
-    put_tiers(sink, output->offset, a->words, a->word_count, a->phones, a->phone_count);
+    put_tiers(sink, output->offset, a->words, a->num_words, a->phones, a->num_phones);
     linnet_put(sink, "}");
   }
   linnet_put(sink, "]");
@@ -149,11 +149,11 @@ static void put_jump(struct linnet_sink *sink, double offset, const struct linne
   linnet_put_number(sink, offset + jump->start, 3);
   linnet_put(sink, ",\"end\":");
   linnet_put_number(sink, offset + jump->end, 3);
-  if (jump->count > 0) {
+  if (jump->num_words > 0) {
     linnet_put(sink, ",\"word\":");
     linnet_put_integer(sink, jump->word, 1);
     linnet_put(sink, ",\"words\":[");
-    for (size_t i = 0; i < jump->count; i++) {
+    for (size_t i = 0; i < jump->num_words; i++) {
       linnet_put(sink, i > 0 ? "," : "");
       linnet_put_json_string(sink, jump->words[i]);
     }
@@ -164,7 +164,7 @@ static void put_jump(struct linnet_sink *sink, double offset, const struct linne
 
 static void put_jumps(struct linnet_sink *sink, const struct linnet_output *output) {
   linnet_put(sink, ",\"jumps\":[");
-  for (size_t i = 0; i < output->jump_count; i++) {
+  for (size_t i = 0; i < output->num_jumps; i++) {
     linnet_put(sink, i > 0 ? "," : "");
     put_jump(sink, output->offset, &output->jumps[i]);
   }
@@ -180,8 +180,8 @@ void linnet_output_json(const struct linnet_output *output, struct linnet_sink *
   linnet_put(sink, ",\"seconds\":");
   linnet_put_number(sink, output->seconds, 3);
   linnet_put(sink, ",");
-  put_tiers(sink, output->offset, output->words, output->word_count, output->phones, output->phone_count);
-  if (output->alternative_count > 0)
+  put_tiers(sink, output->offset, output->words, output->num_words, output->phones, output->num_phones);
+  if (output->num_alternatives > 0)
     put_alternatives(sink, output);
   if (output->jumps)
     put_jumps(sink, output);

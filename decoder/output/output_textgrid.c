@@ -84,10 +84,10 @@ static void put_tier(struct linnet_sink *sink, size_t index, const char *name, c
 /* The end of the recording, or of the last span where that is later; Praat refuses a grid of no duration. */
 static double duration(const struct linnet_output *output) {
   double seconds = fmax(output->seconds, 1e-3);
-  if (output->word_count > 0)
-    seconds = fmax(seconds, output->words[output->word_count - 1].end);
-  if (output->phone_count > 0)
-    seconds = fmax(seconds, output->phones[output->phone_count - 1].end);
+  if (output->num_words > 0)
+    seconds = fmax(seconds, output->words[output->num_words - 1].end);
+  if (output->num_phones > 0)
+    seconds = fmax(seconds, output->phones[output->num_phones - 1].end);
   return microseconds(seconds);
 }
 
@@ -101,6 +101,6 @@ void linnet_output_textgrid(const struct linnet_output *output, struct linnet_si
   linnet_put(sink, words ? "2" : "1");
   linnet_put(sink, " \nitem []: \n");
   if (words)
-    put_tier(sink, 1, "words", output->words, output->word_count, seconds);
-  put_tier(sink, words ? 2 : 1, "phones", output->phones, output->phone_count, seconds);
+    put_tier(sink, 1, "words", output->words, output->num_words, seconds);
+  put_tier(sink, words ? 2 : 1, "phones", output->phones, output->num_phones, seconds);
 }

@@ -136,18 +136,18 @@ enum linnet_status linnet_align(struct linnet_context *context, const int *refer
 
 /* --- the public counts ---------------------------------------------------------------------------------------- */
 
-enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference, size_t reference_count,
-                                    const int *hypothesis, size_t hypothesis_count, struct linnet_score *score) {
-  if (!context || !score || (!reference && reference_count > 0) || (!hypothesis && hypothesis_count > 0))
+enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference, size_t num_reference,
+                                    const int *hypothesis, size_t num_hypothesis, struct linnet_score *score) {
+  if (!context || !score || (!reference && num_reference > 0) || (!hypothesis && num_hypothesis > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_score_add: an argument is NULL");
   size_t room, count = 0;
-  if (!linnet_add_size(reference_count, hypothesis_count, &room))
+  if (!linnet_add_size(num_reference, num_hypothesis, &room))
     return linnet_fail(context, LINNET_ERROR_LIMIT, "linnet_score_add: more tokens than memory has bytes");
   uint8_t *edits = linnet_alloc(context, room, 1);
   if (!edits)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory to align %zu tokens", room);
   enum linnet_status status =
-      linnet_align(context, reference, reference_count, hypothesis, hypothesis_count, edits, &count);
+      linnet_align(context, reference, num_reference, hypothesis, num_hypothesis, edits, &count);
   if (status == LINNET_OK)
     linnet_count_edits(edits, count, score);
   linnet_free(context, edits);
@@ -156,16 +156,16 @@ enum linnet_status linnet_score_add(struct linnet_context *context, const int *r
 
 void linnet_count_edits(const uint8_t *edits, size_t count, struct linnet_score *score) {
   for (size_t k = 0; k < count; k++) {
-    score->reference += edits[k] != LINNET_EDIT_INSERTION;
-    score->substitutions += edits[k] == LINNET_EDIT_SUBSTITUTION;
-    score->insertions += edits[k] == LINNET_EDIT_INSERTION;
-    score->deletions += edits[k] == LINNET_EDIT_DELETION;
+    score->num_reference += edits[k] != LINNET_EDIT_INSERTION;
+    score->num_substitutions += edits[k] == LINNET_EDIT_SUBSTITUTION;
+    score->num_insertions += edits[k] == LINNET_EDIT_INSERTION;
+    score->num_deletions += edits[k] == LINNET_EDIT_DELETION;
   }
 }
 
 double linnet_score_percent(const struct linnet_score *score) {
-  double errors = (double)score->substitutions + (double)score->insertions + (double)score->deletions;
-  if (score->reference == 0)
+  double errors = (double)score->num_substitutions + (double)score->num_insertions + (double)score->num_deletions;
+  if (score->num_reference == 0)
     return errors > 0 ? INFINITY : 0;
-  return 100 * errors / (double)score->reference;
+  return 100 * errors / (double)score->num_reference;
 }

@@ -2,7 +2,7 @@
 #ifndef LINNET_EDIT_DISTANCE_H
 #define LINNET_EDIT_DISTANCE_H
 
-#include <linnet/decoder.h>
+#include <linnet/score.h>
 
 #include "base/base.h"
 

@@ -4,18 +4,20 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "base/settings.h"
 #include "decoder/base/text_file.h"
 
 enum { MAX_MAP_BYTES = 1 << 24 };
 
 void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size) {
-  size_t errors = score->insertions + score->deletions + score->substitutions;
+  size_t errors = score->num_insertions + score->num_deletions + score->num_substitutions;
   linnet_format(line, size, "%%%s %.2f [ %zu / %zu, %zu ins, %zu del, %zu sub ]", name, linnet_score_percent(score),
-                errors, score->reference, score->insertions, score->deletions, score->substitutions);
+                errors, score->num_reference, score->num_insertions, score->num_deletions, score->num_substitutions);
 }
 
-void linnet_scorer_settings_default(struct linnet_scorer_settings *settings) {
-  *settings = (struct linnet_scorer_settings){.size = sizeof *settings};
+void(linnet_scorer_settings_default)(struct linnet_scorer_settings *settings, size_t size) {
+  const struct linnet_scorer_settings defaults = {.size = sizeof(struct linnet_scorer_settings)};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 enum linnet_status linnet_scorer_create(struct linnet_context *context, const struct linnet_scorer_settings *settings,
@@ -24,9 +26,8 @@ enum linnet_status linnet_scorer_create(struct linnet_context *context, const st
     *scorer = NULL;
   if (!context || !scorer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_scorer_create: an argument is NULL");
-  if (settings && settings->size != sizeof *settings)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_scorer_settings: fill it with linnet_scorer_settings_default first");
+  struct linnet_scorer_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, scorer, settings, &own));
   struct linnet_scorer *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a scorer");
@@ -36,9 +37,7 @@ enum linnet_status linnet_scorer_create(struct linnet_context *context, const st
   made->speakers.context = context;
   made->map_from.context = context;
   made->ignored.context = context;
-  linnet_scorer_settings_default(&made->settings);
-  if (settings)
-    made->settings = *settings;
+  made->settings = own;
   *scorer = made;
   return LINNET_OK;
 }
@@ -164,14 +163,14 @@ static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t use
 
 /* Aligns the tokens of the utterance behind the edits in use. */
 static enum linnet_status align_utterance(struct linnet_scorer *scorer, struct linnet_scored *u) {
-  size_t room = u->edit + u->reference_count + u->hypothesis_count;
+  size_t room = u->edit + u->num_reference + u->num_hypothesis;
   uint8_t *grown = linnet_grow(scorer->context, scorer->edits, &scorer->edit_capacity, room, sizeof *grown);
   if (!grown)
     return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu aligned tokens", u->edit);
   scorer->edits = grown;
   const int *reference = scorer->tokens ? scorer->tokens + u->token : NULL;
-  const int *hypothesis = scorer->tokens ? reference + u->reference_count : NULL;
-  LINNET_TRY(linnet_align(scorer->context, reference, u->reference_count, hypothesis, u->hypothesis_count,
+  const int *hypothesis = scorer->tokens ? reference + u->num_reference : NULL;
+  LINNET_TRY(linnet_align(scorer->context, reference, u->num_reference, hypothesis, u->num_hypothesis,
                           scorer->edits + u->edit, &u->edit_count));
   linnet_count_edits(scorer->edits + u->edit, u->edit_count, &u->score);
   return LINNET_OK;
@@ -193,13 +192,13 @@ static enum linnet_status reserve_utterance(struct linnet_scorer *scorer) {
 
 static void add_to_sum(struct linnet_score_sum *sum, const struct linnet_scored *u) {
   const struct linnet_score *s = &u->score;
-  sum->score.reference += s->reference;
-  sum->score.substitutions += s->substitutions;
-  sum->score.insertions += s->insertions;
-  sum->score.deletions += s->deletions;
-  sum->utterances++;
-  sum->wrong += s->substitutions + s->insertions + s->deletions > 0;
-  sum->lost += u->lost;
+  sum->score.num_reference += s->num_reference;
+  sum->score.num_substitutions += s->num_substitutions;
+  sum->score.num_insertions += s->num_insertions;
+  sum->score.num_deletions += s->num_deletions;
+  sum->num_utterances++;
+  sum->num_wrong += s->num_substitutions + s->num_insertions + s->num_deletions > 0;
+  sum->num_missing += u->lost;
 }
 
 /* Gives the utterance its names; from here on nothing fails. */
@@ -218,7 +217,7 @@ static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, c
     return status;
   }
   scorer->utterances[index] = *u;
-  scorer->token_count = u->token + u->reference_count + u->hypothesis_count;
+  scorer->token_count = u->token + u->num_reference + u->num_hypothesis;
   scorer->edit_count = u->edit + u->edit_count;
   add_to_sum(&scorer->total, u);
   if (fresh)
@@ -229,30 +228,30 @@ static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, c
 }
 
 static enum linnet_status add_utterance(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                        const char *const *reference, size_t reference_count,
-                                        const char *const *hypothesis, size_t hypothesis_count, bool lost) {
+                                        const char *const *reference, size_t num_reference,
+                                        const char *const *hypothesis, size_t num_hypothesis, bool lost) {
   if (!scorer)
     return LINNET_ERROR_ARGUMENT;
-  if (!id || (!reference && reference_count > 0) || (!hypothesis && hypothesis_count > 0))
+  if (!id || (!reference && num_reference > 0) || (!hypothesis && num_hypothesis > 0))
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add: an argument is NULL");
   if (linnet_names_find(&scorer->ids, id, strlen(id)) != LINNET_NOT_FOUND)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "utterance '%.100s' was added before", id);
   struct linnet_scored u = {.token = scorer->token_count, .edit = scorer->edit_count, .lost = lost};
-  LINNET_TRY(append_tokens(scorer, u.token, reference, reference_count, &u.reference_count));
-  LINNET_TRY(append_tokens(scorer, u.token + u.reference_count, hypothesis, hypothesis_count, &u.hypothesis_count));
+  LINNET_TRY(append_tokens(scorer, u.token, reference, num_reference, &u.num_reference));
+  LINNET_TRY(append_tokens(scorer, u.token + u.num_reference, hypothesis, num_hypothesis, &u.num_hypothesis));
   LINNET_TRY(align_utterance(scorer, &u));
   return commit(scorer, id, speaker, &u);
 }
 
 enum linnet_status linnet_scorer_add(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                     const char *const *reference, size_t reference_count,
-                                     const char *const *hypothesis, size_t hypothesis_count) {
-  return add_utterance(scorer, id, speaker, reference, reference_count, hypothesis, hypothesis_count, false);
+                                     const char *const *reference, size_t num_reference, const char *const *hypothesis,
+                                     size_t num_hypothesis) {
+  return add_utterance(scorer, id, speaker, reference, num_reference, hypothesis, num_hypothesis, false);
 }
 
-enum linnet_status linnet_scorer_add_lost(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                          const char *const *reference, size_t reference_count) {
-  return add_utterance(scorer, id, speaker, reference, reference_count, NULL, 0, true);
+enum linnet_status linnet_scorer_add_missing(struct linnet_scorer *scorer, const char *id, const char *speaker,
+                                             const char *const *reference, size_t num_reference) {
+  return add_utterance(scorer, id, speaker, reference, num_reference, NULL, 0, true);
 }
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
@@ -261,7 +260,7 @@ struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer) {
   return scorer->total;
 }
 
-size_t linnet_scorer_speakers(const struct linnet_scorer *scorer) {
+size_t linnet_scorer_num_speakers(const struct linnet_scorer *scorer) {
   return scorer->speakers.count;
 }
 
@@ -269,7 +268,7 @@ struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer
   return index < scorer->speakers.count ? scorer->sums[index] : (struct linnet_score_sum){.name = ""};
 }
 
-size_t linnet_scorer_utterances(const struct linnet_scorer *scorer) {
+size_t linnet_scorer_num_utterances(const struct linnet_scorer *scorer) {
   return scorer->ids.count;
 }
 
@@ -281,8 +280,8 @@ struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_score
       .id = linnet_names_text(&scorer->ids, index),
       .speaker = u->speaker == LINNET_NOT_FOUND ? NULL : linnet_names_text(&scorer->speakers, u->speaker),
       .score = u->score,
-      .lost = u->lost,
-      .pairs = u->edit_count,
+      .missing = u->lost,
+      .num_pairs = u->edit_count,
   };
 }
 
@@ -290,7 +289,7 @@ void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index, s
   if (index >= scorer->ids.count)
     return;
   const struct linnet_scored *u = &scorer->utterances[index];
-  size_t i = u->token, j = u->token + u->reference_count;
+  size_t i = u->token, j = u->token + u->num_reference;
   for (size_t k = 0; k < u->edit_count; k++)
     pairs[k] = linnet_scorer_step(scorer, scorer->edits[u->edit + k], &i, &j);
 }

@@ -11,7 +11,7 @@
 /* An utterance: where its tokens and its alignment lie. The hypothesis follows the reference. */
 struct linnet_scored {
   size_t speaker; /* index, or LINNET_NOT_FOUND */
-  size_t token, reference_count, hypothesis_count;
+  size_t token, num_reference, num_hypothesis;
   size_t edit, edit_count;
   struct linnet_score score;
   bool lost;

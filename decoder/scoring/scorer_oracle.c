@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <linnet/lattice.h>
+
 #include "decoder/scoring/scorer.h"
 
 /* Work space of all utterances. */
@@ -48,7 +50,7 @@ static enum linnet_status label_of(struct linnet_scorer *scorer, const char *tok
 
 /* Labels of the symbols that came since the last time. */
 static enum linnet_status label_symbols(struct oracle *o) {
-  size_t count = (size_t)linnet_symbols_count(o->symbols);
+  size_t count = linnet_symbols_num_symbols(o->symbols);
   int *grown = linnet_grow(o->scorer->context, o->labels, &o->label_capacity, count, sizeof *grown);
   if (!grown)
     return out_of_memory(o);
@@ -80,10 +82,10 @@ static enum linnet_status check_symbols(const struct oracle *o, const char *id) 
   size_t arcs;
   const struct linnet_lattice_arc *arc = linnet_lattice_arcs(o->lattice, &arcs);
   for (size_t i = 0; i < arcs; i++)
-    if (arc[i].symbol >= linnet_symbols_count(o->symbols))
+    if ((size_t)arc[i].symbol >= linnet_symbols_num_symbols(o->symbols))
       return linnet_fail(o->scorer->context, LINNET_ERROR_FORMAT,
-                         "utterance '%.100s': the lattice holds symbol %d, but there are %d: is it the right table?",
-                         id, arc[i].symbol, linnet_symbols_count(o->symbols));
+                         "utterance '%.100s': the lattice holds symbol %d, but there are %zu: is it the right table?",
+                         id, arc[i].symbol, linnet_symbols_num_symbols(o->symbols));
   return LINNET_OK;
 }
 
@@ -91,11 +93,11 @@ static enum linnet_status check_symbols(const struct oracle *o, const char *id) 
 
 static enum linnet_status name_path(struct oracle *o, const struct linnet_lattice_nearest *nearest) {
   const char **grown =
-      linnet_grow(o->scorer->context, (void *)o->heard, &o->heard_capacity, nearest->count + 1, sizeof *grown);
+      linnet_grow(o->scorer->context, (void *)o->heard, &o->heard_capacity, nearest->num_symbols + 1, sizeof *grown);
   if (!grown)
     return out_of_memory(o);
   o->heard = grown;
-  for (size_t i = 0; i < nearest->count; i++)
+  for (size_t i = 0; i < nearest->num_symbols; i++)
     grown[i] = linnet_symbols_name(o->symbols, nearest->symbols[i]);
   return LINNET_OK;
 }
@@ -133,20 +135,20 @@ static enum linnet_status score_lattice(struct oracle *o, size_t index) {
   if (status != LINNET_OK)
     return name_utterance(o, id, status);
   if (states == 0)
-    return linnet_scorer_add_lost(o->scorer, id, speaker, tokens, count);
+    return linnet_scorer_add_missing(o->scorer, id, speaker, tokens, count);
   LINNET_TRY(name_path(o, &nearest));
-  return linnet_scorer_add(o->scorer, id, speaker, tokens, count, o->heard, nearest.count);
+  return linnet_scorer_add(o->scorer, id, speaker, tokens, count, o->heard, nearest.num_symbols);
 }
 
 static enum linnet_status add_rest(const struct oracle *o) {
-  for (size_t i = 0; i < linnet_transcripts_count(o->reference); i++) {
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(o->reference); i++) {
     const char *id = linnet_transcripts_id(o->reference, i), *speaker;
     size_t count;
     const char *const *tokens = linnet_transcripts_tokens(o->reference, i, &count);
     if (linnet_names_find(&o->scorer->ids, id, strlen(id)) != LINNET_NOT_FOUND)
       continue;
     LINNET_TRY(linnet_scorer_find_speaker(o->scorer, o->speakers, id, &speaker));
-    LINNET_TRY(linnet_scorer_add_lost(o->scorer, id, speaker, tokens, count));
+    LINNET_TRY(linnet_scorer_add_missing(o->scorer, id, speaker, tokens, count));
   }
   return LINNET_OK;
 }
@@ -220,8 +222,8 @@ static enum linnet_status fill_list(struct oracle *o, struct linnet_symbols *sym
 
 static enum linnet_status score_lists(struct oracle *o, struct linnet_symbols *symbols,
                                       const struct linnet_transcripts *hypotheses) {
-  size_t used = 0, count = linnet_transcripts_count(hypotheses);
-  for (size_t i = 0; i < linnet_transcripts_count(o->reference); i++) {
+  size_t used = 0, count = linnet_transcripts_num_utterances(hypotheses);
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(o->reference); i++) {
     LINNET_TRY(fill_list(o, symbols, linnet_transcripts_id(o->reference, i), hypotheses, &used));
     LINNET_TRY(score_lattice(o, i));
   }

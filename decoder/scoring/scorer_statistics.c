@@ -11,7 +11,7 @@
 /* The errors of one utterance, each a confusion seen once; returns how many. */
 static size_t list_errors(const struct linnet_scorer *scorer, const struct linnet_scored *u,
                           struct linnet_confusion *list) {
-  size_t i = u->token, j = u->token + u->reference_count, count = 0;
+  size_t i = u->token, j = u->token + u->num_reference, count = 0;
   for (size_t k = 0; k < u->edit_count; k++) {
     uint8_t edit = scorer->edits[u->edit + k];
     struct linnet_score_pair pair = linnet_scorer_step(scorer, edit, &i, &j);
@@ -34,8 +34,8 @@ static int by_tokens(const void *a, const void *b) {
 
 static int by_count(const void *a, const void *b) {
   const struct linnet_confusion *x = a, *y = b;
-  if (x->count != y->count)
-    return x->count > y->count ? -1 : 1;
+  if (x->num_occurrences != y->num_occurrences)
+    return x->num_occurrences > y->num_occurrences ? -1 : 1;
   return by_tokens(a, b);
 }
 
@@ -44,7 +44,7 @@ static size_t merge(struct linnet_confusion *list, size_t count) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
     if (kept > 0 && by_tokens(&list[kept - 1], &list[i]) == 0)
-      list[kept - 1].count++;
+      list[kept - 1].num_occurrences++;
     else
       list[kept++] = list[i];
   }
@@ -56,7 +56,7 @@ enum linnet_status linnet_scorer_confusions(struct linnet_scorer *scorer, const 
   if (!scorer || !confusions || !count)
     return LINNET_ERROR_ARGUMENT;
   const struct linnet_score *total = &scorer->total.score;
-  size_t errors = total->substitutions + total->insertions + total->deletions, listed = 0;
+  size_t errors = total->num_substitutions + total->num_insertions + total->num_deletions, listed = 0;
   struct linnet_confusion *list = linnet_alloc(scorer->context, errors, sizeof *list);
   if (!list)
     return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory for %zu confusions", errors);
@@ -80,7 +80,7 @@ struct unit {
 };
 
 static struct unit unit_of(const struct linnet_score *score) {
-  return (struct unit){score->substitutions + score->insertions + score->deletions, score->reference};
+  return (struct unit){score->num_substitutions + score->num_insertions + score->num_deletions, score->num_reference};
 }
 
 /* The error rate, in percent, of resample `number`: units drawn with replacement. Philox gives four draws at a time. */
@@ -91,8 +91,8 @@ static double resampled_rate(const struct unit *units, size_t count, uint64_t se
     if (i % 4 == 0)
       random = linnet_philox(seed, number, i / 4);
     const struct unit *unit = &units[(uint64_t)random.word[i % 4] * count >> 32];
-    sum.substitutions += unit->errors;
-    sum.reference += unit->reference;
+    sum.num_substitutions += unit->errors;
+    sum.num_reference += unit->reference;
   }
   return linnet_score_percent(&sum);
 }

@@ -16,7 +16,7 @@ enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer,
 
 static enum linnet_status check_extra(const struct linnet_scorer *scorer, const struct linnet_transcripts *reference,
                                       const struct linnet_transcripts *hypothesis) {
-  size_t extra = 0, count = linnet_transcripts_count(hypothesis);
+  size_t extra = 0, count = linnet_transcripts_num_utterances(hypothesis);
   const char *first = NULL;
   for (size_t i = 0; i < count; i++) {
     const char *id = linnet_transcripts_id(hypothesis, i);
@@ -51,7 +51,7 @@ static enum linnet_status add_transcript(struct linnet_scorer *scorer, const str
   size_t n, m = 0, other = linnet_transcripts_find(hypothesis, id);
   const char *const *said = linnet_transcripts_tokens(reference, index, &n);
   if (other == LINNET_NOT_FOUND)
-    return linnet_scorer_add_lost(scorer, id, speaker, said, n);
+    return linnet_scorer_add_missing(scorer, id, speaker, said, n);
   const char *const *heard = linnet_transcripts_tokens(hypothesis, other, &m);
   return linnet_scorer_add(scorer, id, speaker, said, n, heard, m);
 }
@@ -65,7 +65,7 @@ enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,
   if (!reference || !hypothesis)
     return linnet_fail(scorer->context, LINNET_ERROR_ARGUMENT, "linnet_scorer_add_transcripts: an argument is NULL");
   LINNET_TRY(check_extra(scorer, reference, hypothesis));
-  for (size_t i = 0; i < linnet_transcripts_count(reference); i++)
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(reference); i++)
     LINNET_TRY(add_transcript(scorer, reference, i, hypothesis, speakers));
   return LINNET_OK;
 }

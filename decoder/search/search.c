@@ -6,13 +6,14 @@
 
 enum { DEFAULT_BEAM = 50, MAX_SYMBOLS = 1 << 24 };
 
-void linnet_search_settings_default(struct linnet_search_settings *settings) {
-  *settings = (struct linnet_search_settings){.size = sizeof *settings,
-                                              .num_alternatives = 1,
-                                              .symbol_threshold = INFINITY,
-                                              .score_threshold = INFINITY,
-                                              .language_model_weight = 1,
-                                              .unknown_penalty = INFINITY};
+void(linnet_search_settings_default)(struct linnet_search_settings *settings, size_t size) {
+  static const struct linnet_search_settings defaults = {.size = sizeof defaults,
+                                                         .num_alternatives = 1,
+                                                         .symbol_threshold = INFINITY,
+                                                         .score_threshold = INFINITY,
+                                                         .language_model_weight = 1,
+                                                         .unknown_penalty = INFINITY};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- language models -------------------------------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ static enum linnet_status load_ngram(struct linnet_search *s, const struct linne
 }
 
 static bool has_unknown(const struct linnet_search *s) {
-  return linnet_ngram_find(s->ngram, LINNET_UNKNOWN_WORD) != LINNET_NGRAM_NO_WORD;
+  return linnet_ngram_find(s->ngram, LINNET_UNKNOWN_WORD) != LINNET_NOT_FOUND;
 }
 
 /* Symbols that the model does not have: all of them are an error, some a warning. */
@@ -50,7 +51,7 @@ static enum linnet_status judge_symbols(const struct linnet_search *s, const cha
                        "%s: its words are not the symbols, such as '%s': estimate it over sequences of symbols with "
                        "'linnet ngram'",
                        name, s->names[1]);
-  while (first < count && linnet_ngram_find(s->ngram, s->names[first]) != LINNET_NGRAM_NO_WORD)
+  while (first < count && linnet_ngram_find(s->ngram, s->names[first]) != LINNET_NOT_FOUND)
     first++;
   linnet_log(s->context, LINNET_LOG_WARNING, "language model: %s: lacks %zu of %zu symbols, such as '%s': %s", name,
              missing, count, s->names[first], has_unknown(s) ? "they count as <unk>" : "they cannot be recognised");
@@ -100,7 +101,7 @@ static enum linnet_status load_grammar(struct linnet_search *s, const struct lin
 /* Either gives a model and what it looks ahead. */
 static enum linnet_status load_language(struct linnet_search *s, const struct linnet_search_settings *settings) {
   const bool grammar = linnet_source_given(&settings->grammar);
-  const size_t tokens = linnet_lexicon_count(s->vocabulary.lexicon) + 2;
+  const size_t tokens = linnet_lexicon_num_words(s->vocabulary.lexicon) + 2;
   if (!grammar && !linnet_source_given(&settings->language_model))
     return LINNET_OK;
   const char **names = linnet_calloc(s->context, tokens, sizeof *names);
@@ -135,15 +136,17 @@ static enum linnet_status find_silences(struct linnet_search *s, const struct li
   if (!s->silences)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu silences", count);
   for (size_t i = 0; i < count; i++) {
-    s->silences[i] = settings->silences[i] ? linnet_symbols_find(s->vocabulary.symbols, settings->silences[i]) : -1;
-    if (s->silences[i] < 1)
+    const char *name = settings->silences[i];
+    size_t symbol = name ? linnet_symbols_find(s->vocabulary.symbols, name) : LINNET_NOT_FOUND;
+    if (symbol < 1 || symbol == LINNET_NOT_FOUND)
       return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
                          "silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of the symbols "
                          "lists them",
-                         settings->silences[i] ? settings->silences[i] : "NULL");
+                         name ? name : "NULL");
+    s->silences[i] = (int)symbol;
   }
   s->words.silences = s->silences;
-  s->words.silence_count = count;
+  s->words.num_silences = count;
   return LINNET_OK;
 }
 
@@ -163,7 +166,7 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   LINNET_TRY(find_silences(s, settings));
   LINNET_TRY(load_language(s, settings));
   LINNET_TRY(load_hotwords(s, &settings->hotwords));
-  return linnet_word_search_create(s->context, s->vocabulary.lexicon, (int)s->num_symbols, &s->words, &s->first);
+  return linnet_word_search_create(s->context, s->vocabulary.lexicon, s->num_symbols, &s->words, &s->first);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
@@ -266,8 +269,7 @@ enum linnet_status linnet_search_create(struct linnet_context *context, const ch
   if (!context || !names || !search)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: NULL argument");
   *search = NULL;
-  linnet_search_settings_default(&full);
-  LINNET_TRY(linnet_settings_read(context, "linnet_search", &full, sizeof full, settings));
+  LINNET_TRY(LINNET_READ_SETTINGS(context, search, settings, &full));
   LINNET_TRY(check(context, &full, num_symbols));
   struct linnet_search *s = linnet_calloc(context, 1, sizeof *s);
   if (!s)
@@ -282,7 +284,7 @@ enum linnet_status linnet_search_create(struct linnet_context *context, const ch
 }
 
 size_t linnet_search_num_tokens(const struct linnet_search *s) {
-  return s->first ? linnet_lexicon_count(s->vocabulary.lexicon) + 2 : s->num_symbols;
+  return s->first ? linnet_lexicon_num_words(s->vocabulary.lexicon) + 2 : s->num_symbols;
 }
 
 const char *linnet_search_token(const struct linnet_search *s, size_t token) {

@@ -3,6 +3,7 @@
 #define LINNET_SEARCH_PARTS_H
 
 #include <linnet/grammar.h>
+#include <linnet/greedy.h>
 #include <linnet/hotwords.h>
 #include <linnet/ngram.h>
 #include <linnet/search.h>

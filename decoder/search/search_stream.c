@@ -24,8 +24,8 @@ static enum linnet_status create_decoder(struct linnet_search_stream *s) {
   if (search->kind == LINNET_SEARCH_WORDS)
     return linnet_word_search_share(s->context, search->first, &s->words);
   if (search->kind == LINNET_SEARCH_SYMBOLS)
-    return linnet_beam_create(s->context, (int)search->num_symbols, &search->beam, &s->beam);
-  LINNET_TRY(linnet_greedy_create(s->context, (int)search->num_symbols, &s->greedy));
+    return linnet_beam_create(s->context, search->num_symbols, &search->beam, &s->beam);
+  LINNET_TRY(linnet_greedy_create(s->context, search->num_symbols, &s->greedy));
   return linnet_greedy_set_calibrations(s->greedy, search->calibrated ? &search->calibrations : NULL);
 }
 
@@ -135,53 +135,53 @@ static void append_words(struct linnet_search_stream *s, const struct linnet_rec
 
 /* Pointers to spans are set when all are there. */
 static enum linnet_status add_phones(struct linnet_search_stream *s, const struct linnet_hypothesis *h) {
-  LINNET_TRY(reserve(s, h->count));
-  append_phones(s, h->segments, h->count);
+  LINNET_TRY(reserve(s, h->num_segments));
+  append_phones(s, h->segments, h->num_segments);
   s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){
-      .score = h->score, .acoustic = h->acoustic, .language = h->language, .phone_count = h->count};
+      .score = h->score, .acoustic = h->acoustic, .language = h->language, .num_phones = h->num_segments};
   return LINNET_OK;
 }
 
 static enum linnet_status add_words(struct linnet_search_stream *s, const struct linnet_word_hypothesis *h) {
-  LINNET_TRY(reserve(s, h->word_count + h->segment_count));
-  append_words(s, h->words, h->word_count);
-  append_phones(s, h->segments, h->segment_count);
+  LINNET_TRY(reserve(s, h->num_words + h->num_segments));
+  append_words(s, h->words, h->num_words);
+  append_phones(s, h->segments, h->num_segments);
   s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){.score = h->score,
                                                                               .acoustic = h->acoustic,
                                                                               .language = h->language,
-                                                                              .word_count = h->word_count,
-                                                                              .phone_count = h->segment_count};
+                                                                              .num_words = h->num_words,
+                                                                              .num_phones = h->num_segments};
   return LINNET_OK;
 }
 
 static enum linnet_status collect_greedy(struct linnet_search_stream *s) {
   struct linnet_hypothesis h = {.score = 0};
-  h.segments = linnet_greedy_segments(s->greedy, &h.count);
-  s->result.num_stable = h.count;
+  h.segments = linnet_greedy_segments(s->greedy, &h.num_segments);
+  s->result.num_stable = h.num_segments;
   return add_phones(s, &h);
 }
 
 static enum linnet_status collect_beam(struct linnet_search_stream *s) {
   struct linnet_hypothesis h;
-  size_t count = linnet_beam_count(s->beam), most = s->search->num_alternatives;
+  size_t count = linnet_beam_num_hypotheses(s->beam), most = s->search->num_alternatives;
   for (size_t i = 0; i < count && i < most; i++) {
     LINNET_TRY(linnet_beam_hypothesis(s->beam, i, &h));
     LINNET_TRY(add_phones(s, &h));
   }
-  s->result.num_stable = s->finished ? s->alternatives[0].phone_count : linnet_beam_stable(s->beam);
+  s->result.num_stable = s->finished ? s->alternatives[0].num_phones : linnet_beam_num_stable_symbols(s->beam);
   return LINNET_OK;
 }
 
 static enum linnet_status collect_words(struct linnet_search_stream *s) {
   struct linnet_word_hypothesis h;
-  size_t count = linnet_word_search_count(s->words), most = s->search->num_alternatives;
+  size_t count = linnet_word_search_num_hypotheses(s->words), most = s->search->num_alternatives;
   if (count == 0)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory to rank hypotheses");
   for (size_t i = 0; i < count && i < most; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(s->words, i, &h));
     LINNET_TRY(add_words(s, &h));
   }
-  s->result.num_stable = s->finished ? s->alternatives[0].word_count : linnet_word_search_stable(s->words);
+  s->result.num_stable = s->finished ? s->alternatives[0].num_words : linnet_word_search_num_stable_words(s->words);
   return LINNET_OK;
 }
 
@@ -190,8 +190,8 @@ static void point_to_spans(struct linnet_search_stream *s) {
   for (size_t i = 0; i < s->result.num_alternatives; i++) {
     struct linnet_alternative *a = &s->alternatives[i];
     a->words = s->words ? span : NULL;
-    a->phones = span + a->word_count;
-    span += a->word_count + a->phone_count;
+    a->phones = span + a->num_words;
+    span += a->num_words + a->num_phones;
   }
 }
 
@@ -214,10 +214,10 @@ enum linnet_status linnet_result_describe(const struct linnet_result *result, in
   if (!result || !output)
     return LINNET_ERROR_ARGUMENT;
   output->words = result->alternatives[0].words;
-  output->word_count = result->alternatives[0].word_count;
+  output->num_words = result->alternatives[0].num_words;
   output->phones = result->alternatives[0].phones;
-  output->phone_count = result->alternatives[0].phone_count;
+  output->num_phones = result->alternatives[0].num_phones;
   output->alternatives = result->alternatives;
-  output->alternative_count = alternatives ? result->num_alternatives : 0;
+  output->num_alternatives = alternatives ? result->num_alternatives : 0;
   return LINNET_OK;
 }

@@ -30,7 +30,7 @@ enum linnet_status linnet_vocabulary_open(struct linnet_vocabulary *vocabulary, 
   if (!linnet_source_given(lexicon))
     return LINNET_OK;
   LINNET_TRY(load_lexicon(vocabulary, context, lexicon, &settings));
-  if (linnet_lexicon_count(vocabulary->lexicon) > 0)
+  if (linnet_lexicon_num_words(vocabulary->lexicon) > 0)
     return LINNET_OK;
   return linnet_fail(context, LINNET_ERROR_FORMAT,
                      "%s: no words: write 'WORD PHONE PHONE ...' a line, or name another lexicon",

@@ -5,6 +5,7 @@
 #include <linnet/lexicon.h>
 
 #include "base/settings.h"
+#include "base/source.h"
 
 /* Start with zeros; to be closed also after a failure. */
 struct linnet_vocabulary {

@@ -10,7 +10,7 @@ static const double min_frames = 0.5; /* of a word whose neighbours leave it non
 struct placing {
   const struct linnet_pronounced_text *text;
   const struct linnet_aligned_word *words;
-  size_t word_count;
+  size_t num_words;
   double frames;
   struct linnet_placed_word *placed;
   size_t capacity, count;
@@ -27,7 +27,7 @@ static size_t index_of(const struct placing *p, size_t i) {
 }
 
 static bool is_unknown(const struct placing *p, size_t word) {
-  return word < p->text->word_count && p->text->words[word].source == LINNET_WORD_UNKNOWN;
+  return word < p->text->num_words && p->text->words[word].source == LINNET_WORD_UNKNOWN;
 }
 
 static double characters(const struct placing *p, size_t word) {
@@ -89,7 +89,7 @@ static void place_between(struct placing *p, size_t i, double *end, double *star
 
 /* The unknown words behind the last word of the alignment, `word` of the text, which ends at *end. */
 static void place_last(struct placing *p, size_t word, double *end) {
-  const struct linnet_aligned_word *last = &p->words[p->word_count - 1];
+  const struct linnet_aligned_word *last = &p->words[p->num_words - 1];
   size_t count = unknown_behind(p, word);
   double stop = fmax(p->frames, *end);
   *end -= given(fmax(0, min_frames * (double)count - (stop - *end)), (double)(last->end - last->start));
@@ -97,21 +97,21 @@ static void place_last(struct placing *p, size_t word, double *end) {
 }
 
 static void place_all(struct placing *p) {
-  if (p->word_count == 0) {
+  if (p->num_words == 0) {
     size_t unknown = is_unknown(p, 0) ? unknown_behind(p, 0) + 1 : 0;
     share(p, 0, p->text->aligned_count == 0 ? unknown : 0, 0, p->frames);
     return;
   }
-  size_t first = index_of(p, 0), last = index_of(p, p->word_count - 1), before = unknown_before(p, first);
+  size_t first = index_of(p, 0), last = index_of(p, p->num_words - 1), before = unknown_before(p, first);
   double start = (double)p->words[0].start, lacking = fmax(0, min_frames * (double)before - start);
   start += given(lacking, (double)(p->words[0].end - p->words[0].start));
   share(p, first - before, first, 0, start);
-  for (size_t i = 0; i < p->word_count; i++) {
+  for (size_t i = 0; i < p->num_words; i++) {
     size_t at = p->count;
     double end = (double)p->words[i].end;
     put(p, (struct linnet_placed_word){index_of(p, i), i, start, end});
     start = 0;
-    if (i + 1 < p->word_count) {
+    if (i + 1 < p->num_words) {
       start = (double)p->words[i + 1].start;
       place_between(p, i, &end, &start);
     } else {
@@ -128,8 +128,8 @@ enum linnet_status linnet_pronounced_text_place(const struct linnet_pronounced_t
   if (!text || !alignment || (!placed && capacity > 0) || !count)
     return LINNET_ERROR_ARGUMENT;
   struct placing p = {.text = text, .frames = (double)frames, .placed = placed, .capacity = capacity};
-  p.words = linnet_alignment_words(alignment, &p.word_count);
-  for (size_t i = 0; i < p.word_count; i++)
+  p.words = linnet_alignment_words(alignment, &p.num_words);
+  for (size_t i = 0; i < p.num_words; i++)
     if (p.words[i].word >= text->aligned_count)
       return LINNET_ERROR_ARGUMENT;
   place_all(&p);

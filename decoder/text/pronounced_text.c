@@ -3,12 +3,14 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/base/utf8.h"
 
 enum { ACRONYM_LETTERS_IN_CAPITALS = 3 };
 
-void linnet_pronounced_text_settings_default(struct linnet_pronounced_text_settings *settings) {
-  *settings = (struct linnet_pronounced_text_settings){.size = sizeof *settings};
+void(linnet_pronounced_text_settings_default)(struct linnet_pronounced_text_settings *settings, size_t size) {
+  const struct linnet_pronounced_text_settings defaults = {.size = sizeof(struct linnet_pronounced_text_settings)};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static enum linnet_status out_of_memory(struct linnet_context *context) {
@@ -100,9 +102,9 @@ static enum linnet_status pronounce_all(struct linnet_pronouncer *p, const char 
   struct cursor c = {.at = source, .line = 1};
   char *buffer = text->buffer;
   next_character(&c);
-  for (bool silent; next_word(&c, &buffer, &text->words[text->word_count]); text->word_count += !silent) {
+  for (bool silent; next_word(&c, &buffer, &text->words[text->num_words]); text->num_words += !silent) {
     p->speaker.steps = LINNET_TEXT_STEPS;
-    LINNET_TRY(linnet_pronounce_word(p, &text->words[text->word_count], &silent));
+    LINNET_TRY(linnet_pronounce_word(p, &text->words[text->num_words], &silent));
   }
   return LINNET_OK;
 }
@@ -118,7 +120,7 @@ static enum linnet_status point_variants(struct linnet_pronounced_text *text) {
   for (size_t v = 0; v < pool->range_count; v++)
     text->variants[v] = (struct linnet_pronunciation){pool->labels + pool->ranges[v].first, pool->ranges[v].count};
   const struct linnet_pronunciation *next = text->variants;
-  for (size_t w = 0; w < text->aligned_count; next += text->aligned[w++].count)
+  for (size_t w = 0; w < text->aligned_count; next += text->aligned[w++].num_variants)
     text->aligned[w].variants = next;
   return LINNET_OK;
 }
@@ -156,16 +158,18 @@ enum linnet_status linnet_pronounced_text_create(struct linnet_context *context,
                                                  struct linnet_pronounced_text **result) {
   if (result)
     *result = NULL;
-  if (!context || !text || !name || !settings || !result || !settings->normalizer)
+  if (!context || !text || !name || !settings || !result)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_pronounced_text_create: an argument is NULL");
-  if (settings->size != sizeof *settings || (settings->g2p && !settings->phones && !settings->lexicon))
+  struct linnet_pronounced_text_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, pronounced_text, settings, &own));
+  if (!own.normalizer || (own.g2p && !own.phones && !own.lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_pronounced_text_create: settings: size %zu, or g2p without phones", settings->size);
+                       "linnet_pronounced_text_create: settings: no normalizer, or g2p without phones");
   struct linnet_pronounced_text *made = linnet_calloc(context, 1, sizeof *made);
   if (!made)
     return out_of_memory(context);
   made->context = made->strings.context = context;
-  enum linnet_status status = make(made, text, name, settings);
+  enum linnet_status status = make(made, text, name, &own);
   if (status == LINNET_OK)
     *result = made;
   else
@@ -189,7 +193,7 @@ void linnet_pronounced_text_destroy(struct linnet_pronounced_text *text) {
 
 const struct linnet_written_word *linnet_pronounced_text_words(const struct linnet_pronounced_text *text,
                                                                size_t *count) {
-  *count = text->word_count;
+  *count = text->num_words;
   return text->words;
 }
 
@@ -204,7 +208,7 @@ size_t linnet_pronounced_text_index(const struct linnet_pronounced_text *text, s
 }
 
 const char *linnet_pronounced_text_spoken(const struct linnet_pronounced_text *text, size_t aligned, size_t variant) {
-  if (aligned >= text->aligned_count || variant >= text->aligned[aligned].count)
+  if (aligned >= text->aligned_count || variant >= text->aligned[aligned].num_variants)
     return NULL;
   return text->spoken[(size_t)(text->aligned[aligned].variants - text->variants) + variant];
 }

@@ -31,7 +31,7 @@ struct linnet_pronounced_text {
   const char **spoken;
   struct linnet_label_pool pool;
   struct linnet_names strings;
-  size_t word_count, aligned_count, spoken_capacity;
+  size_t num_words, aligned_count, spoken_capacity;
 };
 
 /* Words that were guessed: their pronunciations are ranges [first, first + count) of `pool`. */

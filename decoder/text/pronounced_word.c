@@ -19,15 +19,21 @@ static const struct linnet_symbols *phones_of(const struct linnet_pronouncer *p)
   return p->settings->phones ? p->settings->phones : linnet_lexicon_phones(p->settings->lexicon);
 }
 
+/* The label of a phone, or 0: the blank is none, and neither is what the symbols do not have. */
+static int label_of(const struct linnet_symbols *symbols, const char *phone) {
+  size_t index = linnet_symbols_find(symbols, phone);
+  return index == LINNET_NOT_FOUND ? 0 : (int)index;
+}
+
 /* The label of a phone, with its stress digit or without; -1 if the symbols do not have it. */
 static int find_label(const struct linnet_symbols *symbols, const char *phone) {
   char plain[16];
   size_t length = linnet_strip_stress(phone, strlen(phone));
-  int label = linnet_symbols_find(symbols, phone);
+  int label = label_of(symbols, phone);
   if (label <= 0 && phone[length] && length < sizeof plain) {
     memcpy(plain, phone, length);
     plain[length] = '\0';
-    label = linnet_symbols_find(symbols, plain);
+    label = label_of(symbols, plain);
   }
   return label > 0 ? label : -1;
 }
@@ -54,7 +60,7 @@ static enum linnet_status put_guesses(struct linnet_pronouncer *p, const char *w
   if (status == LINNET_ERROR_LIMIT)
     return LINNET_OK;
   LINNET_TRY(status);
-  size_t guesses = linnet_g2p_result_ignored(result) == 0 ? linnet_g2p_result_count(result) : 0;
+  size_t guesses = linnet_g2p_result_num_ignored(result) == 0 ? linnet_g2p_result_num_pronunciations(result) : 0;
   for (size_t i = 0; i < guesses && status == LINNET_OK; i++) {
     size_t count;
     const char *const *phones = linnet_g2p_result_phones(result, i, &count);
@@ -89,7 +95,7 @@ static enum linnet_status find_word(struct linnet_pronouncer *p, const char *tex
   if (lexicon)
     word->entry = linnet_lexicon_find(lexicon, text);
   if (word->entry != LINNET_NOT_FOUND) {
-    word->variants = linnet_lexicon_variants(lexicon, word->entry);
+    word->variants = linnet_lexicon_num_variants(lexicon, word->entry);
   } else if (p->settings->g2p) {
     LINNET_TRY(guess(p, text, &word->guess));
     word->variants = p->guesses[word->guess].count;
@@ -205,7 +211,7 @@ enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct lin
   struct linnet_pronounced_text *text = p->text;
   struct linnet_text_ways ways = {.count = 0};
   bool sayable = linnet_text_speak(&p->speaker, word->text, &ways);
-  if (ways.count > 0 && text->word_count > 0)
+  if (ways.count > 0 && text->num_words > 0)
     linnet_text_speak_after(&p->speaker, word[-1].text, word->text, &ways);
   size_t known = linnet_text_ways_sort(&ways), before = text->pool.range_count;
   *silent = sayable && ways.count == 0;
@@ -216,7 +222,7 @@ enum linnet_status linnet_pronounce_word(struct linnet_pronouncer *p, struct lin
   if (variants == 0)
     return *silent ? LINNET_OK : note_missing(p, &ways, word);
   word->source = known > 0 ? LINNET_WORD_KNOWN : LINNET_WORD_GUESSED;
-  text->index[text->aligned_count] = text->word_count;
-  text->aligned[text->aligned_count++].count = variants;
+  text->index[text->aligned_count] = text->num_words;
+  text->aligned[text->aligned_count++].num_variants = variants;
   return LINNET_OK;
 }

@@ -30,7 +30,7 @@ enum linnet_status linnet_spoken_create(const struct linnet_text_normalizer *nor
   return linnet_fail(context, LINNET_ERROR_LIMIT, "'%.40s...' is too long to be said as one word", token);
 }
 
-size_t linnet_spoken_count(const struct linnet_spoken *spoken) {
+size_t linnet_spoken_num_ways(const struct linnet_spoken *spoken) {
   return spoken->ways.count;
 }
 

@@ -212,7 +212,7 @@ void linnet_hotwords_destroy(struct linnet_hotwords *hotwords) {
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
-size_t linnet_hotwords_count(const struct linnet_hotwords *hotwords) {
+size_t linnet_hotwords_num_phrases(const struct linnet_hotwords *hotwords) {
   return hotwords->count;
 }
 

@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/words/symbols.h"
 
-void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings) {
-  *settings = (struct linnet_lexicon_settings){.size = sizeof *settings, .fold_case = 1};
+void(linnet_lexicon_settings_default)(struct linnet_lexicon_settings *settings, size_t size) {
+  const struct linnet_lexicon_settings defaults = {.size = sizeof(struct linnet_lexicon_settings), .fold_case = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {
@@ -30,7 +32,7 @@ const struct linnet_symbols *linnet_lexicon_phones(const struct linnet_lexicon *
   return lexicon->phones;
 }
 
-size_t linnet_lexicon_count(const struct linnet_lexicon *lexicon) {
+size_t linnet_lexicon_num_words(const struct linnet_lexicon *lexicon) {
   return lexicon->words.count;
 }
 
@@ -49,14 +51,14 @@ size_t linnet_lexicon_find(const struct linnet_lexicon *lexicon, const char *wor
   return linnet_names_find(&lexicon->words, folded, length);
 }
 
-size_t linnet_lexicon_variants(const struct linnet_lexicon *lexicon, size_t word) {
+size_t linnet_lexicon_num_variants(const struct linnet_lexicon *lexicon, size_t word) {
   return word < lexicon->words.count ? lexicon->begin[word + 1] - lexicon->begin[word] : 0;
 }
 
 const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, size_t word, size_t variant,
                                         size_t *count) {
   *count = 0;
-  if (variant >= linnet_lexicon_variants(lexicon, word))
+  if (variant >= linnet_lexicon_num_variants(lexicon, word))
     return NULL;
   const struct linnet_lexicon_entry *p = &lexicon->pronunciations[lexicon->begin[word] + variant];
   *count = p->count;
@@ -70,13 +72,13 @@ enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon
     return LINNET_ERROR_ARGUMENT;
   *length = 0;
   for (size_t i = 0; i < count; i++) {
-    size_t word = linnet_lexicon_find(lexicon, words[i]), phone_count = unknown_phone >= 0;
+    size_t word = linnet_lexicon_find(lexicon, words[i]), num_phones = unknown_phone >= 0;
     const int *labels = &unknown_phone;
     if (word != LINNET_NOT_FOUND)
-      labels = linnet_lexicon_pronunciation(lexicon, word, 0, &phone_count);
+      labels = linnet_lexicon_pronunciation(lexicon, word, 0, &num_phones);
     else if (missing)
       missing(user, words[i]);
-    for (size_t k = 0; k < phone_count; k++, ++*length)
+    for (size_t k = 0; k < num_phones; k++, ++*length)
       if (*length < capacity)
         phones[*length] = labels[k];
   }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/base/text_file.h"
 #include "decoder/words/symbols.h"
 
@@ -68,7 +69,7 @@ static enum linnet_status check_phone(struct builder *b, const char *phone) {
   if (strcmp(name, LINNET_BLANK) == 0)
     return linnet_fail(b->context, LINNET_ERROR_FORMAT, "%s:%zu: '" LINNET_BLANK "' is the blank and cannot be a phone",
                        b->text.name, b->text.line);
-  if (b->allowed && linnet_symbols_find(b->allowed, name) < 0)
+  if (b->allowed && linnet_symbols_find(b->allowed, name) == LINNET_NOT_FOUND)
     return linnet_fail(b->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: unknown phone '%.100s': correct it or add it to the symbols", b->text.name,
                        b->text.line, name);
@@ -215,7 +216,7 @@ static enum linnet_status relabel(struct builder *b) {
     size_t length = final_length(b, phone);
     memcpy(name, phone, length);
     name[length] = '\0';
-    final[i] = linnet_symbols_find(b->lexicon->phones, name);
+    final[i] = (int)linnet_symbols_find(b->lexicon->phones, name);
   }
   for (size_t i = 0; i < b->label_count; i++)
     b->lexicon->labels[i] = final[b->lexicon->labels[i]];
@@ -271,12 +272,7 @@ static enum linnet_status builder_open(struct builder *b, struct linnet_context 
                                        const struct linnet_symbols *phones) {
   *b = (struct builder){.context = context, .allowed = phones, .written = {.context = context}};
   b->text.context = context;
-  linnet_lexicon_settings_default(&b->settings);
-  if (settings && settings->size != sizeof *settings)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_lexicon_settings: fill it with linnet_lexicon_settings_default first");
-  if (settings)
-    b->settings = *settings;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, lexicon, settings, &b->settings));
   b->lexicon = linnet_calloc(context, 1, sizeof *b->lexicon);
   if (!b->lexicon)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");

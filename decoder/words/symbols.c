@@ -45,9 +45,10 @@ enum linnet_status linnet_symbols_add(struct linnet_symbols *symbols, const char
 
 /* Adds a name that must be new. */
 static enum linnet_status add_new(struct linnet_symbols *symbols, const char *name) {
-  int before = linnet_symbols_count(symbols), index = 0;
+  size_t before = linnet_symbols_num_symbols(symbols);
+  int index = 0;
   LINNET_TRY(linnet_symbols_add(symbols, name, &index));
-  if (index < before)
+  if ((size_t)index < before)
     return linnet_fail(symbols->names.context, LINNET_ERROR_ARGUMENT, "symbol '%.100s' is given twice", name);
   return LINNET_OK;
 }
@@ -104,7 +105,7 @@ static enum linnet_status load_line(struct linnet_text *text, struct linnet_symb
     return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: more than a name and its index", text->name,
                        text->line);
   bool blank = first && (is_blank_name(name) || (index && parse_index(index) == 0));
-  int expected = blank ? 0 : linnet_symbols_count(symbols);
+  int expected = blank ? 0 : (int)linnet_symbols_num_symbols(symbols);
   if (index && parse_index(index) != expected)
     return linnet_fail(text->context, LINNET_ERROR_FORMAT,
                        "%s:%zu: symbol '%.100s' has index '%.40s', expected %d: indices count up from the blank's, 0",
@@ -114,7 +115,7 @@ static enum linnet_status load_line(struct linnet_text *text, struct linnet_symb
                "%s:%zu: '%.100s' is taken for the blank", text->name, text->line, name);
   if (blank)
     return LINNET_OK;
-  if (linnet_symbols_find(symbols, name) >= 0)
+  if (linnet_symbols_find(symbols, name) != LINNET_NOT_FOUND)
     return linnet_fail(text->context, LINNET_ERROR_FORMAT, "%s:%zu: symbol '%.100s' is given twice", text->name,
                        text->line, name);
   return linnet_symbols_add(symbols, name, NULL);
@@ -189,17 +190,18 @@ enum linnet_status linnet_symbols_copy(struct linnet_context *context, const str
 
 /* --- look-ups --------------------------------------------------------------------------------------------------- */
 
-int linnet_symbols_count(const struct linnet_symbols *symbols) {
-  return (int)symbols->names.count;
+size_t linnet_symbols_num_symbols(const struct linnet_symbols *symbols) {
+  return symbols->names.count;
 }
 
 const char *linnet_symbols_name(const struct linnet_symbols *symbols, int index) {
-  return index < 0 || index >= linnet_symbols_count(symbols) ? NULL : linnet_names_text(&symbols->names, (size_t)index);
+  return index < 0 || (size_t)index >= linnet_symbols_num_symbols(symbols)
+             ? NULL
+             : linnet_names_text(&symbols->names, (size_t)index);
 }
 
-int linnet_symbols_find(const struct linnet_symbols *symbols, const char *name) {
-  size_t found = linnet_names_find(&symbols->names, name, strlen(name));
-  return found == LINNET_NOT_FOUND ? -1 : (int)found;
+size_t linnet_symbols_find(const struct linnet_symbols *symbols, const char *name) {
+  return linnet_names_find(&symbols->names, name, strlen(name));
 }
 
 void linnet_symbols_destroy(struct linnet_symbols *symbols) {

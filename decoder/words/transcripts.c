@@ -278,7 +278,7 @@ enum linnet_status linnet_transcripts_load_text_phone(struct linnet_context *con
   return transcripts_done(t, status, transcripts);
 }
 
-size_t linnet_transcripts_count(const struct linnet_transcripts *transcripts) {
+size_t linnet_transcripts_num_utterances(const struct linnet_transcripts *transcripts) {
   return transcripts->ids.count;
 }
 

@@ -92,7 +92,7 @@ struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s
                                     .first_child = node[0].first_child,
                                     .end_child = node[1].first_child,
                                     .first_word = node[0].first_word,
-                                    .word_count = node[1].first_word - node[0].first_word,
+                                    .num_words = node[1].first_word - node[0].first_word,
                                     .token = ends ? s->tree.words[node->first_word] : 0,
                                     .parent = LINNET_NO_STATE,
                                     .next = LINNET_NO_STATE,
@@ -146,7 +146,7 @@ void linnet_word_link(struct linnet_word_search *s) {
   linnet_word_fill_table(s);
   for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
     struct linnet_word_state *state = &now->states[i];
-    if (state->word_count == 0 && !linnet_word_is_between(&s->tree, state->place.node))
+    if (state->num_words == 0 && !linnet_word_is_between(&s->tree, state->place.node))
       continue;
     struct linnet_trie_node *history = linnet_history_at(&s->history, state->place.history);
     state->next = linnet_word_first_state(s, state->place.history);
@@ -193,6 +193,6 @@ void linnet_word_frame(struct linnet_word_search *s, const float *row) {
 size_t linnet_word_room(const struct linnet_word_search *s) {
   size_t words = 0;
   for (size_t i = 0; i < s->now->count; i++)
-    words += s->now->states[i].word_count;
+    words += s->now->states[i].num_words;
   return words;
 }

@@ -28,7 +28,7 @@ struct linnet_word_state {
   struct linnet_word_place place;
   uint32_t symbol;                 /* of the node, as are: */
   uint32_t first_child, end_child; /* its children */
-  uint32_t first_word, word_count; /* the words that end there */
+  uint32_t first_word, num_words;  /* the words that end there */
   uint32_t token;                  /* the first of these, 0: none */
   uint32_t parent;                 /* state of the same word one phone before, or LINNET_NO_STATE */
   uint32_t next; /* of the list of what can be left in the same word sequence; LINNET_NO_STATE ends it */

@@ -141,7 +141,7 @@ static double bare_score(const struct linnet_word_search *s, uint32_t state) {
 
 static void find_leave(struct linnet_word_search *s, struct linnet_word_state *state) {
   state->leave = 0;
-  for (uint32_t i = 0; i < state->word_count; i++) {
+  for (uint32_t i = 0; i < state->num_words; i++) {
     uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
     state->leave = fmax(state->leave, s->history.items[longer].factor);
   }
@@ -170,7 +170,7 @@ static void leave(struct linnet_word_step *f, uint32_t from) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[from];
   double bare = bare_score(s, from);
-  for (uint32_t i = 0; i < state->word_count; i++) {
+  for (uint32_t i = 0; i < state->num_words; i++) {
     uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
     start(f, from, longer, bare * s->history.items[longer].factor);
   }

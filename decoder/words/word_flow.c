@@ -9,7 +9,7 @@ uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t hi
 static bool ends_word(const struct linnet_word_search *s, const struct linnet_word_state *state, uint32_t token) {
   if (state->token == token)
     return true;
-  for (uint32_t i = 1; i < state->word_count; i++)
+  for (uint32_t i = 1; i < state->num_words; i++)
     if (s->tree.words[state->first_word + i] == token)
       return true;
   return false;

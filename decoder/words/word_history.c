@@ -19,7 +19,7 @@ enum linnet_status linnet_history_create(struct linnet_history *history, struct 
   if (!history->model)
     return LINNET_OK;
   LINNET_TRY(linnet_model_check(context, history->model));
-  history->stride = (history->model->state_size + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+  history->stride = (history->model->state_bytes + STATE_ALIGNMENT) / STATE_ALIGNMENT * STATE_ALIGNMENT;
   return LINNET_OK;
 }
 
@@ -89,14 +89,14 @@ double linnet_history_most(const struct linnet_history *h) {
 
 bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b) {
   return h->items[a].hotword_state == h->items[b].hotword_state &&
-         (!h->model || memcmp(state_of(h, a), state_of(h, b), h->model->state_size) == 0);
+         (!h->model || memcmp(state_of(h, a), state_of(h, b), h->model->state_bytes) == 0);
 }
 
 /* FNV-1a. */
 uint64_t linnet_history_hash(const struct linnet_history *h, uint32_t node) {
   uint64_t hash = 0xCBF29CE484222325u ^ h->items[node].hotword_state;
   const unsigned char *state = h->model ? state_of(h, node) : NULL;
-  for (size_t i = 0; h->model && i < h->model->state_size; i++)
+  for (size_t i = 0; h->model && i < h->model->state_bytes; i++)
     hash = (hash ^ state[i]) * 0x100000001B3u;
   return hash;
 }

@@ -124,11 +124,11 @@ enum linnet_status linnet_word_search_finish(struct linnet_word_search *search) 
   return rank_results(search);
 }
 
-size_t linnet_word_search_count(struct linnet_word_search *search) {
+size_t linnet_word_search_num_hypotheses(struct linnet_word_search *search) {
   return rank_results(search) == LINNET_OK ? search->result_count : 0;
 }
 
-size_t linnet_word_search_stable(const struct linnet_word_search *s) {
+size_t linnet_word_search_num_stable_words(const struct linnet_word_search *s) {
   uint32_t common = s->now->states[0].place.history;
   for (size_t i = 1; i < s->now->count; i++)
     common = linnet_trie_common(&s->history.trie, common, s->now->states[i].place.history);
@@ -172,7 +172,7 @@ static size_t count_segments(const struct linnet_word_search *s, uint32_t state,
 
 /* A word grows from its last phone to its first. */
 static void add_phone(struct linnet_recognised_word *word, const struct linnet_segment *segment, size_t index) {
-  if (word->count++ == 0)
+  if (word->num_phones++ == 0)
     word->end = segment->end;
   word->first = index;
   word->start = segment->start;
@@ -180,9 +180,9 @@ static void add_phone(struct linnet_recognised_word *word, const struct linnet_s
 
 static void fill_segments(struct linnet_word_search *s, uint32_t state, struct linnet_word_hypothesis *h) {
   struct linnet_word_record record = last_segment(s, state);
-  size_t at = h->segment_count;
+  size_t at = h->num_segments;
   do {
-    if (!belongs(&record, h->word_count))
+    if (!belongs(&record, h->num_words))
       continue;
     s->segments[--at] = (struct linnet_segment){(int)record.symbol, record.segment.start, record.segment.end,
                                                 record.segment.confidence};
@@ -204,7 +204,7 @@ static void set_confidence(const struct linnet_calibration *calibration, const s
                            struct linnet_recognised_word *word) {
   double sum = 0;
   size_t frames = 0;
-  for (size_t i = word->first; i < word->first + word->count; i++) {
+  for (size_t i = word->first; i < word->first + word->num_phones; i++) {
     sum += (double)segments[i].confidence * (double)(segments[i].end - segments[i].start);
     frames += segments[i].end - segments[i].start;
   }
@@ -213,20 +213,20 @@ static void set_confidence(const struct linnet_calibration *calibration, const s
 
 static enum linnet_status fill(struct linnet_word_search *s, const struct linnet_word_result *result,
                                struct linnet_word_hypothesis *h) {
-  h->word_count = linnet_history_at(&s->history, result->history)->depth;
-  h->segment_count = count_segments(s, result->state, h->word_count);
+  h->num_words = linnet_history_at(&s->history, result->history)->depth;
+  h->num_segments = count_segments(s, result->state, h->num_words);
   struct linnet_segment *segments =
-      linnet_grow(s->context, s->segments, &s->max_segments, h->segment_count, sizeof *segments);
+      linnet_grow(s->context, s->segments, &s->max_segments, h->num_segments, sizeof *segments);
   s->segments = segments ? segments : s->segments;
-  struct linnet_recognised_word *words = linnet_grow(s->context, s->words, &s->max_words, h->word_count, sizeof *words);
+  struct linnet_recognised_word *words = linnet_grow(s->context, s->words, &s->max_words, h->num_words, sizeof *words);
   s->words = words ? words : s->words;
   if (!segments || !words)
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu words", h->word_count);
-  fill_words(s, result->history, h->word_count);
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu words", h->num_words);
+  fill_words(s, result->history, h->num_words);
   fill_segments(s, result->state, h);
-  for (size_t i = 0; i < h->word_count; i++)
+  for (size_t i = 0; i < h->num_words; i++)
     set_confidence(&s->calibrations.words, segments, &words[i]);
-  for (size_t i = 0; i < h->segment_count; i++)
+  for (size_t i = 0; i < h->num_segments; i++)
     segments[i].confidence = linnet_calibrate(&s->calibrations.phones, segments[i].confidence);
   h->segments = segments;
   h->words = words;
@@ -256,7 +256,7 @@ const char *linnet_word_search_text(const struct linnet_word_search *search, uns
 }
 
 void linnet_lexicon_tokens(const struct linnet_lexicon *lexicon, const char **names) {
-  size_t count = linnet_lexicon_count(lexicon);
+  size_t count = linnet_lexicon_num_words(lexicon);
   names[0] = NULL;
   for (size_t i = 0; i < count; i++)
     names[i + 1] = linnet_lexicon_word(lexicon, i);

@@ -2,18 +2,20 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "decoder/words/word_beam.h"
 
 enum { MAX_SYMBOLS = 1 << 24, SPARE_CANDIDATES = 64 };
 
-void linnet_word_search_settings_default(struct linnet_word_search_settings *settings) {
-  *settings = (struct linnet_word_search_settings){.size = sizeof *settings,
-                                                   .beam = 50,
-                                                   .symbol_threshold = INFINITY,
-                                                   .score_threshold = INFINITY,
-                                                   .model_weight = 1,
-                                                   .unknown_penalty = INFINITY,
-                                                   .recombine = 1};
+void(linnet_word_search_settings_default)(struct linnet_word_search_settings *settings, size_t size) {
+  const struct linnet_word_search_settings defaults = {.size = sizeof(struct linnet_word_search_settings),
+                                                       .beam = 50,
+                                                       .symbol_threshold = INFINITY,
+                                                       .score_threshold = INFINITY,
+                                                       .model_weight = 1,
+                                                       .unknown_penalty = INFINITY,
+                                                       .recombine = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
@@ -72,21 +74,17 @@ static enum linnet_status check_weights(struct linnet_context *context, const st
   return LINNET_OK;
 }
 
-static enum linnet_status check(struct linnet_context *context, const struct linnet_lexicon *lexicon, int symbols,
+static enum linnet_status check(struct linnet_context *context, const struct linnet_lexicon *lexicon, size_t symbols,
                                 const struct linnet_word_search_settings *s) {
   if (!context || !lexicon || symbols < 1 || symbols > MAX_SYMBOLS)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: no lexicon, or %d symbols: must be 1 to %d", symbols, MAX_SYMBOLS);
-  if (s->size != sizeof *s)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_word_search_create: settings of another size: fill them with "
-                       "linnet_word_search_settings_default");
+                       "linnet_word_search_create: no lexicon, or %zu symbols: must be 1 to %d", symbols, MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_WORD_SEARCH_MAX)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: a beam of %zu, must be 1 to %d",
                        s->beam, LINNET_WORD_SEARCH_MAX);
-  for (size_t i = 0; i < s->silence_count; i++)
-    if (s->silences[i] < 1 || s->silences[i] >= symbols)
-      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: silence %d of %d symbols",
+  for (size_t i = 0; i < s->num_silences; i++)
+    if (s->silences[i] < 1 || (size_t)s->silences[i] >= symbols)
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: silence %d of %zu symbols",
                          s->silences[i], symbols);
   return check_weights(context, s);
 }
@@ -141,17 +139,15 @@ static enum linnet_status open_search(struct linnet_context *context, const stru
 }
 
 enum linnet_status linnet_word_search_create(struct linnet_context *context, const struct linnet_lexicon *lexicon,
-                                             int symbols, const struct linnet_word_search_settings *settings,
+                                             size_t symbols, const struct linnet_word_search_settings *settings,
                                              struct linnet_word_search **search) {
-  struct linnet_word_search_settings defaults;
-  linnet_word_search_settings_default(&defaults);
-  if (!settings)
-    settings = &defaults;
   if (!search)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: no place for the result");
   *search = NULL;
-  LINNET_TRY(check(context, lexicon, symbols, settings));
-  return open_search(context, lexicon, (size_t)symbols, settings, NULL, search);
+  struct linnet_word_search_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, word_search, settings, &own));
+  LINNET_TRY(check(context, lexicon, symbols, &own));
+  return open_search(context, lexicon, symbols, &own, NULL, search);
 }
 
 enum linnet_status linnet_word_search_share(struct linnet_context *context, const struct linnet_word_search *first,
@@ -197,13 +193,13 @@ void linnet_word_search_destroy(struct linnet_word_search *s) {
   linnet_free(s->context, s);
 }
 
-size_t linnet_word_search_memory(const struct linnet_word_search *s) {
+size_t linnet_word_search_memory_bytes(const struct linnet_word_search *s) {
   return sizeof *s + s->block_bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
          linnet_tree_pool_memory(&s->records) + s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks +
          s->max_segments * sizeof *s->segments + s->max_words * sizeof *s->words;
 }
 
-size_t linnet_word_search_tree_memory(const struct linnet_word_search *s) {
+size_t linnet_word_search_tree_memory_bytes(const struct linnet_word_search *s) {
   return linnet_word_tree_memory(&s->tree);
 }
 

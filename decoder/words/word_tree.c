@@ -21,7 +21,7 @@ struct builder {
 
 static enum linnet_status out_of_memory(const struct builder *b) {
   return linnet_fail(b->tree->context, LINNET_ERROR_MEMORY, "out of memory for the prefix tree of %zu words",
-                     linnet_lexicon_count(b->lexicon));
+                     linnet_lexicon_num_words(b->lexicon));
 }
 
 /* --- pronunciations ----------------------------------------------------------------------------------------------- */
@@ -49,8 +49,8 @@ static bool is_impossible(const struct builder *b, uint32_t token) {
 }
 
 static enum linnet_status add_pronunciations(struct builder *b) {
-  for (size_t word = 0; word < linnet_lexicon_count(b->lexicon); word++)
-    for (size_t v = 0; v < linnet_lexicon_variants(b->lexicon, word) && !is_impossible(b, (uint32_t)word + 1); v++)
+  for (size_t word = 0; word < linnet_lexicon_num_words(b->lexicon); word++)
+    for (size_t v = 0; v < linnet_lexicon_num_variants(b->lexicon, word) && !is_impossible(b, (uint32_t)word + 1); v++)
       LINNET_TRY(add_pronunciation(b, word, v));
   return LINNET_OK;
 }
@@ -135,9 +135,9 @@ static void spread_look(const struct builder *b) {
 
 static enum linnet_status allocate(struct builder *b) {
   struct linnet_word_tree *tree = b->tree;
-  tree->word_count = b->labels.value_count + tree->count - tree->loop;
+  tree->num_words = b->labels.value_count + tree->count - tree->loop;
   tree->nodes = linnet_alloc(tree->context, (size_t)tree->count + 1, sizeof *tree->nodes);
-  tree->words = linnet_alloc(tree->context, tree->word_count, sizeof *tree->words);
+  tree->words = linnet_alloc(tree->context, tree->num_words, sizeof *tree->words);
   tree->starts = linnet_calloc(tree->context, tree->symbols, LINNET_WORD_STARTS * sizeof *tree->starts);
   return tree->nodes && tree->words && tree->starts ? LINNET_OK : out_of_memory(b);
 }
@@ -150,7 +150,7 @@ static enum linnet_status build(struct builder *b) {
   b->silence = linnet_calloc(b->tree->context, b->tree->symbols, 1);
   if (!b->silence)
     return out_of_memory(b);
-  for (size_t i = 0; i < b->settings->silence_count; i++)
+  for (size_t i = 0; i < b->settings->num_silences; i++)
     b->silence[b->settings->silences[i]] = IS_SILENCE;
   LINNET_TRY(add_pronunciations(b));
   LINNET_TRY(linnet_label_tree_create(&b->labels, b->tree->context, b->sequences, b->count));
@@ -167,7 +167,7 @@ enum linnet_status linnet_word_tree_create(struct linnet_word_tree *tree, struct
                                            const struct linnet_word_search_settings *settings) {
   *tree = (struct linnet_word_tree){.context = context,
                                     .symbols = symbols,
-                                    .unknown = (unsigned)linnet_lexicon_count(lexicon) + 1,
+                                    .unknown = (unsigned)linnet_lexicon_num_words(lexicon) + 1,
                                     .arrive = exp(-(double)settings->unknown_penalty)};
   struct builder b = {.tree = tree, .lexicon = lexicon, .settings = settings};
   enum linnet_status status = build(&b);
@@ -194,6 +194,6 @@ struct linnet_word_tree linnet_word_tree_share(const struct linnet_word_tree *tr
 }
 
 size_t linnet_word_tree_memory(const struct linnet_word_tree *tree) {
-  return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->word_count * sizeof *tree->words +
+  return ((size_t)tree->count + 1) * sizeof *tree->nodes + (size_t)tree->num_words * sizeof *tree->words +
          (size_t)tree->symbols * LINNET_WORD_STARTS * sizeof *tree->starts;
 }

@@ -28,8 +28,8 @@ struct linnet_word_tree {
   struct linnet_context *context;
   atomic_uint *references;        /* copies that share the arrays */
   struct linnet_word_node *nodes; /* (count + 1) */
-  uint32_t *words; /* (word_count) tokens: those of the tree, then the unknown word for each node of the loop */
-  uint32_t word_count;
+  uint32_t *words; /* (num_words) tokens: those of the tree, then the unknown word for each node of the loop */
+  uint32_t num_words;
   uint32_t *starts;               /* (symbols, STARTS): nodes by which a symbol can follow a word, 0: none */
   uint32_t silences, loop, count; /* where these begin; the end */
   uint32_t symbols;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "frontend/audio/audio_decoder.h"
 #include "frontend/audio/resample.h"
 
@@ -34,13 +35,14 @@ struct linnet_audio {
   enum linnet_status status; /* of a read that failed: all later ones fail too */
 };
 
-void linnet_audio_settings_default(struct linnet_audio_settings *settings) {
-  *settings = (struct linnet_audio_settings){.size = sizeof *settings,
-                                             .sample_rate = 16000,
-                                             .channel = LINNET_CHANNEL_MIX,
-                                             .raw_format = LINNET_SAMPLE_NONE,
-                                             .raw_rate = 16000,
-                                             .raw_channels = 1};
+void(linnet_audio_settings_default)(struct linnet_audio_settings *settings, size_t size) {
+  const struct linnet_audio_settings defaults = {.size = sizeof(struct linnet_audio_settings),
+                                                 .sample_rate = 16000,
+                                                 .channel = LINNET_CHANNEL_MIX,
+                                                 .raw_format = LINNET_SAMPLE_NONE,
+                                                 .raw_rate = 16000,
+                                                 .num_raw_channels = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* --- Opening -------------------------------------------------------------------------------------------------- */
@@ -51,8 +53,6 @@ static bool valid_rate(double rate) {
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_audio_settings *s) {
   enum linnet_status bad = LINNET_ERROR_ARGUMENT;
-  if (s->size != sizeof *s)
-    return linnet_fail(context, bad, "audio: settings not initialised: call linnet_audio_settings_default");
   if (!valid_rate(s->sample_rate))
     return linnet_fail(context, bad, "audio: sample rate %g Hz is not in %g to %g", s->sample_rate,
                        LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
@@ -67,8 +67,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   if (!valid_rate(s->raw_rate))
     return linnet_fail(context, bad, "audio: rate %g Hz of raw input is not in %g to %g", s->raw_rate,
                        LINNET_AUDIO_MIN_RATE, LINNET_AUDIO_MAX_RATE);
-  if (s->raw_channels < 1 || s->raw_channels > LINNET_AUDIO_MAX_RAW_CHANNELS)
-    return linnet_fail(context, bad, "audio: %d channels of raw input: 1 to %d are possible", s->raw_channels,
+  if (s->num_raw_channels < 1 || s->num_raw_channels > LINNET_AUDIO_MAX_RAW_CHANNELS)
+    return linnet_fail(context, bad, "audio: %zu channels of raw input: 1 to %d are possible", s->num_raw_channels,
                        LINNET_AUDIO_MAX_RAW_CHANNELS);
   return LINNET_OK;
 }
@@ -134,17 +134,15 @@ static enum linnet_status prepare(struct linnet_audio *audio) {
 /* An object with valid settings and no input yet. */
 static enum linnet_status begin(struct linnet_context *context, const struct linnet_audio_settings *settings,
                                 struct linnet_audio **result) {
-  struct linnet_audio_settings defaults;
-  linnet_audio_settings_default(&defaults);
-  if (!settings)
-    settings = &defaults;
-  LINNET_TRY(check_settings(context, settings));
+  struct linnet_audio_settings own;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, audio, settings, &own));
+  LINNET_TRY(check_settings(context, &own));
   linnet_poll_begin(context);
   struct linnet_audio *audio = linnet_calloc(context, 1, sizeof *audio);
   if (!audio)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an audio input");
   audio->context = context;
-  audio->settings = *settings;
+  audio->settings = own;
   *result = audio;
   return LINNET_OK;
 }
@@ -210,8 +208,8 @@ double linnet_audio_input_rate(const struct linnet_audio *audio) {
   return audio ? audio->input.rate : -1;
 }
 
-int linnet_audio_input_channels(const struct linnet_audio *audio) {
-  return audio ? audio->input.channels : -1;
+size_t linnet_audio_num_input_channels(const struct linnet_audio *audio) {
+  return audio ? (size_t)audio->input.channels : 0;
 }
 
 double linnet_audio_seconds(const struct linnet_audio *audio) {

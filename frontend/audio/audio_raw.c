@@ -127,7 +127,7 @@ static const struct linnet_decoder_kind raw_kind = {raw_read, raw_seek, raw_dest
 enum linnet_status linnet_decoder_open_raw(struct linnet_bytes *bytes, const struct linnet_audio_settings *settings,
                                            struct linnet_decoder_info *info) {
   struct linnet_context *context = bytes->context;
-  size_t channels = (size_t)settings->raw_channels, frame_bytes = formats[settings->raw_format].bytes * channels;
+  size_t channels = settings->num_raw_channels, frame_bytes = formats[settings->raw_format].bytes * channels;
   struct linnet_decoder *decoder = linnet_calloc(context, 1, sizeof *decoder);
   size_t capacity = 16384 / frame_bytes * frame_bytes;
   unsigned char *buffer = decoder ? linnet_alloc(context, capacity, 1) : NULL;
@@ -142,6 +142,6 @@ enum linnet_status linnet_decoder_open_raw(struct linnet_bytes *bytes, const str
                                      .buffer = buffer,
                                      .capacity = capacity};
   int64_t frames = bytes->size < 0 ? -1 : bytes->size / (int64_t)frame_bytes;
-  *info = (struct linnet_decoder_info){&raw_kind, decoder, settings->raw_rate, settings->raw_channels, frames};
+  *info = (struct linnet_decoder_info){&raw_kind, decoder, settings->raw_rate, (int)settings->num_raw_channels, frames};
   return LINNET_OK;
 }

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/settings.h"
 #include "frontend/audio/resample.h"
 #include "frontend/augment/augment_draw.h"
 #include "ops/spec_augment.h"
 
-enum { MAX_DIM = 512, MAX_MASKS = 1000 };
+enum { MAX_DIM = 512, MAX_MASKS = 1000, MAX_SPAN = 1000000000 };
 
 size_t linnet_augment_choose(struct linnet_augment_key key, size_t count) {
   return linnet_draw_below(linnet_draw(key, LINNET_DRAW_CHOICE).word[0], count);
@@ -16,25 +17,29 @@ size_t linnet_augment_choose(struct linnet_augment_key key, size_t count) {
 
 /* --- SpecAugment -------------------------------------------------------------------------------------------------- */
 
-void linnet_specaugment_settings_default(struct linnet_specaugment_settings *settings) {
-  *settings = (struct linnet_specaugment_settings){.size = sizeof *settings,
-                                                   .frequency_masks = 2,
-                                                   .max_frequency = 8,
-                                                   .time_masks = 4,
-                                                   .max_time = 40,
-                                                   .max_time_part = 0.1,
-                                                   .max_warp = 0,
-                                                   .fill_mean = 0};
+void(linnet_specaugment_settings_default)(struct linnet_specaugment_settings *settings, size_t size) {
+  const struct linnet_specaugment_settings defaults = {.size = sizeof(struct linnet_specaugment_settings),
+                                                       .num_frequency_masks = 2,
+                                                       .max_frequency = 8,
+                                                       .num_time_masks = 4,
+                                                       .max_time = 40,
+                                                       .max_time_part = 0.1,
+                                                       .max_warp = 0,
+                                                       .fill_mean = 0};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
-static bool valid_settings(const struct linnet_specaugment_settings *s) {
-  return s && s->size == sizeof *s && linnet_inside(s->frequency_masks, 0, MAX_MASKS) && s->max_frequency >= 0 &&
-         linnet_inside(s->time_masks, 0, MAX_MASKS) && s->max_time >= 0 && linnet_inside(s->max_time_part, 0, 1) &&
-         s->max_warp >= 0;
+/* The settings in full; false if they are NULL or out of range. */
+static bool read_settings(const struct linnet_specaugment_settings *given, struct linnet_specaugment_settings *s) {
+  return given && LINNET_READ_SETTINGS(NULL, specaugment, given, s) == LINNET_OK &&
+         s->num_frequency_masks <= MAX_MASKS && s->num_time_masks <= MAX_MASKS &&
+         linnet_inside(s->max_time_part, 0, 1) && s->max_frequency <= MAX_SPAN && s->max_time <= MAX_SPAN &&
+         s->max_warp <= MAX_SPAN;
 }
 
-size_t linnet_specaugment_count(const struct linnet_specaugment_settings *settings) {
-  return valid_settings(settings) ? (size_t)settings->frequency_masks + (size_t)settings->time_masks : 0;
+size_t linnet_specaugment_num_masks(const struct linnet_specaugment_settings *settings) {
+  struct linnet_specaugment_settings own;
+  return read_settings(settings, &own) ? own.num_frequency_masks + own.num_time_masks : 0;
 }
 
 /* 0 to `longest` of `total` places, anywhere. */
@@ -45,28 +50,30 @@ static void draw_span(struct linnet_philox random, size_t longest, size_t total,
 
 static size_t longest_time(const struct linnet_specaugment_settings *settings, size_t frames) {
   size_t longest = (size_t)((double)frames * settings->max_time_part);
-  return longest < (size_t)settings->max_time ? longest : (size_t)settings->max_time;
+  return longest < settings->max_time ? longest : settings->max_time;
 }
 
 /* Mask i: those of channels come first. */
 static struct linnet_feature_mask draw_mask(const struct linnet_specaugment_settings *settings,
                                             struct linnet_augment_key key, size_t i, size_t frames, size_t dim) {
-  struct linnet_feature_mask mask = {.frames = frames, .channels = dim};
+  struct linnet_feature_mask mask = {.num_frames = frames, .num_channels = dim};
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_MASKS + (uint32_t)i);
-  if (i < (size_t)settings->frequency_masks)
-    draw_span(random, (size_t)settings->max_frequency, dim, &mask.first_channel, &mask.channels);
+  if (i < settings->num_frequency_masks)
+    draw_span(random, settings->max_frequency, dim, &mask.first_channel, &mask.num_channels);
   else
-    draw_span(random, longest_time(settings, frames), frames, &mask.first_frame, &mask.frames);
+    draw_span(random, longest_time(settings, frames), frames, &mask.first_frame, &mask.num_frames);
   return mask;
 }
 
 enum linnet_status linnet_specaugment_masks(const struct linnet_specaugment_settings *settings,
-                                            struct linnet_augment_key key, size_t frames, int dim,
+                                            struct linnet_augment_key key, size_t frames, size_t dim,
                                             struct linnet_feature_mask *masks) {
-  if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || !masks)
+  struct linnet_specaugment_settings own;
+  if (!read_settings(settings, &own) || dim < 1 || dim > MAX_DIM || !masks)
     return LINNET_ERROR_ARGUMENT;
-  for (size_t i = 0; i < linnet_specaugment_count(settings); i++)
-    masks[i] = draw_mask(settings, key, i, frames, (size_t)dim);
+  settings = &own;
+  for (size_t i = 0; i < linnet_specaugment_num_masks(settings); i++)
+    masks[i] = draw_mask(settings, key, i, frames, dim);
   return LINNET_OK;
 }
 
@@ -93,7 +100,7 @@ static void warp(float *features, size_t frames, size_t dim, size_t from, size_t
 /* The point that moves lies at least max_warp frames, or a third of the utterance, from either end. */
 static void draw_warp(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
                       float *features, size_t frames, size_t dim) {
-  size_t most = (size_t)settings->max_warp < frames / 3 ? (size_t)settings->max_warp : frames / 3;
+  size_t most = settings->max_warp < frames / 3 ? settings->max_warp : frames / 3;
   if (most == 0)
     return;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_WARP);
@@ -116,10 +123,12 @@ static void fill_of(const struct linnet_specaugment_settings *settings, const fl
 }
 
 enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
-                                      float *features, size_t frames, int dim) {
-  if (!valid_settings(settings) || dim < 1 || dim > MAX_DIM || (frames > 0 && !features))
+                                      float *features, size_t frames, size_t dim) {
+  struct linnet_specaugment_settings own;
+  if (!read_settings(settings, &own) || dim < 1 || dim > MAX_DIM || (frames > 0 && !features))
     return LINNET_ERROR_ARGUMENT;
-  size_t width = (size_t)dim, count = linnet_specaugment_count(settings);
+  settings = &own;
+  size_t width = dim, count = linnet_specaugment_num_masks(settings);
   float fill[MAX_DIM];
   draw_warp(settings, key, features, frames, width);
   fill_of(settings, features, frames, width, fill);
@@ -172,9 +181,10 @@ enum linnet_status linnet_augment_speed(struct linnet_context *context, const fl
 
 /* --- noise -------------------------------------------------------------------------------------------------------- */
 
-void linnet_noise_settings_default(struct linnet_noise_settings *settings) {
-  *settings =
-      (struct linnet_noise_settings){.size = sizeof *settings, .probability = 0.5, .snr_low = 5, .snr_high = 20};
+void(linnet_noise_settings_default)(struct linnet_noise_settings *settings, size_t size) {
+  const struct linnet_noise_settings defaults = {
+      .size = sizeof(struct linnet_noise_settings), .probability = 0.5, .snr_low = 5, .snr_high = 20};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static double energy(const float *samples, size_t count) {
@@ -186,14 +196,14 @@ static double energy(const float *samples, size_t count) {
 
 static double noise_energy(const struct linnet_noise_clip *clip, size_t start, size_t count) {
   double sum = 0;
-  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->count ? j + 1 : 0)
+  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->num_samples ? j + 1 : 0)
     sum += (double)clip->samples[j] * clip->samples[j];
   return sum;
 }
 
-static bool valid_noise(const struct linnet_noise_settings *s) {
-  return s && s->size == sizeof *s && linnet_inside(s->probability, 0, 1) && linnet_inside(s->snr_low, -100, 100) &&
-         linnet_inside(s->snr_high, s->snr_low, 100);
+static bool read_noise(const struct linnet_noise_settings *given, struct linnet_noise_settings *s) {
+  return given && LINNET_READ_SETTINGS(NULL, noise, given, s) == LINNET_OK && linnet_inside(s->probability, 0, 1) &&
+         linnet_inside(s->snr_low, -100, 100) && linnet_inside(s->snr_high, s->snr_low, 100);
 }
 
 static void mix(const struct linnet_noise_clip *clip, size_t start, double snr, float *samples, size_t count) {
@@ -201,22 +211,24 @@ static void mix(const struct linnet_noise_clip *clip, size_t start, double snr, 
   if (signal <= 0 || noise <= 0)
     return;
   float gain = (float)sqrt(signal / noise * pow(10, -snr / 10));
-  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->count ? j + 1 : 0)
+  for (size_t i = 0, j = start; i < count; i++, j = j + 1 < clip->num_samples ? j + 1 : 0)
     samples[i] += gain * clip->samples[j];
 }
 
 enum linnet_status linnet_augment_noise(const struct linnet_noise_settings *settings, struct linnet_augment_key key,
                                         const struct linnet_noise_clip *clips, size_t num_clips, float *samples,
                                         size_t count) {
-  if (!valid_noise(settings) || (num_clips > 0 && !clips) || (count > 0 && !samples))
+  struct linnet_noise_settings own;
+  if (!read_noise(settings, &own) || (num_clips > 0 && !clips) || (count > 0 && !samples))
     return LINNET_ERROR_ARGUMENT;
+  settings = &own;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_NOISE);
   if (num_clips == 0 || linnet_philox_uniform(random.word[0]) >= settings->probability)
     return LINNET_OK;
   const struct linnet_noise_clip *clip = &clips[linnet_draw_below(random.word[1], num_clips)];
-  if (clip->count == 0)
+  if (clip->num_samples == 0)
     return LINNET_OK;
-  size_t start = linnet_draw_below(random.word[2], clip->count);
+  size_t start = linnet_draw_below(random.word[2], clip->num_samples);
   double snr = linnet_draw_between(random.word[3], settings->snr_low, settings->snr_high);
   mix(clip, start, snr, samples, count);
   return LINNET_OK;

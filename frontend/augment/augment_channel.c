@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/settings.h"
 #include "frontend/augment/augment_draw.h"
 
 static float round_to_int16(float sample) {
@@ -11,14 +12,17 @@ static float round_to_int16(float sample) {
 
 /* --- level -------------------------------------------------------------------------------------------------------- */
 
-void linnet_level_settings_default(struct linnet_level_settings *settings) {
-  *settings =
-      (struct linnet_level_settings){.size = sizeof *settings, .probability = 0.5, .gain_low = -30, .gain_high = 20};
+void(linnet_level_settings_default)(struct linnet_level_settings *settings, size_t size) {
+  const struct linnet_level_settings defaults = {
+      .size = sizeof(struct linnet_level_settings), .probability = 0.5, .gain_low = -30, .gain_high = 20};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
-enum linnet_status linnet_augment_level(const struct linnet_level_settings *s, struct linnet_augment_key key,
+enum linnet_status linnet_augment_level(const struct linnet_level_settings *settings, struct linnet_augment_key key,
                                         float *samples, size_t count) {
-  if (!s || s->size != sizeof *s || !linnet_inside(s->probability, 0, 1) || !linnet_inside(s->gain_low, -100, 100) ||
+  struct linnet_level_settings own, *s = &own;
+  if (!settings || LINNET_READ_SETTINGS(NULL, level, settings, s) != LINNET_OK ||
+      !linnet_inside(s->probability, 0, 1) || !linnet_inside(s->gain_low, -100, 100) ||
       !linnet_inside(s->gain_high, s->gain_low, 100) || (count > 0 && !samples))
     return LINNET_ERROR_ARGUMENT;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_LEVEL);
@@ -36,9 +40,13 @@ enum { HALF = 63, TAPS = 2 * HALF + 1, BLOCK = 1024 };
 
 static const double pi = 3.14159265358979323846;
 
-void linnet_band_settings_default(struct linnet_band_settings *settings) {
-  *settings = (struct linnet_band_settings){
-      .size = sizeof *settings, .probability = 0.5, .max_low = 300, .min_high = 3400, .max_high = 7500};
+void(linnet_band_settings_default)(struct linnet_band_settings *settings, size_t size) {
+  const struct linnet_band_settings defaults = {.size = sizeof(struct linnet_band_settings),
+                                                .probability = 0.5,
+                                                .max_low = 300,
+                                                .min_high = 3400,
+                                                .max_high = 7500};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* The ideal low-pass filter, `edge` in cycles per sample, at `i` samples from its middle. */
@@ -73,10 +81,12 @@ static void filter(const float taps[TAPS], float *samples, size_t count) {
   }
 }
 
-enum linnet_status linnet_augment_band(const struct linnet_band_settings *s, struct linnet_augment_key key,
+enum linnet_status linnet_augment_band(const struct linnet_band_settings *settings, struct linnet_augment_key key,
                                        double sample_rate, float *samples, size_t count) {
-  if (!s || s->size != sizeof *s || !linnet_inside(s->probability, 0, 1) || !(s->max_low >= 0) ||
-      !(s->min_high > s->max_low) || !(s->max_high >= s->min_high) || !(sample_rate > 0) || (count > 0 && !samples))
+  struct linnet_band_settings own, *s = &own;
+  if (!settings || LINNET_READ_SETTINGS(NULL, band, settings, s) != LINNET_OK || !linnet_inside(s->probability, 0, 1) ||
+      !(s->max_low >= 0) || !(s->min_high > s->max_low) || !(s->max_high >= s->min_high) || !(sample_rate > 0) ||
+      (count > 0 && !samples))
     return LINNET_ERROR_ARGUMENT;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_BAND);
   if (count == 0 || linnet_philox_uniform(random.word[0]) >= s->probability)

@@ -3,25 +3,34 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/settings.h"
 #include "frontend/augment/augment_draw.h"
 
-void linnet_padding_settings_default(struct linnet_padding_settings *settings) {
-  *settings = (struct linnet_padding_settings){
-      .size = sizeof *settings, .probability = 0.5, .max_seconds = 6, .level_low = -60, .level_high = -25};
+void(linnet_padding_settings_default)(struct linnet_padding_settings *settings, size_t size) {
+  const struct linnet_padding_settings defaults = {.size = sizeof(struct linnet_padding_settings),
+                                                   .probability = 0.5,
+                                                   .max_seconds = 6,
+                                                   .level_low = -60,
+                                                   .level_high = -25};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
-static bool valid(const struct linnet_padding_settings *s, double sample_rate) {
-  return s && s->size == sizeof *s && linnet_inside(s->probability, 0, 1) && linnet_inside(s->max_seconds, 0, 600) &&
-         linnet_inside(s->level_low, -100, 100) && linnet_inside(s->level_high, s->level_low, 100) &&
-         linnet_inside(sample_rate, 1, 1e6);
+/* The settings in full; false if they are NULL or out of range. */
+static bool read_settings(const struct linnet_padding_settings *given, double sample_rate,
+                          struct linnet_padding_settings *s) {
+  return given && LINNET_READ_SETTINGS(NULL, padding, given, s) == LINNET_OK && linnet_inside(s->probability, 0, 1) &&
+         linnet_inside(s->max_seconds, 0, 600) && linnet_inside(s->level_low, -100, 100) &&
+         linnet_inside(s->level_high, s->level_low, 100) && linnet_inside(sample_rate, 1, 1e6);
 }
 
 enum linnet_status linnet_padding_check(const struct linnet_padding_settings *settings) {
-  return valid(settings, 1) ? LINNET_OK : LINNET_ERROR_ARGUMENT;
+  struct linnet_padding_settings own;
+  return read_settings(settings, 1, &own) ? LINNET_OK : LINNET_ERROR_ARGUMENT;
 }
 
 size_t linnet_padding_max(const struct linnet_padding_settings *settings, double sample_rate) {
-  return valid(settings, sample_rate) ? 2 * (size_t)(settings->max_seconds * sample_rate) : 0;
+  struct linnet_padding_settings own;
+  return read_settings(settings, sample_rate, &own) ? 2 * (size_t)(own.max_seconds * sample_rate) : 0;
 }
 
 static double power_of(const float *samples, size_t count) {
@@ -33,9 +42,9 @@ static double power_of(const float *samples, size_t count) {
 
 static double power_of_clip(const struct linnet_noise_clip *clip) {
   double sum = 0;
-  for (size_t i = 0; i < clip->count; i++)
+  for (size_t i = 0; i < clip->num_samples; i++)
     sum += (double)clip->samples[i] * clip->samples[i];
-  return clip->count > 0 ? sum / (double)clip->count : 0;
+  return clip->num_samples > 0 ? sum / (double)clip->num_samples : 0;
 }
 
 /* What the ends are filled with. */
@@ -56,7 +65,7 @@ static struct fill draw_fill(const struct linnet_padding_settings *settings, str
   if (noise <= 0)
     return fill;
   fill.clip = clip;
-  fill.next = linnet_draw_below(random.word[2], clip->count);
+  fill.next = linnet_draw_below(random.word[2], clip->num_samples);
   fill.gain = (float)sqrt(power / noise * pow(10, level / 10));
   return fill;
 }
@@ -64,7 +73,7 @@ static struct fill draw_fill(const struct linnet_padding_settings *settings, str
 static void fill_samples(struct fill *fill, float *samples, size_t count) {
   for (size_t i = 0; i < count; i++) {
     samples[i] = fill->clip ? rintf(fill->gain * fill->clip->samples[fill->next]) : 0;
-    fill->next = fill->clip && fill->next + 1 < fill->clip->count ? fill->next + 1 : 0;
+    fill->next = fill->clip && fill->next + 1 < fill->clip->num_samples ? fill->next + 1 : 0;
   }
 }
 
@@ -76,8 +85,10 @@ static size_t draw_length(const struct linnet_padding_settings *settings, double
 enum linnet_status linnet_augment_padding(const struct linnet_padding_settings *settings, struct linnet_augment_key key,
                                           double sample_rate, const struct linnet_noise_clip *clips, size_t num_clips,
                                           float *samples, size_t *count) {
-  if (!valid(settings, sample_rate) || !count || !samples || (num_clips > 0 && !clips))
+  struct linnet_padding_settings own;
+  if (!read_settings(settings, sample_rate, &own) || !count || !samples || (num_clips > 0 && !clips))
     return LINNET_ERROR_ARGUMENT;
+  settings = &own;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_PADDING);
   if (linnet_philox_uniform(random.word[0]) >= settings->probability)
     return LINNET_OK;

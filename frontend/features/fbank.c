@@ -1,10 +1,11 @@
 /* Filterbank objects: settings, buffers, framing, and blocks of frames through window, FFT, power and mel. */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "base/settings.h"
 #include "frontend/features/dither.h"
 #include "frontend/features/fbank_kernel.h"
 #include "frontend/features/fft.h"
@@ -38,17 +39,18 @@ struct linnet_fbank {
 
 /* --- Settings ------------------------------------------------------------------------------------------------- */
 
-void linnet_fbank_settings_default(struct linnet_fbank_settings *settings) {
-  *settings = (struct linnet_fbank_settings){.size = sizeof *settings,
-                                             .sample_rate = 16000,
-                                             .frame_length = 25,
-                                             .frame_shift = 10,
-                                             .num_mel = 40,
-                                             .low_frequency = 20,
-                                             .high_frequency = 0,
-                                             .preemphasis = 0.97,
-                                             .dither = 0,
-                                             .dither_seed = 0};
+void(linnet_fbank_settings_default)(struct linnet_fbank_settings *settings, size_t size) {
+  const struct linnet_fbank_settings defaults = {.size = sizeof(struct linnet_fbank_settings),
+                                                 .sample_rate = 16000,
+                                                 .frame_length = 25,
+                                                 .frame_shift = 10,
+                                                 .num_mel = 40,
+                                                 .low_frequency = 20,
+                                                 .high_frequency = 0,
+                                                 .preemphasis = 0.97,
+                                                 .dither = 0,
+                                                 .dither_seed = 0};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 static bool inside(double value, double low, double high) {
@@ -67,8 +69,11 @@ static enum linnet_status check_frequencies(struct linnet_context *context, cons
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_fbank_settings *s) {
   enum linnet_status bad = LINNET_ERROR_ARGUMENT;
-  if (s->size != sizeof *s)
-    return linnet_fail(context, bad, "filterbank: settings not initialised: call linnet_fbank_settings_default");
+  for (size_t i = 0; i < sizeof s->reserved / sizeof *s->reserved; i++)
+    if (s->reserved[i] != 0)
+      return linnet_fail(context, bad,
+                         "struct linnet_fbank_settings: reserved[%zu] is not 0: Linnet %s does not know it", i,
+                         linnet_version());
   if (!inside(s->sample_rate, 1000, 384000))
     return linnet_fail(context, bad, "filterbank: sample rate %g Hz is not in 1000 to 384000", s->sample_rate);
   if (!inside(s->frame_length * s->sample_rate / 1000, 4, MAX_WINDOW))
@@ -78,7 +83,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
     return linnet_fail(context, bad, "filterbank: frame shift %g ms is not 1 to %d samples at %g Hz", s->frame_shift,
                        MAX_SHIFT, s->sample_rate);
   if (s->num_mel < 1 || s->num_mel > LINNET_CMVN_MAX_DIM)
-    return linnet_fail(context, bad, "filterbank: %d mel bands: 1 to %d are possible", s->num_mel, LINNET_CMVN_MAX_DIM);
+    return linnet_fail(context, bad, "filterbank: %zu mel bands: 1 to %d are possible", s->num_mel,
+                       LINNET_CMVN_MAX_DIM);
   if (!inside(s->preemphasis, 0, 1))
     return linnet_fail(context, bad, "filterbank: pre-emphasis %g is not in 0 to 1", s->preemphasis);
   if (!inside(s->dither, 0, 32768))
@@ -155,7 +161,7 @@ static enum linnet_status prepare(struct linnet_fbank *fbank) {
   fbank->shift = (size_t)(s->frame_shift * s->sample_rate / 1000);
   fbank->half = power_of_two_from(fbank->window) / 2;
   fbank->kernels = choose_kernels(linnet_context_kernels(fbank->context));
-  LINNET_TRY(linnet_mel_create(fbank->context, (size_t)s->num_mel, fbank->half, s->sample_rate, s->low_frequency,
+  LINNET_TRY(linnet_mel_create(fbank->context, s->num_mel, fbank->half, s->sample_rate, s->low_frequency,
                                s->high_frequency, &fbank->mel));
   LINNET_TRY(allocate(fbank));
   fill_weights(fbank);
@@ -169,9 +175,7 @@ enum linnet_status linnet_fbank_create(struct linnet_context *context, const str
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_fbank_create: NULL argument");
   *result = NULL;
   struct linnet_fbank_settings resolved;
-  linnet_fbank_settings_default(&resolved);
-  if (settings)
-    resolved = *settings;
+  LINNET_TRY(LINNET_READ_SETTINGS(context, fbank, settings, &resolved));
   if (resolved.high_frequency <= 0)
     resolved.high_frequency += resolved.sample_rate / 2;
   LINNET_TRY(check_settings(context, &resolved));
@@ -220,7 +224,7 @@ size_t linnet_fbank_shift(const struct linnet_fbank *fbank) {
   return fbank->shift;
 }
 
-size_t linnet_fbank_frames(const struct linnet_fbank *fbank, size_t samples) {
+size_t linnet_fbank_num_frames(const struct linnet_fbank *fbank, size_t samples) {
   return samples < fbank->window ? 0 : 1 + (samples - fbank->window) / fbank->shift;
 }
 
@@ -242,7 +246,7 @@ static enum linnet_status run_block(struct linnet_fbank *fbank, const float *sam
 enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float *samples, size_t n, float *features) {
   if (!fbank)
     return LINNET_ERROR_ARGUMENT;
-  size_t frames = linnet_fbank_frames(fbank, n);
+  size_t frames = linnet_fbank_num_frames(fbank, n);
   if (frames > 0 && (!samples || !features))
     return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_compute: NULL argument");
   linnet_poll_begin(fbank->context);
@@ -260,11 +264,11 @@ enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float 
   return LINNET_OK;
 }
 
-size_t linnet_fbank_pending(const struct linnet_fbank *fbank, size_t n) {
+size_t linnet_fbank_num_pending(const struct linnet_fbank *fbank, size_t n) {
   if (n <= fbank->skip)
     return 0;
   size_t arriving = n - fbank->skip;
-  return linnet_fbank_frames(fbank, arriving > SIZE_MAX - fbank->count ? SIZE_MAX : fbank->count + arriving);
+  return linnet_fbank_num_frames(fbank, arriving > SIZE_MAX - fbank->count ? SIZE_MAX : fbank->count + arriving);
 }
 
 /* Drops or holds some of n samples, as many as there is room for; returns how many. */
@@ -301,14 +305,14 @@ enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *
   if (!frames || (n > 0 && !samples) || (capacity > 0 && !features))
     return linnet_fail(fbank->context, LINNET_ERROR_ARGUMENT, "linnet_fbank_accept: NULL argument");
   *frames = 0;
-  size_t pending = linnet_fbank_pending(fbank, n);
+  size_t pending = linnet_fbank_num_pending(fbank, n);
   if (pending > capacity)
     return linnet_fail(fbank->context, LINNET_ERROR_LIMIT,
                        "linnet_fbank_accept: room for %zu frames, but %zu become complete", capacity, pending);
   linnet_poll_begin(fbank->context);
   while (n > 0) {
     LINNET_TRY(linnet_poll_check(fbank->context));
-    size_t taken = hold(fbank, samples, n), now = linnet_fbank_frames(fbank, fbank->count);
+    size_t taken = hold(fbank, samples, n), now = linnet_fbank_num_frames(fbank, fbank->count);
     samples += taken;
     n -= taken;
     if (now == 0)

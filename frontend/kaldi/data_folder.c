@@ -186,7 +186,7 @@ static enum linnet_status list_utterances(struct linnet_data_folder *folder) {
   const struct linnet_table *wav = &folder->lists[WAV];
   if (wav->name && folder->lists[SEGMENTS].name)
     return list_segments(folder);
-  LINNET_TRY(make_utterances(folder, wav->name ? wav->count : linnet_scp_count(folder->features)));
+  LINNET_TRY(make_utterances(folder, wav->name ? wav->count : linnet_scp_num_entries(folder->features)));
   for (size_t i = 0; i < folder->count; i++) {
     folder->utterances[i].id = wav->name ? wav->entries[i].key : linnet_scp_key(folder->features, i);
     folder->utterances[i].recording = i;
@@ -232,7 +232,7 @@ static void attach_line(struct linnet_data_folder *folder, const struct linnet_e
     size_t length = strcspn(at, " \t");
     snprintf(id, sizeof id, "%.*s", (int)(length < sizeof id ? length : sizeof id - 1), at);
     size_t i = linnet_data_folder_find(folder, id);
-    if (i < folder->count)
+    if (i != LINNET_NOT_FOUND)
       folder->utterances[i].speaker_name = entry->key;
     at += length;
     at += strspn(at, " \t");
@@ -333,7 +333,7 @@ void linnet_data_folder_destroy(struct linnet_data_folder *folder) {
 
 /* --- What is in it ----------------------------------------------------------------------------------------------- */
 
-size_t linnet_data_folder_count(const struct linnet_data_folder *folder) {
+size_t linnet_data_folder_num_utterances(const struct linnet_data_folder *folder) {
   return folder ? folder->count : 0;
 }
 
@@ -358,10 +358,10 @@ static int compare_id(const void *id, const void *utterance) {
 
 size_t linnet_data_folder_find(const struct linnet_data_folder *folder, const char *id) {
   if (!folder || !id || folder->count == 0)
-    return linnet_data_folder_count(folder);
+    return LINNET_NOT_FOUND;
   const struct utterance *found =
       bsearch(id, folder->utterances, folder->count, sizeof *folder->utterances, compare_id);
-  return found ? (size_t)(found - folder->utterances) : folder->count;
+  return found ? (size_t)(found - folder->utterances) : LINNET_NOT_FOUND;
 }
 
 const char *linnet_data_folder_text(const struct linnet_data_folder *folder, size_t utterance) {
@@ -390,7 +390,7 @@ void linnet_data_folder_segment(const struct linnet_data_folder *folder, size_t 
   *end = u ? u->end : -1;
 }
 
-size_t linnet_data_folder_speakers(const struct linnet_data_folder *folder) {
+size_t linnet_data_folder_num_speakers(const struct linnet_data_folder *folder) {
   return folder ? folder->speaker_count : 0;
 }
 
@@ -400,7 +400,7 @@ const char *linnet_data_folder_speaker_name(const struct linnet_data_folder *fol
 
 size_t linnet_data_folder_speaker(const struct linnet_data_folder *folder, size_t utterance) {
   const struct utterance *u = utterance_at(folder, utterance);
-  return u ? u->speaker : linnet_data_folder_speakers(folder);
+  return u ? u->speaker : linnet_data_folder_num_speakers(folder);
 }
 
 int linnet_data_folder_has_features(const struct linnet_data_folder *folder) {
@@ -474,7 +474,7 @@ enum linnet_status linnet_data_folder_features(const struct linnet_data_folder *
     return linnet_fail(context, LINNET_ERROR_STATE, "%s has no feats.scp: make it with `linnet features`",
                        folder->path);
   size_t index = linnet_scp_find(folder->features, u->id);
-  if (index == linnet_scp_count(folder->features))
+  if (index == LINNET_NOT_FOUND)
     return linnet_fail(context, LINNET_ERROR_FORMAT, "%.100s: is not in feats.scp of %s", u->id, folder->path);
   LINNET_TRY(linnet_scp_read(folder->features, context, index, matrix));
   return check_finite(context, u->id, matrix);
@@ -488,7 +488,7 @@ enum linnet_status linnet_data_folder_cmvn(const struct linnet_data_folder *fold
   if (!folder->cmvn)
     return linnet_fail(context, LINNET_ERROR_STATE, "%s has no cmvn.scp", folder->path);
   size_t index = linnet_scp_find(folder->cmvn, name);
-  if (index == linnet_scp_count(folder->cmvn))
+  if (index == LINNET_NOT_FOUND)
     return linnet_fail(context, LINNET_ERROR_FORMAT, "speaker %.100s is not in cmvn.scp of %s", name, folder->path);
   return linnet_scp_read_cmvn(folder->cmvn, context, index, cmvn);
 }

@@ -61,7 +61,7 @@ void linnet_scp_destroy(struct linnet_scp *scp) {
   linnet_free(scp->context, scp);
 }
 
-size_t linnet_scp_count(const struct linnet_scp *scp) {
+size_t linnet_scp_num_entries(const struct linnet_scp *scp) {
   return scp ? scp->table.count : 0;
 }
 
@@ -71,7 +71,7 @@ const char *linnet_scp_key(const struct linnet_scp *scp, size_t index) {
 
 size_t linnet_scp_find(const struct linnet_scp *scp, const char *key) {
   const struct linnet_entry *entry = scp && key ? linnet_table_find(&scp->table, key) : NULL;
-  return entry ? (size_t)(entry - scp->table.entries) : linnet_scp_count(scp);
+  return entry ? (size_t)(entry - scp->table.entries) : LINNET_NOT_FOUND;
 }
 
 /* Where an entry lies; *path is to be freed. */

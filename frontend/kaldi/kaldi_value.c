@@ -325,7 +325,7 @@ enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, st
 static enum linnet_status fill_cmvn(struct linnet_kaldi_input *input, const struct header *header,
                                     struct linnet_cmvn *cmvn) {
   size_t dim = header->cols - 1, bytes = header->form == LINNET_KALDI_DOUBLE ? 8 : 4;
-  linnet_cmvn_reset(cmvn, (int)dim);
+  linnet_cmvn_reset(cmvn, dim);
   for (size_t i = 0; i < 2 * header->cols; i++) {
     const unsigned char *at = input->raw + i * bytes;
     double value = bytes == 8 ? linnet_load_double(at) : linnet_load_float(at);

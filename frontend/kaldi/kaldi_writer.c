@@ -246,13 +246,13 @@ enum linnet_status linnet_ark_write(struct linnet_ark_writer *writer, const char
 
 /* Element of the 2 x (dim + 1) matrix. */
 static double statistic(const struct linnet_cmvn *cmvn, size_t row, size_t col) {
-  if (col == (size_t)cmvn->dim)
+  if (col == cmvn->dim)
     return row == 0 ? cmvn->count : 0;
   return row == 0 ? cmvn->sum[col] : cmvn->square[col];
 }
 
 static void put_statistics(struct linnet_ark_writer *writer, const struct linnet_cmvn *cmvn) {
-  size_t cols = (size_t)cmvn->dim + 1;
+  size_t cols = cmvn->dim + 1;
   put(writer, "\0B", 2);
   put_text(writer, "DM ");
   put_size(writer, 2);
@@ -271,7 +271,7 @@ static enum linnet_status put_statistics_text(struct linnet_ark_writer *writer, 
   put_text(writer, " [");
   for (size_t row = 0; row < 2; row++) {
     put_text(writer, "\n ");
-    for (size_t col = 0; col <= (size_t)cmvn->dim; col++)
+    for (size_t col = 0; col <= cmvn->dim; col++)
       put_number(writer, statistic(cmvn, row, col), 17);
   }
   put_text(writer, " ]\n");

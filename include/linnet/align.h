@@ -13,7 +13,9 @@
  *
  * Time is frames x band, memory band x sqrt(frames) and a few words per frame and label; see `band`.
  *
- * Threads: an alignment does not change once made and may be read from many threads. */
+ * Threads: an alignment does not change once made and may be read from many threads.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_ALIGN_H
 #define LINNET_ALIGN_H
 
@@ -27,13 +29,13 @@ extern "C" {
 /* One way to say a word: symbols without the blank, at least one. */
 struct linnet_pronunciation {
   const int *labels;
-  size_t count;
+  size_t num_labels;
 };
 
 /* A word with its pronunciations, of which the best is chosen: 1 to LINNET_ALIGN_MAX_VARIANTS. */
 struct linnet_align_word {
   const struct linnet_pronunciation *variants;
-  size_t count;
+  size_t num_variants;
 };
 
 enum { LINNET_ALIGN_MAX_VARIANTS = 64 };
@@ -65,7 +67,8 @@ struct linnet_align_settings {
   const struct linnet_calibrations *calibrations;
 };
 
-LINNET_API void linnet_align_settings_default(struct linnet_align_settings *settings);
+LINNET_API void linnet_align_settings_default(struct linnet_align_settings *settings, size_t size);
+#define linnet_align_settings_default(settings) linnet_align_settings_default(settings, sizeof *(settings))
 
 struct linnet_alignment;
 
@@ -74,13 +77,14 @@ struct linnet_alignment;
  * if the words need more frames than there are, or if there are more than 2^30 states; LINNET_ERROR_NUMERIC if all
  * paths have probability 0. It can be cancelled and reports its progress (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_alignment_create(struct linnet_context *context, const float *log_posteriors,
-                                                      size_t frames, int symbols, const struct linnet_align_word *words,
-                                                      size_t count, const struct linnet_align_settings *settings,
+                                                      size_t frames, size_t symbols,
+                                                      const struct linnet_align_word *words, size_t count,
+                                                      const struct linnet_align_settings *settings,
                                                       struct linnet_alignment **alignment);
 
 /* The same for a plain sequence of labels: each is a word of its own. */
 LINNET_API enum linnet_status linnet_alignment_create_labels(struct linnet_context *context,
-                                                             const float *log_posteriors, size_t frames, int symbols,
+                                                             const float *log_posteriors, size_t frames, size_t symbols,
                                                              const int *labels, size_t count,
                                                              const struct linnet_align_settings *settings,
                                                              struct linnet_alignment **alignment);
@@ -104,24 +108,24 @@ struct linnet_aligned_phone {
  * neighbours is this one. */
 
 struct linnet_aligned_word {
-  size_t word, variant; /* indices into the arguments */
-  size_t phone, count;  /* its phones */
-  size_t start, end;    /* of its first and last phone */
-  float confidence;     /* mean posterior over its phones' frames, calibrated as words are */
-  float gop;            /* mean over its phones */
+  size_t word, variant;     /* indices into the arguments */
+  size_t phone, num_phones; /* its phones */
+  size_t start, end;        /* of its first and last phone */
+  float confidence;         /* mean posterior over its phones' frames, calibrated as words are */
+  float gop;                /* mean over its phones */
   int doubtful;
 };
 
 enum linnet_jump_kind {
   LINNET_JUMP_INSERTED = 0, /* the frames hold something that is not in the text */
-  LINNET_JUMP_SKIPPED = 1,  /* words [word, word + count) are not in the audio */
-  LINNET_JUMP_REPEATED = 2  /* words [word, word + count) come again after these frames */
+  LINNET_JUMP_SKIPPED = 1,  /* words [word, word + num_words) are not in the audio */
+  LINNET_JUMP_REPEATED = 2  /* words [word, word + num_words) come again after these frames */
 };
 
 /* Frames [start, end) outside the text. */
 struct linnet_align_jump {
   enum linnet_jump_kind kind;
-  size_t word, count;
+  size_t word, num_words;
   size_t start, end;
 };
 

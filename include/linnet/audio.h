@@ -15,7 +15,9 @@
  * decoded in blocks, so memory does not grow with their length. (Linnet prints nothing, but libmpg123, which libsndfile
  * reads MP3 with, may tell standard error about damaged frames.)
  *
- * Threads: one object, one thread at a time; different objects are independent. */
+ * Threads: one object, one thread at a time; different objects are independent.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_AUDIO_H
 #define LINNET_AUDIO_H
 
@@ -60,12 +62,13 @@ struct linnet_audio_settings {
   int channel;                          /* 0-based, or LINNET_CHANNEL_MIX (default): the mean of all channels */
   enum linnet_sample_format raw_format; /* not NONE: the input has no header */
   double raw_rate;                      /* Hz, for raw input; default 16000 */
-  int raw_channels;                     /* for raw input; default 1 */
+  size_t num_raw_channels;              /* for raw input; default 1 */
   double max_seconds; /* the maximum that is read, for inputs that may never end; a longer one fails with
                          LINNET_ERROR_LIMIT; default 0: none */
 };
 
-LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *settings);
+LINNET_API void linnet_audio_settings_default(struct linnet_audio_settings *settings, size_t size);
+#define linnet_audio_settings_default(settings) linnet_audio_settings_default(settings, sizeof *(settings))
 
 /* Opens a file; "-" is standard input. A pipe is read to its end first, unless it is raw. `settings` may be NULL. The
  * context must outlive the object. */
@@ -101,9 +104,9 @@ LINNET_API enum linnet_status linnet_audio_read(struct linnet_audio *audio, floa
 LINNET_API enum linnet_status linnet_audio_read_all(struct linnet_audio *audio, float **samples, size_t *count);
 LINNET_API void linnet_audio_release(struct linnet_context *context, float *samples);
 
-/* Rate in Hz and channels of the input itself, and its length in seconds where known, else a negative number. */
+/* Rate in Hz and channels of the input itself, and its length in seconds, negative if that is not known. */
 LINNET_API double linnet_audio_input_rate(const struct linnet_audio *audio);
-LINNET_API int linnet_audio_input_channels(const struct linnet_audio *audio);
+LINNET_API size_t linnet_audio_num_input_channels(const struct linnet_audio *audio);
 LINNET_API double linnet_audio_seconds(const struct linnet_audio *audio);
 
 /* Destroys the object; NULL is allowed. */

@@ -8,7 +8,7 @@
  *   linnet_beam_create(context, symbols, &settings, &beam);
  *   while (have_posteriors) linnet_beam_accept(beam, log_posteriors, frames);   // any chunks
  *   linnet_beam_finish(beam);
- *   if (linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK) use(best.segments, best.count);
+ *   if (linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK) use(best.segments, best.num_segments);
  *   linnet_beam_reset(beam);                                                    // the next utterance
  *
  * The search keeps the `beam` prefixes of highest score after each frame. The score of a prefix is
@@ -26,12 +26,15 @@
  * Memory is O(beam * symbols) and what the surviving prefixes need, reclaimed by mark and sweep; once it was enough for
  * an utterance, another like it allocates nothing.
  *
- * Threads: one object, one thread at a time. */
+ * Threads: one object, one thread at a time.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_BEAM_H
 #define LINNET_BEAM_H
 
-#include <linnet/decoder.h>
+#include <linnet/calibration.h>
 #include <linnet/language_model.h>
+#include <linnet/segment.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,12 +62,13 @@ struct linnet_beam_settings {
 
 /* Pruning of symbols bounds what a frame appends to make new prefixes; it takes nothing from prefixes that are in the
  * beam. A model's scores above 0, and NaN, count as 0 and as impossible. */
-LINNET_API void linnet_beam_settings_default(struct linnet_beam_settings *settings);
+LINNET_API void linnet_beam_settings_default(struct linnet_beam_settings *settings, size_t size);
+#define linnet_beam_settings_default(settings) linnet_beam_settings_default(settings, sizeof *(settings))
 
 struct linnet_beam;
 
 /* `symbols` is the row length, blank included: 1 to 2^24. `settings` NULL means the defaults. */
-LINNET_API enum linnet_status linnet_beam_create(struct linnet_context *context, int symbols,
+LINNET_API enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,
                                                  const struct linnet_beam_settings *settings,
                                                  struct linnet_beam **beam);
 
@@ -81,15 +85,15 @@ LINNET_API enum linnet_status linnet_beam_finish(struct linnet_beam *beam);
 /* A prefix in the beam. Segment times are those of its best alignment: the Viterbi path, among alignments whose
  * prefixes were kept all the way; a test holds them against forced alignment. */
 struct linnet_hypothesis {
-  double score;    /* acoustic + model_weight * language + insertion_bonus * count */
+  double score;    /* acoustic + model_weight * language + insertion_bonus * num_segments */
   double acoustic; /* log P(symbols | frames) */
   double language; /* log P(symbols) of the model, once finished with the end of the sentence; 0 without one */
   const struct linnet_segment *segments;
-  size_t count;
+  size_t num_segments;
 };
 
 /* The number of hypotheses at this point, 1 to `beam`. */
-LINNET_API size_t linnet_beam_count(const struct linnet_beam *beam);
+LINNET_API size_t linnet_beam_num_hypotheses(const struct linnet_beam *beam);
 
 /* The hypothesis of rank `index`, 0 is the best; its segments are valid until the next call on the object. Before
  * linnet_beam_finish this is the partial result. LINNET_ERROR_ARGUMENT if there are not so many. */
@@ -98,10 +102,10 @@ LINNET_API enum linnet_status linnet_beam_hypothesis(struct linnet_beam *beam, s
 
 /* The number of first symbols that all hypotheses share: whatever comes, every later result begins with them. Their
  * times may still change. */
-LINNET_API size_t linnet_beam_stable(const struct linnet_beam *beam);
+LINNET_API size_t linnet_beam_num_stable_symbols(const struct linnet_beam *beam);
 
 /* Bytes of memory that the object holds. */
-LINNET_API size_t linnet_beam_memory(const struct linnet_beam *beam);
+LINNET_API size_t linnet_beam_memory_bytes(const struct linnet_beam *beam);
 
 /* Starts over at frame 0, keeping the memory. */
 LINNET_API void linnet_beam_reset(struct linnet_beam *beam);

@@ -12,7 +12,9 @@
  * Without a pair confidences are mean posteriors; linnet_calibration_fit wants these. Goodness of pronunciation
  * (align.h) and the posteriors of a lattice's arcs are other measures and are never calibrated.
  *
- * Threads: nothing is shared; any number at once. */
+ * Threads: nothing is shared; any number at once.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_CALIBRATION_H
 #define LINNET_CALIBRATION_H
 

@@ -15,13 +15,15 @@
  * nothing with NULL. Functions that return a value, ..._reset and ..._default need their objects.
  *
  * Threads: a context is used from one thread at a time. linnet_context_share makes a second handle on the same
- * allocator, log and thread pool, with an error text of its own, for use from another thread. */
+ * allocator, log and thread pool, with an error text of its own, for use from another thread.
+ *
+ * Stability: stable; linnet_progress_fn and its stages are experimental (linnet.h). */
 #ifndef LINNET_CONTEXT_H
 #define LINNET_CONTEXT_H
 
 #include <stddef.h>
 
-#include <linnet/status.h>
+#include <linnet/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,14 +68,17 @@ enum linnet_stage {
  * be quick, and must not call the library. */
 typedef void (*linnet_progress_fn)(void *user, enum linnet_stage stage, double share);
 
+/* The longest sentence of an error, with its final NUL. */
+enum { LINNET_ERROR_BYTES = 512 };
+
 struct linnet_context_settings {
   size_t size;         /* sizeof(struct linnet_context_settings), set by ..._default */
-  unsigned threads;    /* worker threads, the caller's included; 0: one per online processor (default) */
+  size_t num_threads;  /* worker threads, the caller's included; 0: one per online processor (default) */
   const char *kernels; /* CPU kernels: "auto" (default, NULL), "reference", "generic", "cblas", "avx2", "avx512",
                           "avx512-bf16", "avx512-vnni"; "auto" is the fastest that runs here with the precision below */
   enum linnet_precision precision; /* default LINNET_FLOAT32 */
   const char *device; /* where networks run: "cpu" (default, NULL), "cuda" (the first), "cuda:1", or "auto": the first
-                         CUDA device if there is one. Why one cannot be had is logged as an error */
+                         CUDA device if there is one. */
   linnet_reallocate_fn reallocate; /* NULL: realloc and free */
   void *reallocate_user;
   linnet_log_fn log; /* NULL: silent */
@@ -82,11 +87,20 @@ struct linnet_context_settings {
   void *cancel_user;
   linnet_progress_fn progress; /* NULL: none */
   void *progress_user;
+  char
+      *error; /* (error_bytes): where linnet_context_create leaves the sentence of a failure; NULL: nowhere (default) */
+  size_t error_bytes;
 };
 
-LINNET_API void linnet_context_settings_default(struct linnet_context_settings *settings);
+LINNET_API void linnet_context_settings_default(struct linnet_context_settings *settings, size_t size);
+#define linnet_context_settings_default(settings) linnet_context_settings_default(settings, sizeof *(settings))
 
-/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL and only the status says why. */
+/* Creates a context; `settings` NULL means the defaults. On failure *context is NULL, and a sentence is in
+ * settings->error and goes to the log as an error:
+ *
+ *   char error[LINNET_ERROR_BYTES];
+ *   settings.error = error, settings.error_bytes = sizeof error;
+ *   if (linnet_context_create(&settings, &context) != LINNET_OK) fputs(error, stderr); */
 LINNET_API enum linnet_status linnet_context_create(const struct linnet_context_settings *settings,
                                                     struct linnet_context **context);
 
@@ -103,10 +117,10 @@ LINNET_API const char *linnet_context_error(const struct linnet_context *context
 LINNET_API const char *linnet_context_device(const struct linnet_context *context);
 
 /* The most memory of the device in use so far, in bytes; 0 on the CPU. */
-LINNET_API size_t linnet_context_device_peak(const struct linnet_context *context);
+LINNET_API size_t linnet_context_device_peak_bytes(const struct linnet_context *context);
 
 /* The number of threads, the name of the CPU kernels that run ("avx512", ...) and the precision of their products. */
-LINNET_API unsigned linnet_context_threads(const struct linnet_context *context);
+LINNET_API size_t linnet_context_num_threads(const struct linnet_context *context);
 LINNET_API const char *linnet_context_kernels(const struct linnet_context *context);
 LINNET_API enum linnet_precision linnet_context_precision(const struct linnet_context *context);
 

@@ -2,7 +2,9 @@
  * (Katharopoulos et al. 2020, eq. 5-7).
  *
  * Threads: an encoder is used from one thread at a time and runs on the context's thread pool; results do not depend
- * on the number of threads. */
+ * on the number of threads.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_ENCODER_H
 #define LINNET_ENCODER_H
 
@@ -30,7 +32,7 @@ typedef int (*linnet_posterior_fn)(void *user, const float *log_posteriors, size
 LINNET_API enum linnet_status linnet_encoder_run(struct linnet_encoder *encoder, const float *features, size_t frames,
                                                  linnet_posterior_fn sink, void *user);
 
-/* The same into a matrix (linnet_model_output_frames, num_symbols) of the caller. */
+/* The same into a matrix (linnet_model_num_output_frames, num_symbols) of the caller. */
 LINNET_API enum linnet_status linnet_encoder_compute(struct linnet_encoder *encoder, const float *features,
                                                      size_t frames, float *log_posteriors);
 

@@ -7,7 +7,9 @@
  *
  * A grammar is a language model that gives probability 1 to each word that may come next, and 0 to all others.
  *
- * Threads: immutable once made; may be used from many threads. */
+ * Threads: immutable once made; may be used from many threads.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_GRAMMAR_H
 #define LINNET_GRAMMAR_H
 
@@ -48,7 +50,7 @@ LINNET_API struct linnet_language_model linnet_grammar_language_model(const stru
 LINNET_API void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores);
 
 /* The number of states of the automaton. */
-LINNET_API size_t linnet_grammar_states(const struct linnet_grammar *grammar);
+LINNET_API size_t linnet_grammar_num_states(const struct linnet_grammar *grammar);
 
 /* Destroys the grammar; NULL is allowed. */
 LINNET_API void linnet_grammar_destroy(struct linnet_grammar *grammar);

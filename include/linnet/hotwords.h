@@ -4,7 +4,9 @@
  * word of the phrase, in equal parts, and is taken back when the next word does not continue it, so that the search
  * keeps a phrase that is under way. Of phrases under way at the same time, the one that has earned most counts.
  *
- * Threads: immutable once made; may be used from many threads. */
+ * Threads: immutable once made; may be used from many threads.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_HOTWORDS_H
 #define LINNET_HOTWORDS_H
 
@@ -31,7 +33,7 @@ LINNET_API enum linnet_status linnet_hotwords_load_memory(struct linnet_context 
                                                           struct linnet_hotwords **hotwords);
 
 /* The number of phrases. */
-LINNET_API size_t linnet_hotwords_count(const struct linnet_hotwords *hotwords);
+LINNET_API size_t linnet_hotwords_num_phrases(const struct linnet_hotwords *hotwords);
 
 /* Destroys the list; NULL is allowed. */
 LINNET_API void linnet_hotwords_destroy(struct linnet_hotwords *hotwords);

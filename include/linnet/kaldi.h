@@ -22,12 +22,14 @@
  * then in the current folder; a file that is nowhere is reported by the first of these names.
  *
  * Threads: readers and writers of archives, one thread at a time. Script files and data folders do not change once
- * open: any number of threads may use one, each with its own context handle. */
+ * open: any number of threads may use one, each with its own context handle.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_KALDI_H
 #define LINNET_KALDI_H
 
 #include <linnet/audio.h>
-#include <linnet/features.h>
+#include <linnet/cmvn.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,10 +99,10 @@ LINNET_API enum linnet_status linnet_scp_open(struct linnet_context *context, co
                                               struct linnet_scp **scp);
 
 /* Entries are in the order of their keys in the C locale, whatever their order in the file. */
-LINNET_API size_t linnet_scp_count(const struct linnet_scp *scp);
+LINNET_API size_t linnet_scp_num_entries(const struct linnet_scp *scp);
 LINNET_API const char *linnet_scp_key(const struct linnet_scp *scp, size_t index);
 
-/* The index of a key, or linnet_scp_count. */
+/* The index of a key, LINNET_NOT_FOUND if it is not there. */
 LINNET_API size_t linnet_scp_find(const struct linnet_scp *scp, const char *key);
 
 /* `context` is the caller's handle; it gets the error and gives the memory. The frame shift is that of the archive
@@ -174,10 +176,10 @@ LINNET_API enum linnet_status linnet_data_folder_open(struct linnet_context *con
 LINNET_API void linnet_data_folder_destroy(struct linnet_data_folder *folder);
 
 /* Utterances, in the order of their ids in the C locale. Strings live as long as the folder. */
-LINNET_API size_t linnet_data_folder_count(const struct linnet_data_folder *folder);
+LINNET_API size_t linnet_data_folder_num_utterances(const struct linnet_data_folder *folder);
 LINNET_API const char *linnet_data_folder_id(const struct linnet_data_folder *folder, size_t utterance);
 
-/* The index of an id, or linnet_data_folder_count. */
+/* The index of an id, LINNET_NOT_FOUND if it is not there. */
 LINNET_API size_t linnet_data_folder_find(const struct linnet_data_folder *folder, const char *id);
 
 /* Words and phones as they stand in the file; NULL where there are none. */
@@ -194,7 +196,7 @@ LINNET_API void linnet_data_folder_segment(const struct linnet_data_folder *fold
                                            double *end);
 
 /* Speakers, in the order of their names. */
-LINNET_API size_t linnet_data_folder_speakers(const struct linnet_data_folder *folder);
+LINNET_API size_t linnet_data_folder_num_speakers(const struct linnet_data_folder *folder);
 LINNET_API const char *linnet_data_folder_speaker_name(const struct linnet_data_folder *folder, size_t speaker);
 LINNET_API size_t linnet_data_folder_speaker(const struct linnet_data_folder *folder, size_t utterance);
 

@@ -4,7 +4,9 @@
  * states that predict the same must be the same bytes. Tokens are numbers that model and search agree on, 0 excluded
  * (the blank of CTC). Scores are natural logarithms of probabilities.
  *
- * Threads: the functions may be called from many threads at once. */
+ * Threads: the functions may be called from many threads at once.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_LANGUAGE_MODEL_H
 #define LINNET_LANGUAGE_MODEL_H
 
@@ -16,7 +18,7 @@ extern "C" {
 
 struct linnet_language_model {
   const void *user;
-  size_t state_size; /* bytes, at most 64 */
+  size_t state_bytes; /* bytes, at most 64 */
   /* The state at the beginning of a sentence. */
   void (*begin)(const void *user, void *state);
   /* log P(token | state), and the state after it; `next` may be `state`. -infinity: impossible. */

@@ -17,13 +17,16 @@
  * the same future (Revuz 1992). States are then numbered so that arcs lead from lower to higher ones, arcs are sorted
  * by (from, symbol), and every state has its forward and backward score.
  *
- * Threads: one object, one thread at a time. */
+ * Threads: one object, one thread at a time.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_LATTICE_H
 #define LINNET_LATTICE_H
 
 #include <linnet/beam.h>
 #include <linnet/lexicon.h>
 #include <linnet/output.h>
+#include <linnet/score.h>
 #include <linnet/word_search.h>
 
 #ifdef __cplusplus
@@ -73,7 +76,8 @@ struct linnet_lattice_settings {
                        than this; at least 0; default 1e-6, what rounding makes */
 };
 
-LINNET_API void linnet_lattice_settings_default(struct linnet_lattice_settings *settings);
+LINNET_API void linnet_lattice_settings_default(struct linnet_lattice_settings *settings, size_t size);
+#define linnet_lattice_settings_default(settings) linnet_lattice_settings_default(settings, sizeof *(settings))
 
 /* Says that all is there; see above. `settings` may be NULL. LINNET_ERROR_ARGUMENT for a cycle, LINNET_ERROR_LIMIT if
  * the deterministic graph is too large; the lattice is then to be reset. A lattice without any path is left without
@@ -90,12 +94,12 @@ LINNET_API void linnet_lattice_destroy(struct linnet_lattice *lattice);
 /* --- what is in it, once finished ------------------------------------------------------------------------------ */
 
 struct linnet_lattice_state {
-  size_t frame;                /* of the best path through it */
-  int is_final;                /* paths may end here: */
-  double acoustic, language;   /* with these scores on top */
-  size_t first_arc, arc_count; /* those that leave */
-  double forward, backward;    /* log of the sum over all paths from the start, and to the ends */
-  double best_backward;        /* the best path to an end */
+  size_t frame;               /* of the best path through it */
+  int is_final;               /* paths may end here: */
+  double acoustic, language;  /* with these scores on top */
+  size_t first_arc, num_arcs; /* those that leave */
+  double forward, backward;   /* log of the sum over all paths from the start, and to the ends */
+  double best_backward;       /* the best path to an end */
 };
 
 struct linnet_lattice_arc {
@@ -116,19 +120,19 @@ LINNET_API double linnet_lattice_posterior(const struct linnet_lattice *lattice,
 struct linnet_lattice_path {
   double score, acoustic, language; /* score = acoustic + language */
   const struct linnet_segment *segments;
-  size_t count;
+  size_t num_segments;
 };
 
-/* Finds the best paths, at most `most`, best first (A*, exact; of equal scores any order, but always the same). *count
- * of them; they live until the next call on the lattice. */
-LINNET_API enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t most,
+/* Finds the best paths, at most `max_paths`, best first (A*, exact; of equal scores any order, but always the same).
+ * *count of them; they live until the next call on the lattice. */
+LINNET_API enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t max_paths,
                                                    const struct linnet_lattice_path **paths, size_t *count);
 
 /* The path nearest to a reference: of least edit distance (substitution, insertion, deletion 1 each). */
 struct linnet_lattice_nearest {
   struct linnet_score score;
   const int *symbols; /* its symbols; valid until the next call on the lattice */
-  size_t count;
+  size_t num_symbols;
 };
 
 /* Finds it among all paths, exactly: the oracle error of the lattice. `labels`, unless NULL, has for each symbol that

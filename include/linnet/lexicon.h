@@ -6,13 +6,15 @@
  *   struct linnet_lexicon *lexicon;
  *   linnet_transcripts_load(context, "data/train/text", &text);
  *   linnet_lexicon_load(context, "cmudict.dict", NULL, NULL, &lexicon);
- *   for (size_t i = 0; i < linnet_transcripts_count(text); i++) {
+ *   for (size_t i = 0; i < linnet_transcripts_num_utterances(text); i++) {
  *     words = linnet_transcripts_tokens(text, i, &count);
  *     linnet_lexicon_pronounce(lexicon, words, count, -1, missing, user, labels, capacity, &length);
  *   }
  *
  * Threads: the objects are immutable once made (linnet_symbols_add apart) and may be read from many threads, each with
- * its own context handle where a function takes one. */
+ * its own context handle where a function takes one.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_LEXICON_H
 #define LINNET_LEXICON_H
 
@@ -21,9 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What a search by name returns when there is no such entry. */
-#define LINNET_NOT_FOUND ((size_t)-1)
 
 /* --- symbols --------------------------------------------------------------------------------------------------- */
 
@@ -47,10 +46,10 @@ LINNET_API enum linnet_status linnet_symbols_load(struct linnet_context *context
 LINNET_API enum linnet_status linnet_symbols_add(struct linnet_symbols *symbols, const char *name, int *index);
 
 /* The number of symbols with the blank; the name of one (NULL out of range), which lives as long as the table; the
- * index of a name, -1 if it is not there. */
-LINNET_API int linnet_symbols_count(const struct linnet_symbols *symbols);
+ * index of a name, LINNET_NOT_FOUND if it is not there. */
+LINNET_API size_t linnet_symbols_num_symbols(const struct linnet_symbols *symbols);
 LINNET_API const char *linnet_symbols_name(const struct linnet_symbols *symbols, int index);
-LINNET_API int linnet_symbols_find(const struct linnet_symbols *symbols, const char *name);
+LINNET_API size_t linnet_symbols_find(const struct linnet_symbols *symbols, const char *name);
 
 /* Destroys the table; NULL is allowed. */
 LINNET_API void linnet_symbols_destroy(struct linnet_symbols *symbols);
@@ -80,7 +79,7 @@ LINNET_API enum linnet_status linnet_transcripts_load_text_phone(struct linnet_c
 
 /* The utterances come in the order of the file (of first mention for text-phone). Strings live as long as the object.
  * An index out of range gives NULL. Tokens may be NULL where there are none. */
-LINNET_API size_t linnet_transcripts_count(const struct linnet_transcripts *transcripts);
+LINNET_API size_t linnet_transcripts_num_utterances(const struct linnet_transcripts *transcripts);
 LINNET_API const char *linnet_transcripts_id(const struct linnet_transcripts *transcripts, size_t index);
 LINNET_API const char *const *linnet_transcripts_tokens(const struct linnet_transcripts *transcripts, size_t index,
                                                         size_t *count);
@@ -109,7 +108,8 @@ struct linnet_lexicon_settings {
   int refuse_duplicates; /* a pronunciation given twice is an error; default 0: it is logged and counted once */
 };
 
-LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings);
+LINNET_API void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings, size_t size);
+#define linnet_lexicon_settings_default(settings) linnet_lexicon_settings_default(settings, sizeof *(settings))
 
 /* Reads a lexicon as CMUdict writes it (";;;" comment lines, variants "WORD(2)", trailing comments after "#") or as
  * Kaldi's lexicon.txt (tabs or spaces). A word may have many lines (at most 1000); their order is kept. A word without
@@ -132,12 +132,12 @@ LINNET_API enum linnet_status linnet_lexicon_load_memory(struct linnet_context *
 LINNET_API const struct linnet_symbols *linnet_lexicon_phones(const struct linnet_lexicon *lexicon);
 
 /* The number of different words; a word by index; its index, LINNET_NOT_FOUND if it is not there. */
-LINNET_API size_t linnet_lexicon_count(const struct linnet_lexicon *lexicon);
+LINNET_API size_t linnet_lexicon_num_words(const struct linnet_lexicon *lexicon);
 LINNET_API const char *linnet_lexicon_word(const struct linnet_lexicon *lexicon, size_t word);
 LINNET_API size_t linnet_lexicon_find(const struct linnet_lexicon *lexicon, const char *word);
 
 /* The number of pronunciations of a word (at least 1), and one of them as indices of phones. */
-LINNET_API size_t linnet_lexicon_variants(const struct linnet_lexicon *lexicon, size_t word);
+LINNET_API size_t linnet_lexicon_num_variants(const struct linnet_lexicon *lexicon, size_t word);
 LINNET_API const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, size_t word, size_t variant,
                                                    size_t *count);
 

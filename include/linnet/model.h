@@ -1,7 +1,9 @@
 /* A model: one safetensors file with tensors (float32 or float16) and metadata: configuration, symbols, features,
  * provenance, licence. See docs/model-file.md.
  *
- * Threads: a model is immutable; any number of encoders and streams may use it at once. */
+ * Threads: a model is immutable; any number of encoders and streams may use it at once.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_MODEL_H
 #define LINNET_MODEL_H
 
@@ -27,34 +29,6 @@ LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *co
 /* Destroys the model; NULL is allowed. Encoders and streams over it must be destroyed first. */
 LINNET_API void linnet_model_destroy(struct linnet_model *model);
 
-/* How features are normalised before the encoder sees them. */
-enum linnet_cmvn_kind {
-  LINNET_CMVN_NONE = 0,
-  LINNET_CMVN_UTTERANCE = 1,
-  LINNET_CMVN_SPEAKER = 2,
-  LINNET_CMVN_GLOBAL = 3
-};
-
-struct linnet_feature_config {
-  struct linnet_fbank_settings fbank;
-  enum linnet_cmvn_kind cmvn;
-  int cmvn_variance;                   /* also divide by the standard deviation */
-  enum linnet_cmvn_frames cmvn_frames; /* over which the statistics are computed */
-  /* Seconds; 0: any length (default). Of a longer silence a stream's network gets so much, half at either end, and the
-   * posteriors of the frames left out are blank. Silence is what lies more than 35 dB below the level of the utterance,
-   * as of LINNET_CMVN_SPEECH_FRAMES. Recurrences, which run while samples come, hear everything. */
-  double max_silence;
-};
-
-/* The default: 40 mel, CMVN per utterance with variance over frames with speech; dither is always off. */
-LINNET_API void linnet_feature_config_default(struct linnet_feature_config *features);
-
-/* Reads the JSON of a model file's "features" entry over *features: keys that are absent keep their value, unknown
- * keys are errors, the result is validated. `name` is for messages; `context` may be NULL. On failure *features is
- * unchanged. */
-LINNET_API enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text,
-                                                          const char *name, struct linnet_feature_config *features);
-
 /* What the model expects as input. */
 LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
 
@@ -66,21 +40,24 @@ LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model
 LINNET_API const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_model *model);
 
 /* Output symbols; index 0 is the CTC blank. Strings live as long as the model. */
-LINNET_API int linnet_model_num_symbols(const struct linnet_model *model);
+LINNET_API size_t linnet_model_num_symbols(const struct linnet_model *model);
 LINNET_API const char *linnet_model_symbol(const struct linnet_model *model, int index);
 
 /* Input frames per output frame (the stacking factor, 1 to 4), and the number of output frames of `frames`. */
-LINNET_API int linnet_model_stride(const struct linnet_model *model);
-LINNET_API size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames);
+LINNET_API size_t linnet_model_stride(const struct linnet_model *model);
+LINNET_API size_t linnet_model_num_output_frames(const struct linnet_model *model, size_t frames);
 
 /* Seconds from one output frame to the next: the frame shift of the features, in whole samples, times the stride. */
 LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
+
+/* Whether the model is causal, so that linnet_recurrence_create takes it: 1 or 0. */
+LINNET_API int linnet_model_is_causal(const struct linnet_model *model);
 
 /* Number of trained parameters. */
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);
 
 /* Bytes of memory that the model holds. */
-LINNET_API size_t linnet_model_memory(const struct linnet_model *model);
+LINNET_API size_t linnet_model_memory_bytes(const struct linnet_model *model);
 
 /* A metadata entry by key ("config", "licence", "provenance", ...), NULL if absent. UTF-8 text from the file: escape
  * it before it reaches a terminal. */

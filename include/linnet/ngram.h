@@ -17,7 +17,9 @@
  * n-grams have the same state. 0 is the empty context.
  *
  * Threads: a model and a binding are immutable and may be used from many threads, each with its own context handle
- * (linnet_context_share) where a function takes one. */
+ * (linnet_context_share) where a function takes one.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_NGRAM_H
 #define LINNET_NGRAM_H
 
@@ -31,9 +33,6 @@ extern "C" {
 #endif
 
 enum { LINNET_NGRAM_MAX_ORDER = 8 };
-
-/* A word that the model does not have. */
-#define LINNET_NGRAM_NO_WORD ((uint32_t)-1)
 
 struct linnet_ngram;
 
@@ -73,24 +72,25 @@ LINNET_API unsigned linnet_ngram_order(const struct linnet_ngram *ngram);
 LINNET_API int linnet_ngram_is_quantized(const struct linnet_ngram *ngram);
 
 /* The number of n-grams of an order, 1 to linnet_ngram_order; that of order 1 is the number of words. 0 beyond. */
-LINNET_API size_t linnet_ngram_count(const struct linnet_ngram *ngram, unsigned order);
+LINNET_API size_t linnet_ngram_num_ngrams(const struct linnet_ngram *ngram, unsigned order);
 
 /* Bytes that the model takes in memory, or in its mapping. */
-LINNET_API size_t linnet_ngram_bytes(const struct linnet_ngram *ngram);
+LINNET_API size_t linnet_ngram_memory_bytes(const struct linnet_ngram *ngram);
 
 /* A word by index (0 to count of order 1, sorted by bytes), NULL out of range; the index of a word,
- * LINNET_NGRAM_NO_WORD if it is not there. Strings live as long as the model. */
-LINNET_API const char *linnet_ngram_word(const struct linnet_ngram *ngram, uint32_t index);
-LINNET_API uint32_t linnet_ngram_find(const struct linnet_ngram *ngram, const char *word);
+ * LINNET_NOT_FOUND if it is not there. Strings live as long as the model. */
+LINNET_API const char *linnet_ngram_word(const struct linnet_ngram *ngram, size_t index);
+LINNET_API size_t linnet_ngram_find(const struct linnet_ngram *ngram, const char *word);
 
 /* --- probabilities ---------------------------------------------------------------------------------------------- */
 
 /* The state at the beginning of a sentence: after <s>; the empty context if the model has no <s>. */
 LINNET_API uint32_t linnet_ngram_begin(const struct linnet_ngram *ngram);
 
-/* log P(word | *state); *state becomes the state after it. A word that the model does not have counts as <unk>; if
+/* log P(word | *state); *state becomes the state after it. A word that the model does not have, such as
+ * LINNET_NOT_FOUND, counts as <unk>; if
  * there is no <unk> either, it is impossible: -infinity, and the empty context. Never allocates. */
-LINNET_API float linnet_ngram_score(const struct linnet_ngram *ngram, uint32_t *state, uint32_t word);
+LINNET_API float linnet_ngram_score(const struct linnet_ngram *ngram, uint32_t *state, size_t word);
 
 /* log P(</s> | state); 0 if the model has no </s>. */
 LINNET_API float linnet_ngram_finish(const struct linnet_ngram *ngram, uint32_t state);
@@ -137,7 +137,9 @@ struct linnet_ngram_estimator_settings {
                             with a warning; default 0: that is an error */
 };
 
-LINNET_API void linnet_ngram_estimator_settings_default(struct linnet_ngram_estimator_settings *settings);
+LINNET_API void linnet_ngram_estimator_settings_default(struct linnet_ngram_estimator_settings *settings, size_t size);
+#define linnet_ngram_estimator_settings_default(settings)                                                              \
+  linnet_ngram_estimator_settings_default(settings, sizeof *(settings))
 
 /* `settings` may be NULL. */
 LINNET_API enum linnet_status linnet_ngram_estimator_create(struct linnet_context *context,

@@ -1,13 +1,15 @@
 /* Recognised or aligned phones and words in the formats that other programs read.
  *
  *   const struct linnet_output_format *format = linnet_output_format_find("textgrid");
- *   struct linnet_output output = {.id = "u1", .seconds = 2.5, .words = words, .word_count = n};
+ *   struct linnet_output output = {.id = "u1", .seconds = 2.5, .words = words, .num_words = n};
  *   linnet_output_begin(format, write, user);
  *   linnet_output_write(format, &output, write, user);      // once per recording; see `single`
  *
  * Numbers are written with a point whatever the locale.
  *
- * Threads: nothing is shared; any number at once. */
+ * Threads: nothing is shared; any number at once.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_OUTPUT_H
 #define LINNET_OUTPUT_H
 
@@ -34,7 +36,7 @@ struct linnet_span {
 struct linnet_output_jump {
   const char *kind;         /* "inserted", "skipped", "repeated" */
   double start, end;        /* seconds */
-  size_t word, count;       /* of the text, from 0, that were skipped or are repeated */
+  size_t word, num_words;   /* of the text, from 0, that were skipped or are repeated */
   const char *const *words; /* (count) */
 };
 
@@ -42,7 +44,7 @@ struct linnet_output_jump {
 struct linnet_alternative {
   double score, acoustic, language;         /* natural logarithms */
   const struct linnet_span *words, *phones; /* words NULL: phones alone */
-  size_t word_count, phone_count;
+  size_t num_words, num_phones;
 };
 
 /* One recording. Words are written unless they are NULL, else phones; a TextGrid and JSON hold both. */
@@ -55,11 +57,11 @@ struct linnet_output {
   double offset;       /* seconds, added to all times: where the recording begins in a longer one */
   double seconds;      /* its duration */
   const struct linnet_span *words, *phones;
-  size_t word_count, phone_count;
+  size_t num_words, num_phones;
   const struct linnet_alternative *alternatives; /* best first; see linnet_output_format_has_alternatives */
-  size_t alternative_count;                      /* 0: phones and words alone are written */
+  size_t num_alternatives;                       /* 0: phones and words alone are written */
   const struct linnet_output_jump *jumps;        /* JSON holds them, in the order of time; NULL: none were looked for */
-  size_t jump_count;
+  size_t num_jumps;
 };
 
 /* Receives pieces of text; non-zero stops with LINNET_ERROR_IO. */

@@ -10,7 +10,9 @@
  *   linnet_pronounced_text_place(text, alignment, frames, placed, capacity, &n);
  *   linnet_pronounced_text_destroy(text);
  *
- * Threads: a text does not change once made and may be read from many threads. */
+ * Threads: a text does not change once made and may be read from many threads.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_PRONOUNCED_TEXT_H
 #define LINNET_PRONOUNCED_TEXT_H
 
@@ -33,7 +35,9 @@ struct linnet_pronounced_text_settings {
                                         * lexicon if it is given; NULL: the lexicon's */
 };
 
-LINNET_API void linnet_pronounced_text_settings_default(struct linnet_pronounced_text_settings *settings);
+LINNET_API void linnet_pronounced_text_settings_default(struct linnet_pronounced_text_settings *settings, size_t size);
+#define linnet_pronounced_text_settings_default(settings)                                                              \
+  linnet_pronounced_text_settings_default(settings, sizeof *(settings))
 
 enum linnet_word_source {
   LINNET_WORD_KNOWN = 0,   /* all of its spoken words are in the lexicon */

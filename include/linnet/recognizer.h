@@ -9,7 +9,7 @@
  *   linnet_recognizer_load(context, "recognizer.json", &recognizer);
  *   linnet_recognizer_stream_create(context, recognizer, &stream);
  *   linnet_recognizer_stream_run_file(stream, "talk.flac", NULL, &result);
- *   for (size_t i = 0; i < result->alternatives[0].word_count; i++)
+ *   for (size_t i = 0; i < result->alternatives[0].num_words; i++)
  *     puts(result->alternatives[0].words[i].text);
  *
  * Live audio goes in piece by piece, and a hook gets each new result:
@@ -26,7 +26,9 @@
  * stream that was cancelled is reset before its next utterance.
  *
  * Threads: a recognizer is immutable. A stream is used from one thread at a time; any number of streams share one
- * recognizer and run in parallel, each made from its own context handle (linnet_context_share). */
+ * recognizer and run in parallel, each made from its own context handle (linnet_context_share).
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_RECOGNIZER_H
 #define LINNET_RECOGNIZER_H
 
@@ -52,7 +54,8 @@ struct linnet_recognizer_settings {
                                                   calibrations, the model's are used */
 };
 
-LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings);
+LINNET_API void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings, size_t size);
+#define linnet_recognizer_settings_default(settings) linnet_recognizer_settings_default(settings, sizeof *(settings))
 
 /* Loads what the settings name. The context must outlive the recognizer. */
 LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *context,

@@ -11,7 +11,9 @@
  *   linnet_recurrence_reset(recurrence);                             // ready for the next utterance
  *
  * Threads: one recurrence, one thread at a time; any number of them share one model and run in parallel, each made from
- * its own context handle (linnet_context_share). */
+ * its own context handle (linnet_context_share).
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_RECURRENCE_H
 #define LINNET_RECURRENCE_H
 
@@ -22,9 +24,6 @@ extern "C" {
 #endif
 
 struct linnet_recurrence;
-
-/* Whether the model is causal, so that linnet_recurrence_create takes it: 1 or 0. */
-LINNET_API int linnet_recurrence_possible(const struct linnet_model *model);
 
 /* Makes a recurrence over `model`, which must outlive it. LINNET_ERROR_UNSUPPORTED, naming the first layer, if the
  * model is not causal: attention of a kind that sees later frames, or a convolution module, whose kernel does. */
@@ -43,7 +42,7 @@ LINNET_API enum linnet_status linnet_recurrence_step(struct linnet_recurrence *r
 LINNET_API enum linnet_status linnet_recurrence_finish(struct linnet_recurrence *recurrence, float *log_posteriors);
 
 /* Output frames since the start: the index of the next. */
-LINNET_API size_t linnet_recurrence_frames(const struct linnet_recurrence *recurrence);
+LINNET_API size_t linnet_recurrence_num_frames(const struct linnet_recurrence *recurrence);
 
 /* Bytes of the state as it is: what linnet_recurrence_copy copies. */
 LINNET_API size_t linnet_recurrence_state_bytes(const struct linnet_recurrence *recurrence);

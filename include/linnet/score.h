@@ -2,8 +2,8 @@
  *
  *   struct linnet_scorer *scorer;
  *   linnet_scorer_create(context, NULL, &scorer);
- *   linnet_scorer_add(scorer, "utt1", "spk1", reference, reference_count, hypothesis, hypothesis_count);
- *   linnet_scorer_add_lost(scorer, "utt2", "spk1", reference, reference_count);
+ *   linnet_scorer_add(scorer, "utt1", "spk1", reference, num_reference, hypothesis, num_hypothesis);
+ *   linnet_scorer_add_missing(scorer, "utt2", "spk1", reference, num_reference);
  *   struct linnet_score_sum total = linnet_scorer_sum(scorer);
  *   char line[LINNET_SCORE_LINE];
  *   linnet_score_line(&total.score, "PER", line, sizeof line);   // %PER 12.34 [ 56 / 789, 1 ins, 2 del, 3 sub ]
@@ -11,24 +11,43 @@
  * Error rates are corpus-level: errors of all utterances over reference tokens of all utterances. The alignment is NIST
  * sclite's (see linnet_score_add).
  *
- * Threads: one scorer, one thread at a time. */
+ * Threads: one scorer, one thread at a time.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_SCORE_H
 #define LINNET_SCORE_H
 
 #include <stdint.h>
 
-#include <linnet/decoder.h>
-#include <linnet/lattice.h>
 #include <linnet/lexicon.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Counts of an alignment of least errors (Levenshtein) between a reference and a hypothesis. */
+struct linnet_score {
+  size_t num_reference; /* tokens in the reference; num_reference - num_substitutions - num_deletions are correct */
+  size_t num_substitutions, num_insertions, num_deletions;
+};
+
+/* Aligns two token sequences, compared as numbers, and adds the counts to *score. Among alignments of equal cost the
+ * choice is that of NIST sclite (costs: substitution 4, insertion 3, deletion 3). Memory grows with the square root of
+ * the reference's length times the hypothesis's; LINNET_ERROR_LIMIT beyond 2^18 tokens or a product of 2^33. A
+ * corpus is scored more comfortably by a linnet_scorer. */
+LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference,
+                                               size_t num_reference, const int *hypothesis, size_t num_hypothesis,
+                                               struct linnet_score *score);
+
+/* Errors over reference tokens, in percent; 0 for an empty reference without errors, infinity with errors. */
+LINNET_API double linnet_score_percent(const struct linnet_score *score);
+
 /* Kaldi's summary line without its newline, cut to `size` bytes: "%NAME 12.34 [ 56 / 789, 1 ins, 2 del, 3 sub ]".
  * LINNET_SCORE_LINE bytes are enough for names of up to 16. */
 enum { LINNET_SCORE_LINE = 160 };
 LINNET_API void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size);
+
+struct linnet_lattice_reader; /* lattice.h */
 
 /* --- the scorer ------------------------------------------------------------------------------------------------ */
 
@@ -40,7 +59,8 @@ struct linnet_scorer_settings {
   int allow_extra;  /* linnet_scorer_add_transcripts skips, with a warning, hypotheses without reference; default 0 */
 };
 
-LINNET_API void linnet_scorer_settings_default(struct linnet_scorer_settings *settings);
+LINNET_API void linnet_scorer_settings_default(struct linnet_scorer_settings *settings, size_t size);
+#define linnet_scorer_settings_default(settings) linnet_scorer_settings_default(settings, sizeof *(settings))
 
 /* `settings` may be NULL. */
 LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *context,
@@ -59,15 +79,16 @@ LINNET_API enum linnet_status linnet_scorer_load_map(struct linnet_scorer *score
 /* Adds an utterance: strings are copied; `speaker` may be NULL (none). An id that was added before is an error. Arrays
  * may be NULL if their count is 0. On failure nothing was added. */
 LINNET_API enum linnet_status linnet_scorer_add(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                                const char *const *reference, size_t reference_count,
-                                                const char *const *hypothesis, size_t hypothesis_count);
+                                                const char *const *reference, size_t num_reference,
+                                                const char *const *hypothesis, size_t num_hypothesis);
 
 /* Adds an utterance that has no hypothesis: all its tokens count as deleted. */
-LINNET_API enum linnet_status linnet_scorer_add_lost(struct linnet_scorer *scorer, const char *id, const char *speaker,
-                                                     const char *const *reference, size_t reference_count);
+LINNET_API enum linnet_status linnet_scorer_add_missing(struct linnet_scorer *scorer, const char *id,
+                                                        const char *speaker, const char *const *reference,
+                                                        size_t num_reference);
 
-/* Adds all utterances of `reference`, in its order; those not in `hypothesis` as lost. A hypothesis without reference
- * is an error (see allow_extra). `speakers` (id, speaker) may be NULL; else it must name all. */
+/* Adds all utterances of `reference`, in its order; those not in `hypothesis` as missing. A hypothesis without
+ * reference is an error (see allow_extra). `speakers` (id, speaker) may be NULL; else it must name all. */
 LINNET_API enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,
                                                             const struct linnet_transcripts *reference,
                                                             const struct linnet_transcripts *hypothesis,
@@ -75,7 +96,7 @@ LINNET_API enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer
 
 /* The oracle: what could have been recognised. Of each lattice the path that is nearest to the reference (least edit
  * distance of tokens as they are compared) counts as the hypothesis; utterances without a lattice, or whose lattice has
- * no path, are lost. `symbols` names the lattices' symbols; it may be the table that the reader adds to. */
+ * no path, count as missing. `symbols` names the lattices' symbols; it may be the table that the reader adds to. */
 LINNET_API enum linnet_status linnet_scorer_add_lattices(struct linnet_scorer *scorer,
                                                          const struct linnet_transcripts *reference,
                                                          struct linnet_lattice_reader *reader,
@@ -97,25 +118,25 @@ LINNET_API void linnet_scorer_destroy(struct linnet_scorer *scorer);
 struct linnet_score_sum {
   const char *name; /* the speaker, NULL in the total; lives as long as the scorer */
   struct linnet_score score;
-  size_t utterances, wrong; /* wrong ones have at least one error */
-  size_t lost;
+  size_t num_utterances, num_wrong; /* wrong ones have at least one error */
+  size_t num_missing;
 };
 
 LINNET_API struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer);
 
 /* Speakers in the order in which they came. `index` is in [0, count). */
-LINNET_API size_t linnet_scorer_speakers(const struct linnet_scorer *scorer);
+LINNET_API size_t linnet_scorer_num_speakers(const struct linnet_scorer *scorer);
 LINNET_API struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer, size_t index);
 
 struct linnet_scored_utterance {
   const char *id, *speaker; /* speaker NULL: none; both live as long as the scorer */
   struct linnet_score score;
-  int lost;
-  size_t pairs; /* length of the alignment */
+  int missing;
+  size_t num_pairs; /* length of the alignment */
 };
 
 /* Utterances in the order in which they came. `index` is in [0, count). */
-LINNET_API size_t linnet_scorer_utterances(const struct linnet_scorer *scorer);
+LINNET_API size_t linnet_scorer_num_utterances(const struct linnet_scorer *scorer);
 LINNET_API struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_scorer *scorer, size_t index);
 
 /* One step of an alignment: equal tokens are correct, different ones a substitution, NULL on one side is an insertion
@@ -124,14 +145,14 @@ struct linnet_score_pair {
   const char *reference, *hypothesis;
 };
 
-/* The alignment of one utterance into pairs (linnet_scorer_utterance().pairs). */
+/* The alignment of one utterance into pairs (linnet_scorer_utterance().num_pairs). */
 LINNET_API void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index,
                                         struct linnet_score_pair *pairs);
 
 /* How often one token was put for another. */
 struct linnet_confusion {
   struct linnet_score_pair pair; /* never correct */
-  size_t count;
+  size_t num_occurrences;
 };
 
 /* All confusions, the most frequent first, equal ones in the order of their tokens' bytes. The array is valid until

@@ -14,11 +14,13 @@
  *   while (have_posteriors) linnet_search_stream_accept(stream, log_posteriors, frames);   // any chunks
  *   linnet_search_stream_finish(stream);
  *   linnet_search_stream_result(stream, 0.01, &result);
- *   for (size_t i = 0; i < result->alternatives[0].word_count; i++) puts(result->alternatives[0].words[i].text);
+ *   for (size_t i = 0; i < result->alternatives[0].num_words; i++) puts(result->alternatives[0].words[i].text);
  *   linnet_search_stream_reset(stream);                                                    // the next utterance
  *
  * Threads: a search is immutable; a stream is used from one thread at a time. Any number of streams share one search
- * and run in parallel, each made from its own context handle (linnet_context_share). */
+ * and run in parallel, each made from its own context handle (linnet_context_share).
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_SEARCH_H
 #define LINNET_SEARCH_H
 
@@ -63,7 +65,8 @@ struct linnet_search_settings {
   const struct linnet_calibrations *calibrations; /* of confidences (calibration.h); NULL: mean posteriors (default) */
 };
 
-LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings);
+LINNET_API void linnet_search_settings_default(struct linnet_search_settings *settings, size_t size);
+#define linnet_search_settings_default(settings) linnet_search_settings_default(settings, sizeof *(settings))
 
 struct linnet_search;
 

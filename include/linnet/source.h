@@ -1,4 +1,6 @@
-/* Where something is loaded from. */
+/* Where something is loaded from.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_SOURCE_H
 #define LINNET_SOURCE_H
 

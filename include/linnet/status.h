@@ -1,16 +1,34 @@
-/* Status codes. Every fallible function returns one; results come back through out-parameters. */
+/* Status codes. Every fallible function returns one; results come back through out-parameters.
+ *
+ * Stability: stable (linnet.h). */
 #ifndef LINNET_STATUS_H
 #define LINNET_STATUS_H
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+/* Functions that programs may call. On Windows a program imports them from the shared library, unless it defines
+ * LINNET_STATIC because it links the static one; LINNET_BUILD is for building Linnet itself. */
+#if defined(_WIN32) || defined(__CYGWIN__)
+#if defined(LINNET_STATIC)
+#define LINNET_API
+#elif defined(LINNET_BUILD)
+#define LINNET_API __declspec(dllexport)
+#else
+#define LINNET_API __declspec(dllimport)
+#endif
+#elif defined(__GNUC__)
 #define LINNET_API __attribute__((visibility("default")))
 #else
 #define LINNET_API
 #endif
+
+/* What functions named ..._find give when there is no such entry, and indices that are none. Where a pointer is asked
+ * for, NULL means the same. */
+#define LINNET_NOT_FOUND ((size_t)-1)
 
 /* The values are frozen: they never change meaning and none is reused. */
 enum linnet_status {
@@ -31,9 +49,6 @@ enum linnet_status {
 
 /* A short English name of a status, such as "malformed input". Never NULL; static storage. */
 LINNET_API const char *linnet_status_string(enum linnet_status status);
-
-/* The version of the library that runs, such as "0.1.0". Static storage. */
-LINNET_API const char *linnet_version(void);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
  *   for (size_t i = 0; i < count; i++) puts(linnet_model_symbol(model, segments[i].symbol));
  *   linnet_stream_reset(stream);                                   // ready for the next utterance
  *
- * A causal model (linnet_recurrence_possible) whose features need no statistics of the utterance (CMVN "none" or
+ * A causal model (linnet_model_is_causal) whose features need no statistics of the utterance (CMVN "none" or
  * "global") is run while samples come, in constant memory if its attention is linear: linnet_stream_segments then gives
  * what was decoded so far. All segments but the last are final; the last may still grow, in its end and confidence,
  * until another follows or linnet_stream_finish is called. With other models segments come after linnet_stream_finish
@@ -22,12 +22,16 @@
  * reports its progress (linnet_cancel_fn). A stream that was cancelled is reset before its next utterance.
  *
  * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
- * its own context handle (linnet_context_share). */
+ * its own context handle (linnet_context_share).
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_STREAM_H
 #define LINNET_STREAM_H
 
-#include <linnet/decoder.h>
+#include <linnet/cmvn.h>
 #include <linnet/encoder.h>
+#include <linnet/fbank.h>
+#include <linnet/greedy.h>
 #include <linnet/recurrence.h>
 
 #ifdef __cplusplus

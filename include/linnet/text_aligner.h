@@ -10,7 +10,9 @@
  *   linnet_aligned_text_describe(text, &output);                 // words, phones, jumps
  *
  * Threads: an aligner is immutable; a text is used from one thread at a time. Any number of texts share one aligner,
- * each made from its own context handle (linnet_context_share). */
+ * each made from its own context handle (linnet_context_share).
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_TEXT_ALIGNER_H
 #define LINNET_TEXT_ALIGNER_H
 
@@ -31,7 +33,9 @@ struct linnet_text_aligner_settings {
   struct linnet_source rules; /* how numbers and the like are said (text_normalizer.h); none: they are unknown words */
 };
 
-LINNET_API void linnet_text_aligner_settings_default(struct linnet_text_aligner_settings *settings);
+LINNET_API void linnet_text_aligner_settings_default(struct linnet_text_aligner_settings *settings, size_t size);
+#define linnet_text_aligner_settings_default(settings)                                                                 \
+  linnet_text_aligner_settings_default(settings, sizeof *(settings))
 
 struct linnet_text_aligner;
 

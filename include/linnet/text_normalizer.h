@@ -7,13 +7,15 @@
  *   struct linnet_spoken *spoken;
  *   linnet_text_normalizer_load(context, "english-text.rules", &normalizer);
  *   linnet_spoken_create(normalizer, context, "1984", known, user, &spoken);
- *   for (size_t i = 0; i < linnet_spoken_count(spoken); i++) puts(linnet_spoken_words(spoken, i));
+ *   for (size_t i = 0; i < linnet_spoken_num_ways(spoken); i++) puts(linnet_spoken_words(spoken, i));
  *   linnet_spoken_destroy(spoken);
  *
  * Whole texts with pronunciations: pronounced_text.h.
  *
  * Threads: a normalizer does not change once loaded and may be used from many threads, each with a context of its own;
- * so may what linnet_spoken_create gives. */
+ * so may what linnet_spoken_create gives.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_TEXT_NORMALIZER_H
 #define LINNET_TEXT_NORMALIZER_H
 
@@ -61,7 +63,7 @@ LINNET_API enum linnet_status linnet_spoken_create(const struct linnet_text_norm
 
 /* The number of ways; one of them, most usual first: words with a space between them, NULL out of range; whether all of
  * its words are known. They live as long as the object. */
-LINNET_API size_t linnet_spoken_count(const struct linnet_spoken *spoken);
+LINNET_API size_t linnet_spoken_num_ways(const struct linnet_spoken *spoken);
 LINNET_API const char *linnet_spoken_words(const struct linnet_spoken *spoken, size_t way);
 LINNET_API int linnet_spoken_is_known(const struct linnet_spoken *spoken, size_t way);
 

@@ -4,7 +4,9 @@
  * checkpoints and models into a folder, and resumes from it: an interrupted run that is resumed ends with the same
  * bytes as one that never stopped, whatever the number of threads.
  *
- * Threads: a trainer is used from one thread; callbacks come from the context's threads, several at once. */
+ * Threads: a trainer is used from one thread; callbacks come from the context's threads, several at once.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_TRAIN_H
 #define LINNET_TRAIN_H
 
@@ -18,14 +20,16 @@ extern "C" {
 
 /* A rectangle of an utterance's features that is hidden in training (SpecAugment). Without frames or channels: none. */
 struct linnet_feature_mask {
-  size_t first_frame, frames;
-  size_t first_channel, channels;
+  size_t first_frame, num_frames;
+  size_t first_channel, num_channels;
 };
 
-/* Utterances 0 ... count-1 with features and labels. All functions must be callable from several threads at once. */
+/* Utterances 0 ... num_utterances-1 with features and labels. All functions must be callable from several threads at
+ * once. */
 struct linnet_corpus {
+  size_t size; /* sizeof(struct linnet_corpus); what an older program's lacks is NULL or 0 */
   void *user;
-  size_t count;
+  size_t num_utterances;
 
   /* A name for messages. */
   const char *(*id)(void *user, size_t utterance);
@@ -72,21 +76,23 @@ struct linnet_train_settings {
   double learning_rate;                  /* 1e-4 */
   double min_learning_rate;              /* 1e-6 */
   double clip_norm;                      /* global norm of the gradient; 1; 0: no clipping */
-  size_t batch_frames;                   /* input frames per optimiser step; 4000 */
-  unsigned epochs;                       /* 100 */
-  unsigned warmup_steps;                 /* the learning rate rises linearly over these; 0 */
+  size_t num_batch_frames;               /* input frames per optimiser step; 4000 */
+  size_t num_epochs;                     /* 100 */
+  size_t num_warmup_steps;               /* the learning rate rises linearly over these; 0 */
   double plateau_factor;                 /* 0.5 */
   unsigned plateau_patience; /* epochs without improvement, of error or loss, before the factor is applied; 2 */
   unsigned patience;         /* epochs without improvement before training stops; 0: never */
-  unsigned keep_models;      /* epoch models kept in the folder, the best ones; 5 */
+  size_t num_kept_models;    /* epoch models kept in the folder, the best ones; 5 */
   double checkpoint_seconds; /* a checkpoint at least this often; 300 */
   uint64_t seed;             /* initial weights, order, dropout; 1 */
 };
 
-LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings);
+LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);
+#define linnet_train_settings_default(settings) linnet_train_settings_default(settings, sizeof *(settings))
 
 /* What the model will be. Strings are copied. */
 struct linnet_train_model {
+  size_t size;                /* sizeof(struct linnet_train_model); what an older program's lacks is NULL */
   const char *source;         /* where config and features are from, for messages; may be NULL */
   const char *config;         /* JSON, see docs/model-file.md; "outputs" may be left out */
   const char *features;       /* JSON, the same */
@@ -101,11 +107,11 @@ struct linnet_train_model {
 
 /* State after a step; rates over the running epoch. */
 struct linnet_train_step {
-  unsigned epoch;                 /* from 1 */
-  uint64_t step;                  /* optimiser steps done since the start */
-  size_t epoch_step, epoch_steps; /* done and in all in this epoch */
-  size_t frames;                  /* input frames of this step */
-  size_t labels;
+  unsigned epoch;                     /* from 1 */
+  uint64_t step;                      /* optimiser steps done since the start */
+  size_t epoch_step, num_epoch_steps; /* done and in all in this epoch */
+  size_t num_frames;                  /* input frames of this step */
+  size_t num_labels;
   double loss;          /* negative log likelihood per label, of this step */
   double gradient_norm; /* before clipping */
   double learning_rate;
@@ -119,14 +125,15 @@ struct linnet_train_epoch {
   double learning_rate;              /* at the end of the epoch */
   double train_seconds, dev_seconds; /* wall time, of this process if the epoch was resumed */
   double total_seconds;              /* of training in all, across interruptions, checkpointed */
-  size_t frames;                     /* input frames trained on */
-  size_t infeasible;                 /* utterances left out because their labels do not fit into their frames */
+  size_t num_frames;                 /* input frames trained on */
+  size_t num_infeasible;             /* utterances left out because their labels do not fit into their frames */
   int best;                          /* this epoch has the best validation result so far */
 };
 
 /* Called from linnet_trainer_run's thread; a callback that returns non-zero makes the trainer save a checkpoint and
  * return LINNET_ERROR_CANCELLED. Any may be NULL. */
 struct linnet_train_events {
+  size_t size; /* sizeof(struct linnet_train_events); what an older program's lacks is NULL */
   void *user;
   int (*step)(void *user, const struct linnet_train_step *step);
   int (*epoch)(void *user, const struct linnet_train_epoch *epoch);
@@ -150,11 +157,11 @@ LINNET_API enum linnet_status linnet_trainer_create(struct linnet_context *conte
                                                     struct linnet_trainer **trainer);
 
 /* Epochs completed before (0 for a fresh start). */
-LINNET_API unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer);
+LINNET_API size_t linnet_trainer_num_epochs(const struct linnet_trainer *trainer);
 
 /* Optimiser steps done before, also in an unfinished epoch. As many lines of a log of batches
  * (linnet_train_events.batch) are valid: a run that was killed repeats the steps of later lines. */
-LINNET_API uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer);
+LINNET_API uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer);
 
 /* Runs to the end. In the folder it leaves checkpoint.safetensors and the one before it,
  * checkpoint-previous.safetensors, model.safetensors (the best epoch's) and epoch-NNN.safetensors. A loss or gradient

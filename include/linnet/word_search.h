@@ -9,7 +9,7 @@
  *   while (have_posteriors) linnet_word_search_accept(search, log_posteriors, frames);   // any chunks
  *   linnet_word_search_finish(search);
  *   if (linnet_word_search_hypothesis(search, 0, &best) == LINNET_OK)
- *     for (size_t i = 0; i < best.word_count; i++)
+ *     for (size_t i = 0; i < best.num_words; i++)
  *       puts(linnet_word_search_text(search, best.words[i].token));
  *   linnet_word_search_reset(search);                                                    // the next utterance
  *
@@ -35,14 +35,16 @@
  * and sweep; once it was enough for an utterance, another like it allocates nothing.
  *
  * Threads: one object, one thread at a time; lexicon, model, hotwords and tree (linnet_word_search_share) are shared.
- */
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_WORD_SEARCH_H
 #define LINNET_WORD_SEARCH_H
 
-#include <linnet/decoder.h>
+#include <linnet/calibration.h>
 #include <linnet/hotwords.h>
 #include <linnet/language_model.h>
 #include <linnet/lexicon.h>
+#include <linnet/segment.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,8 +67,8 @@ struct linnet_word_search_settings {
   float model_weight;     /* at least 0 (default 1) */
   float word_bonus;       /* added for each word (default 0) */
   const struct linnet_hotwords *hotwords; /* NULL: none (default); must outlive the object */
-  const int *silences;   /* (silence_count): symbols that may stand before, between and after words; copied */
-  size_t silence_count;  /* (default 0) */
+  const int *silences;   /* (num_silences): symbols that may stand before, between and after words; copied */
+  size_t num_silences;   /* (default 0) */
   float unknown_penalty; /* infinity: all words are in the lexicon (default). Else an unknown word may be any sequence
                             of symbols, silences excepted, of which each costs this, at least 0; P(words | frames) sums
                             over such sequences */
@@ -77,14 +79,15 @@ struct linnet_word_search_settings {
                                                      NULL: they are mean posteriors (default) */
 };
 
-LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings);
+LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings, size_t size);
+#define linnet_word_search_settings_default(settings) linnet_word_search_settings_default(settings, sizeof *(settings))
 
 struct linnet_word_search;
 
 /* `symbols` is the row length of the posteriors, blank included: 1 to 2^24. The lexicon must outlive the object.
  * `settings` NULL means the defaults. */
 LINNET_API enum linnet_status linnet_word_search_create(struct linnet_context *context,
-                                                        const struct linnet_lexicon *lexicon, int symbols,
+                                                        const struct linnet_lexicon *lexicon, size_t symbols,
                                                         const struct linnet_word_search_settings *settings,
                                                         struct linnet_word_search **search);
 
@@ -106,8 +109,8 @@ LINNET_API enum linnet_status linnet_word_search_finish(struct linnet_word_searc
 /* A recognised word. */
 struct linnet_recognised_word {
   unsigned token;
-  size_t first, count; /* its phones among the hypothesis's segments */
-  size_t start, end;   /* frames, [start, end): of its first and last phone */
+  size_t first, num_phones; /* its phones among the hypothesis's segments */
+  size_t start, end;        /* frames, [start, end): of its first and last phone */
   float confidence; /* mean posterior over the frames of its phones, calibrated as words are; of segments, as phones */
 };
 
@@ -117,15 +120,15 @@ struct linnet_word_hypothesis {
   double acoustic; /* log P(words | frames) */
   double language; /* log P_model(words), once finished with the end of the sentence; 0 without a model */
   const struct linnet_recognised_word *words;
-  size_t word_count;
+  size_t num_words;
   const struct linnet_segment *segments; /* phones, and silences: those that belong to no word */
-  size_t segment_count;
+  size_t num_segments;
   int complete; /* 0: the last word was under way, and was left out */
 };
 
 /* The number of hypotheses at this point, 1 to `beam`; all differ in words. Only hypotheses that end with a complete
  * word are counted, unless there is none, or the utterance is not finished. 0 if there is no memory to rank them. */
-LINNET_API size_t linnet_word_search_count(struct linnet_word_search *search);
+LINNET_API size_t linnet_word_search_num_hypotheses(struct linnet_word_search *search);
 
 /* The hypothesis of rank `index`, 0 is the best; its arrays are valid until the next call on the object. Before
  * linnet_word_search_finish this is the partial result. LINNET_ERROR_ARGUMENT if there are not so many. */
@@ -134,7 +137,7 @@ LINNET_API enum linnet_status linnet_word_search_hypothesis(struct linnet_word_s
 
 /* The number of first words that all states share: whatever comes, every later result begins with them. Their times may
  * still change. */
-LINNET_API size_t linnet_word_search_stable(const struct linnet_word_search *search);
+LINNET_API size_t linnet_word_search_num_stable_words(const struct linnet_word_search *search);
 
 /* The text of a token: the lexicon's word, LINNET_UNKNOWN_WORD, or NULL out of range. */
 #define LINNET_UNKNOWN_WORD "<unk>"
@@ -145,8 +148,8 @@ LINNET_API const char *linnet_word_search_text(const struct linnet_word_search *
 LINNET_API void linnet_lexicon_tokens(const struct linnet_lexicon *lexicon, const char **names);
 
 /* Bytes of memory that the object holds: all of it, and that of the prefix tree. */
-LINNET_API size_t linnet_word_search_memory(const struct linnet_word_search *search);
-LINNET_API size_t linnet_word_search_tree_memory(const struct linnet_word_search *search);
+LINNET_API size_t linnet_word_search_memory_bytes(const struct linnet_word_search *search);
+LINNET_API size_t linnet_word_search_tree_memory_bytes(const struct linnet_word_search *search);
 
 /* Starts over at frame 0, keeping the memory. */
 LINNET_API void linnet_word_search_reset(struct linnet_word_search *search);

@@ -9,6 +9,7 @@
 
 #include "backend/device.h"
 #include "base/pool.h"
+#include "base/settings.h"
 
 #define MAX_THREADS 256
 
@@ -18,7 +19,7 @@ struct linnet_context {
   struct core *core;
   struct linnet_poll poll;
   bool stopped; /* atomic: the caller's hook asked to stop the running call */
-  char error[512];
+  char error[LINNET_ERROR_BYTES];
 };
 
 /* Shared by all handles; freed with the last. */
@@ -57,20 +58,27 @@ static unsigned online_processors(void) {
   return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (unsigned)n;
 }
 
-void linnet_context_settings_default(struct linnet_context_settings *settings) {
-  memset(settings, 0, sizeof *settings);
-  settings->size = sizeof *settings;
+void(linnet_context_settings_default)(struct linnet_context_settings *settings, size_t size) {
+  const struct linnet_context_settings defaults = {.size = sizeof defaults};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
-static enum linnet_status core_create(const struct linnet_context_settings *settings, struct core **result) {
+static enum linnet_status out_of_memory(struct linnet_context *failed) {
+  return linnet_fail(failed, LINNET_ERROR_MEMORY, "linnet_context_create: out of memory");
+}
+
+static enum linnet_status core_create(struct linnet_context *failed, const struct linnet_context_settings *settings,
+                                      struct core **result) {
   linnet_reallocate_fn reallocate = settings->reallocate ? settings->reallocate : default_reallocate;
   bool best = !settings->kernels || strcmp(settings->kernels, "auto") == 0;
   const struct linnet_ops *ops = best ? linnet_cpu_best_ops(settings->precision) : linnet_cpu_ops(settings->kernels);
   if (!ops)
-    return LINNET_ERROR_UNSUPPORTED;
+    return linnet_fail(failed, LINNET_ERROR_UNSUPPORTED,
+                       "kernels \"%.40s\": unknown, not built, or not for this processor: \"auto\" always runs",
+                       settings->kernels);
   struct core *core = reallocate(settings->reallocate_user, NULL, sizeof *core);
   if (!core)
-    return LINNET_ERROR_MEMORY;
+    return out_of_memory(failed);
   *core = (struct core){.reallocate = reallocate,
                         .reallocate_user = settings->reallocate_user,
                         .log = settings->log,
@@ -107,13 +115,45 @@ static enum linnet_status handle_create(struct core *core, struct linnet_context
   return LINNET_OK;
 }
 
-static enum linnet_status open_device(struct core *core, const struct linnet_context_settings *settings) {
+/* What fails leaves its sentence in `failed`. */
+static enum linnet_status open_device(struct linnet_context *failed, struct core *core,
+                                      const struct linnet_context_settings *settings) {
   struct linnet_device *device = NULL;
   enum linnet_status status = linnet_device_open(&core->own, settings->device, settings->precision, &device);
   if (device)
     core->device = device;
-  if (status != LINNET_OK)
-    linnet_log(&core->own, LINNET_LOG_ERROR, "%s", core->own.error);
+  linnet_copy_error(failed, &core->own);
+  return status;
+}
+
+static enum linnet_status check_settings(struct linnet_context *failed,
+                                         const struct linnet_context_settings *settings) {
+  if (settings->num_threads > MAX_THREADS)
+    return linnet_fail(failed, LINNET_ERROR_ARGUMENT, "%zu threads: at most %d are possible, 0 is one per processor",
+                       settings->num_threads, MAX_THREADS);
+  if ((unsigned)settings->precision > LINNET_INT8)
+    return linnet_fail(failed, LINNET_ERROR_ARGUMENT, "precision %d: 0 to %d are known (enum linnet_precision)",
+                       (int)settings->precision, (int)LINNET_INT8);
+  return LINNET_OK;
+}
+
+static enum linnet_status create(struct linnet_context *failed, const struct linnet_context_settings *settings,
+                                 struct linnet_context **context) {
+  struct core *core = NULL;
+  LINNET_TRY(check_settings(failed, settings));
+  LINNET_TRY(core_create(failed, settings, &core));
+  if (handle_create(core, context) != LINNET_OK) {
+    core->reallocate(core->reallocate_user, core, 0);
+    return out_of_memory(failed);
+  }
+  enum linnet_status status =
+      linnet_pool_create(core->reallocate, core->reallocate_user,
+                         settings->num_threads ? (unsigned)settings->num_threads : online_processors(), &core->pool);
+  status = status == LINNET_OK ? open_device(failed, core, settings) : out_of_memory(failed);
+  if (status != LINNET_OK) {
+    linnet_context_destroy(*context);
+    *context = NULL;
+  }
   return status;
 }
 
@@ -122,27 +162,15 @@ enum linnet_status linnet_context_create(const struct linnet_context_settings *s
   if (!context)
     return LINNET_ERROR_ARGUMENT;
   *context = NULL;
-  struct linnet_context_settings defaults;
-  linnet_context_settings_default(&defaults);
-  if (!settings)
-    settings = &defaults;
-  if (settings->size != sizeof *settings || settings->threads > MAX_THREADS || settings->precision > LINNET_INT8)
-    return LINNET_ERROR_ARGUMENT;
-  struct core *core = NULL;
-  LINNET_TRY(core_create(settings, &core));
-  enum linnet_status status = handle_create(core, context);
-  if (status != LINNET_OK) {
-    core->reallocate(core->reallocate_user, core, 0);
-    return status;
-  }
-  status = linnet_pool_create(core->reallocate, core->reallocate_user,
-                              settings->threads ? settings->threads : online_processors(), &core->pool);
+  struct linnet_context failed = {.error = ""};
+  struct linnet_context_settings own;
+  enum linnet_status status = LINNET_READ_SETTINGS(&failed, context, settings, &own);
   if (status == LINNET_OK)
-    status = open_device(core, settings);
-  if (status != LINNET_OK) {
-    linnet_context_destroy(*context);
-    *context = NULL;
-  }
+    status = create(&failed, &own, context);
+  if (own.error && own.error_bytes > 0)
+    snprintf(own.error, own.error_bytes, "%s", failed.error);
+  if (status != LINNET_OK && own.log)
+    own.log(own.log_user, LINNET_LOG_ERROR, failed.error);
   return status;
 }
 
@@ -165,7 +193,7 @@ const char *linnet_context_error(const struct linnet_context *context) {
   return context ? context->error : "";
 }
 
-unsigned linnet_context_threads(const struct linnet_context *context) {
+size_t linnet_context_num_threads(const struct linnet_context *context) {
   return linnet_pool_threads(context->core->pool);
 }
 
@@ -181,7 +209,7 @@ const char *linnet_context_device(const struct linnet_context *context) {
   return context->core->device->name;
 }
 
-size_t linnet_context_device_peak(const struct linnet_context *context) {
+size_t linnet_context_device_peak_bytes(const struct linnet_context *context) {
   struct linnet_device *device = context->core->device;
   return device->ops->peak_bytes ? device->ops->peak_bytes(device) : 0;
 }

@@ -1,23 +1,42 @@
+/* Settings structures of older and newer programs. */
 #include "base/settings.h"
 
-#include <stdio.h>
 #include <string.h>
 
-enum linnet_status linnet_settings_read(struct linnet_context *context, const char *object, void *full, size_t bytes,
-                                        const void *given) {
-  size_t size = bytes;
-  if (given)
-    memcpy(&size, given, sizeof size);
-  if (size < sizeof size || size > bytes)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: settings of %zu bytes: fill them with %s_settings_default",
-                       object, size, object);
-  if (given)
-    memcpy((char *)full + sizeof size, (const char *)given + sizeof size, size - sizeof size);
-  return LINNET_OK;
+/* What is larger has not been set by ..._default. */
+enum { MAX_UNKNOWN = 4096 };
+
+void linnet_settings_fill(void *settings, size_t size, const void *defaults, size_t bytes) {
+  if (!settings || size < sizeof size)
+    return;
+  memset(settings, 0, size);
+  memcpy(settings, defaults, size < bytes ? size : bytes);
+  memcpy(settings, &size, sizeof size);
 }
 
-enum linnet_status linnet_fail_setting(struct linnet_context *context, const char *setting, enum linnet_status status) {
-  char sentence[1024];
-  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));
-  return linnet_fail(context, status, "%s: %s", setting, sentence);
+static bool is_zero(const unsigned char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i] != 0)
+      return false;
+  return true;
+}
+
+enum linnet_status linnet_settings_read(struct linnet_context *context, const char *name, const void *given, void *full,
+                                        size_t bytes) {
+  if (!given)
+    return LINNET_OK;
+  size_t size;
+  memcpy(&size, given, sizeof size);
+  if (size < sizeof size || size > bytes + MAX_UNKNOWN)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "%s: its size is %zu, here it has %zu bytes: fill it with its ..._default first", name, size,
+                       bytes);
+  memcpy(full, given, size < bytes ? size : bytes);
+  memcpy(full, &bytes, sizeof bytes);
+  if (size > bytes && !is_zero((const unsigned char *)given + bytes, size - bytes))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "%s: of %zu bytes, members behind byte %zu are set, which Linnet %s does not know: use the "
+                       "library that the program was compiled for",
+                       name, size, bytes, linnet_version());
+  return LINNET_OK;
 }

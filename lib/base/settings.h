@@ -1,28 +1,28 @@
-/* What functions that take settings share: structures that may have grown since the program was built, and sources. */
+/* Settings structures that grow: each begins with `size`, the caller's sizeof of it.
+ *
+ * A program may be older or newer than the library that it runs with. An older one gives a smaller structure: the
+ * members that it lacks have their defaults. A newer one gives a larger structure: bytes that this library does not
+ * know must be zero, which means the default of every member that is added later.
+ *
+ * So new members go to the end, have zero for their default, and begin where the structure ended before, padding
+ * included: an older program does not set the bytes of its padding. */
 #ifndef LINNET_SETTINGS_H
 #define LINNET_SETTINGS_H
 
-#include <linnet/source.h>
-
 #include "base/base.h"
 
-/* Copies settings of the caller, which begin with their size, over the defaults in `full` (bytes); NULL: none. Of a
- * structure with fewer members than today's, the others keep their defaults. `object` names the function that fills
- * them, such as "linnet_search", for messages. */
-enum linnet_status linnet_settings_read(struct linnet_context *context, const char *object, void *full, size_t bytes,
-                                        const void *given);
+/* Fills *settings, of `size` bytes at the caller's, with `defaults`, of `bytes` here, and sets its size. */
+void linnet_settings_fill(void *settings, size_t size, const void *defaults, size_t bytes);
 
-/* Prefixes the sentence of a failure with the setting or file that it is about; returns `status`. */
-enum linnet_status linnet_fail_setting(struct linnet_context *context, const char *setting, enum linnet_status status);
+/* Copies *given, unless it is NULL, over *full, which holds `bytes` of defaults. LINNET_ERROR_ARGUMENT, naming the
+ * structure, if its size cannot be one, or if what lies behind the members known here is not zero. *full then
+ * has the members known here. `context` may be NULL. */
+enum linnet_status linnet_settings_read(struct linnet_context *context, const char *name, const void *given, void *full,
+                                        size_t bytes);
 
-/* Whether there is a file or memory. */
-static inline bool linnet_source_given(const struct linnet_source *source) {
-  return source->path || source->data;
-}
-
-/* What messages call it. */
-static inline const char *linnet_source_name(const struct linnet_source *source) {
-  return source->path ? source->path : "memory";
-}
+/* The same over the defaults of struct linnet_<kind>_settings. */
+#define LINNET_READ_SETTINGS(context, kind, given, full)                                                               \
+  ((linnet_##kind##_settings_default)(full, sizeof *(full)),                                                           \
+   linnet_settings_read(context, "struct linnet_" #kind "_settings", given, full, sizeof *(full)))
 
 #endif

@@ -1,4 +1,7 @@
-#include <linnet/status.h>
+/* Names of status codes, and the version. */
+#include <stdbool.h>
+
+#include <linnet/version.h>
 
 const char *linnet_status_string(enum linnet_status status) {
   static const char *const names[] = {
@@ -22,4 +25,16 @@ const char *linnet_status_string(enum linnet_status status) {
 
 const char *linnet_version(void) {
   return LINNET_VERSION;
+}
+
+int linnet_version_number(void) {
+  return LINNET_VERSION_NUMBER;
+}
+
+enum linnet_status linnet_version_check(int number) {
+  if (number < 0 || number / 1000000 != LINNET_VERSION_MAJOR)
+    return LINNET_ERROR_UNSUPPORTED;
+  bool fits =
+      LINNET_VERSION_MAJOR > 0 ? number <= LINNET_VERSION_NUMBER : number / 1000 == LINNET_VERSION_NUMBER / 1000;
+  return fits ? LINNET_OK : LINNET_ERROR_UNSUPPORTED;
 }

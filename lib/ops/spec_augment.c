@@ -3,12 +3,12 @@
 #include <string.h>
 
 void linnet_mask_features(const struct linnet_feature_mask *mask, size_t channels, const real *fill, real *x) {
-  for (size_t t = mask->first_frame; t < mask->first_frame + mask->frames; t++) {
+  for (size_t t = mask->first_frame; t < mask->first_frame + mask->num_frames; t++) {
     real *covered = x + t * channels + mask->first_channel;
     if (fill)
-      memcpy(covered, fill + mask->first_channel, mask->channels * sizeof *covered);
+      memcpy(covered, fill + mask->first_channel, mask->num_channels * sizeof *covered);
     else
-      memset(covered, 0, mask->channels * sizeof *covered);
+      memset(covered, 0, mask->num_channels * sizeof *covered);
   }
 }
 

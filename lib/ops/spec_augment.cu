@@ -13,7 +13,7 @@ enum { THREADS = 256 };
 static __device__ bool covered(const struct linnet_feature_mask *masks, size_t count, size_t frame, size_t channel) {
   for (size_t i = 0; i < count; i++) { /* differences wrap around for what lies before a mask */
     const struct linnet_feature_mask &m = masks[i];
-    if (frame - m.first_frame < m.frames && channel - m.first_channel < m.channels)
+    if (frame - m.first_frame < m.num_frames && channel - m.first_channel < m.num_channels)
       return true;
   }
   return false;

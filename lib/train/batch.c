@@ -79,11 +79,11 @@ static size_t smaller(size_t a, size_t b) {
 /* Keeps a mask inside its utterance; one that covers the last frame covers those, too, that stacking repeats it in. */
 static void fit_mask(const struct linnet_config *config, size_t frames, struct linnet_feature_mask *m) {
   m->first_channel = smaller(m->first_channel, config->input_dim);
-  m->channels = smaller(m->channels, config->input_dim - m->first_channel);
+  m->num_channels = smaller(m->num_channels, config->input_dim - m->first_channel);
   m->first_frame = smaller(m->first_frame, frames);
-  m->frames = smaller(m->frames, frames - m->first_frame);
-  if (m->frames > 0 && m->first_frame + m->frames == frames)
-    m->frames = linnet_stacked_frames(config, frames) * config->stack - m->first_frame;
+  m->num_frames = smaller(m->num_frames, frames - m->first_frame);
+  if (m->num_frames > 0 && m->first_frame + m->num_frames == frames)
+    m->num_frames = linnet_stacked_frames(config, frames) * config->stack - m->first_frame;
 }
 
 static void load_masks(const struct loading *l, size_t i) {

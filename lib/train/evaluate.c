@@ -118,9 +118,9 @@ static void sum_results(const struct evaluation *e, struct linnet_evaluation *re
 }
 
 static enum linnet_status create(struct evaluation *e) {
-  unsigned threads = linnet_context_threads(e->context);
-  LINNET_TRY(linnet_batches_create(e->context, e->corpus->count, &e->batches));
-  e->results = linnet_calloc(e->context, e->corpus->count, sizeof *e->results);
+  unsigned threads = linnet_context_num_threads(e->context);
+  LINNET_TRY(linnet_batches_create(e->context, e->corpus->num_utterances, &e->batches));
+  e->results = linnet_calloc(e->context, e->corpus->num_utterances, sizeof *e->results);
   e->loaded = linnet_calloc(e->context, threads, sizeof *e->loaded);
   if (!e->results || !e->loaded)
     return linnet_fail(e->context, LINNET_ERROR_MEMORY, "out of memory for validation");
@@ -130,7 +130,7 @@ static enum linnet_status create(struct evaluation *e) {
 }
 
 static void release(struct evaluation *e) {
-  for (unsigned i = 0; e->loaded && i < linnet_context_threads(e->context); i++)
+  for (unsigned i = 0; e->loaded && i < linnet_context_num_threads(e->context); i++)
     linnet_batch_release(&e->loaded[i]);
   linnet_free(e->context, e->loaded);
   linnet_free(e->context, e->results);
@@ -150,7 +150,7 @@ enum linnet_status linnet_evaluate(struct linnet_context *context, const struct 
                          .status = LINNET_OK};
   enum linnet_status status = create(&e);
   if (status == LINNET_OK) {
-    linnet_batches_fill(&e.batches, nominal, corpus->count, batch_frames, 0, 0);
+    linnet_batches_fill(&e.batches, nominal, corpus->num_utterances, batch_frames, 0, 0);
     linnet_workers_run(context, network, e.batches.batches, task_batch, &e);
     status = e.status;
     sum_results(&e, result);

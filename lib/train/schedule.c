@@ -15,7 +15,7 @@ static double cosine(const struct linnet_train_settings *settings, double progre
 double linnet_schedule_rate(const struct linnet_train_settings *settings, const struct linnet_schedule *schedule,
                             uint64_t step, double progress) {
   double rate = settings->schedule == LINNET_TRAIN_COSINE ? cosine(settings, progress) : schedule->rate;
-  return step < settings->warmup_steps ? rate * (double)step / settings->warmup_steps : rate;
+  return step < settings->num_warmup_steps ? rate * (double)step / (double)settings->num_warmup_steps : rate;
 }
 
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,

@@ -3,24 +3,26 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "model/causal_chunk.h"
 #include "model/format/feature_config.h"
 #include "ops/ctc.h"
 #include "train/fingerprint.h"
 
-void linnet_train_settings_default(struct linnet_train_settings *settings) {
-  *settings = (struct linnet_train_settings){.size = sizeof *settings,
-                                             .optimizer = LINNET_TRAIN_RADAM,
-                                             .learning_rate = 1e-4,
-                                             .min_learning_rate = 1e-6,
-                                             .clip_norm = 1,
-                                             .batch_frames = 4000,
-                                             .epochs = 100,
-                                             .plateau_factor = 0.5,
-                                             .plateau_patience = 2,
-                                             .keep_models = 5,
-                                             .checkpoint_seconds = 300,
-                                             .seed = 1};
+void(linnet_train_settings_default)(struct linnet_train_settings *settings, size_t size) {
+  const struct linnet_train_settings defaults = {.size = sizeof(struct linnet_train_settings),
+                                                 .optimizer = LINNET_TRAIN_RADAM,
+                                                 .learning_rate = 1e-4,
+                                                 .min_learning_rate = 1e-6,
+                                                 .clip_norm = 1,
+                                                 .num_batch_frames = 4000,
+                                                 .num_epochs = 100,
+                                                 .plateau_factor = 0.5,
+                                                 .plateau_patience = 2,
+                                                 .num_kept_models = 5,
+                                                 .checkpoint_seconds = 300,
+                                                 .seed = 1};
+  linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
 /* Whether value lies in [low, high]; NaN does not. */
@@ -33,19 +35,16 @@ static enum linnet_status check_range(struct linnet_context *context, const char
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_train_settings *s) {
-  if (s->size != sizeof *s)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: settings of size %zu, expected %zu", s->size,
-                       sizeof *s);
   LINNET_TRY(check_range(context, "optimizer", s->optimizer, LINNET_TRAIN_ADAM, LINNET_TRAIN_RADAM));
   LINNET_TRY(check_range(context, "schedule", s->schedule, LINNET_TRAIN_PLATEAU, LINNET_TRAIN_COSINE));
   LINNET_TRY(check_range(context, "learning rate", s->learning_rate, 1e-12, 10));
   LINNET_TRY(check_range(context, "smallest learning rate", s->min_learning_rate, 0, s->learning_rate));
   LINNET_TRY(check_range(context, "clipping norm", s->clip_norm, 0, 1e9));
-  LINNET_TRY(check_range(context, "frames per batch", (double)s->batch_frames, 1, 1e8));
-  LINNET_TRY(check_range(context, "epochs", s->epochs, 1, 1e6));
+  LINNET_TRY(check_range(context, "frames per batch", (double)s->num_batch_frames, 1, 1e8));
+  LINNET_TRY(check_range(context, "epochs", s->num_epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
-  return check_range(context, "kept models", s->keep_models, 0, LINNET_MAX_KEPT_MODELS);
+  return check_range(context, "kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
@@ -117,8 +116,8 @@ static enum linnet_status read_model(struct linnet_trainer *t, const struct linn
   if (t->config.outputs != model->num_symbols)
     return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: outputs is %zu, but there are %zu symbols", source,
                        t->config.outputs, model->num_symbols);
-  if (t->config.input_dim != (size_t)t->features.fbank.num_mel)
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: input_dim is %zu, but features have num_mel %d", source,
+  if (t->config.input_dim != t->features.fbank.num_mel)
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "%s: input_dim is %zu, but features have num_mel %zu", source,
                        t->config.input_dim, t->features.fbank.num_mel);
   const bool choose = t->config.causal_chunk == LINNET_CAUSAL_CHUNK_AUTO;
   if (choose)
@@ -207,10 +206,10 @@ static enum linnet_status check_labels(struct linnet_trainer *t, const struct li
 static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_corpus *corpus, bool training,
                                   size_t **frames) {
   size_t infeasible = 0, usable = 0;
-  *frames = linnet_calloc(t->context, corpus->count, sizeof **frames);
+  *frames = linnet_calloc(t->context, corpus->num_utterances, sizeof **frames);
   if (!*frames)
     return out_of_memory(t->context);
-  for (size_t u = 0; u < corpus->count; u++) {
+  for (size_t u = 0; u < corpus->num_utterances; u++) {
     size_t n = corpus->frames(corpus->user, u), needed = 0;
     LINNET_TRY(check_labels(t, corpus, u, &needed));
     bool fits = needed <= linnet_stacked_frames(&t->config, n);
@@ -224,24 +223,24 @@ static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_
   }
   if (infeasible > 0)
     linnet_log(t->context, LINNET_LOG_WARNING, "%zu of %zu utterances are too short for their labels%s", infeasible,
-               corpus->count, training ? " and are left out" : "");
+               corpus->num_utterances, training ? " and are left out" : "");
   return usable > 0 ? LINNET_OK
                     : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "no usable utterance for %s",
                                   training ? "training" : "validation");
 }
 
 static bool complete(const struct linnet_corpus *corpus) {
-  return corpus && corpus->id && corpus->frames && corpus->labels && corpus->features &&
+  return corpus->id && corpus->frames && corpus->labels && corpus->features &&
          (corpus->num_masks == 0 || corpus->masks);
 }
 
 static enum linnet_status create_workers(struct linnet_trainer *t) {
-  unsigned threads = linnet_context_threads(t->context);
+  size_t threads = linnet_context_num_threads(t->context);
   LINNET_TRY(linnet_workers_create(t->context, &t->network, &t->workers));
   t->worker_contexts = linnet_alloc(t->context, threads, sizeof(struct linnet_context *));
   if (!t->worker_contexts)
     return out_of_memory(t->context);
-  for (unsigned i = 0; i < threads; i++)
+  for (size_t i = 0; i < threads; i++)
     t->worker_contexts[i] = t->workers[i].context;
   return LINNET_OK;
 }
@@ -253,7 +252,7 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   LINNET_TRY(create_weights(t, model->initial));
   LINNET_TRY(measure(t, &t->train, true, &t->train_frames));
   LINNET_TRY(measure(t, &t->dev, false, &t->dev_frames));
-  LINNET_TRY(linnet_batches_create(t->context, t->train.count, &t->batches));
+  LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
   linnet_batch_init(&t->batch, t->context, &t->config);
   linnet_batch_init(&t->next, t->context, &t->config);
   LINNET_TRY(create_workers(t));
@@ -265,13 +264,25 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   return upload(t);
 }
 
+/* What the program gives, in structures of this library's size; *t is zeros. */
+static enum linnet_status read_arguments(struct linnet_trainer *t, const struct linnet_train_settings *settings,
+                                         const struct linnet_train_model *given, const struct linnet_corpus *train,
+                                         const struct linnet_corpus *dev, struct linnet_train_model *model) {
+  LINNET_TRY(LINNET_READ_SETTINGS(t->context, train, settings, &t->settings));
+  LINNET_TRY(linnet_settings_read(t->context, "struct linnet_train_model", given, model, sizeof *model));
+  LINNET_TRY(linnet_settings_read(t->context, "struct linnet_corpus", train, &t->train, sizeof t->train));
+  LINNET_TRY(linnet_settings_read(t->context, "struct linnet_corpus", dev, &t->dev, sizeof t->dev));
+  if (!model->config || !model->features || !model->symbols || !complete(&t->train) || !complete(&t->dev))
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL in a structure, or callback");
+  return check_settings(t->context, &t->settings);
+}
+
 enum linnet_status linnet_trainer_create(struct linnet_context *context, const char *folder,
                                          const struct linnet_train_settings *settings,
                                          const struct linnet_train_model *model, const struct linnet_corpus *train,
                                          const struct linnet_corpus *dev, struct linnet_trainer **trainer) {
-  if (!context || !folder || !model || !model->config || !model->features || !model->symbols || !complete(train) ||
-      !complete(dev) || !trainer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL argument or callback");
+  if (!context || !folder || !model || !train || !dev || !trainer)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL argument");
   *trainer = NULL;
   if (linnet_context_precision(context) == LINNET_INT8)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
@@ -280,16 +291,12 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
   if (!t)
     return out_of_memory(context);
   t->context = context;
-  t->train = *train;
-  t->dev = *dev;
-  linnet_train_settings_default(&t->settings);
-  if (settings)
-    t->settings = *settings;
-  enum linnet_status status = check_settings(context, &t->settings);
+  struct linnet_train_model own = {0};
+  enum linnet_status status = read_arguments(t, settings, model, train, dev, &own);
   if (status == LINNET_OK && !(t->folder = linnet_strdup(context, folder)))
     status = out_of_memory(context);
   if (status == LINNET_OK)
-    status = create(t, model);
+    status = create(t, &own);
   if (status == LINNET_OK)
     *trainer = t;
   else
@@ -297,11 +304,11 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
   return status;
 }
 
-unsigned linnet_trainer_epoch(const struct linnet_trainer *trainer) {
+size_t linnet_trainer_num_epochs(const struct linnet_trainer *trainer) {
   return trainer->state.epoch;
 }
 
-uint64_t linnet_trainer_steps(const struct linnet_trainer *trainer) {
+uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer) {
   return trainer->state.step;
 }
 

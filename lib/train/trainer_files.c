@@ -169,7 +169,7 @@ static bool is_kept(const struct linnet_train_state *state, unsigned epoch) {
 
 enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best) {
   struct path path;
-  insert_kept(&t->state, t->settings.keep_models, epoch, result);
+  insert_kept(&t->state, t->settings.num_kept_models, epoch, result);
   if (is_kept(&t->state, epoch)) {
     LINNET_TRY(epoch_path(t, epoch, &path));
     LINNET_TRY(save_model(t, path.text));

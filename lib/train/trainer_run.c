@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/settings.h"
 #include "ops/optimizer.h"
 #include "train/trainer.h"
 
@@ -29,7 +30,8 @@ static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_
 static double current_rate(const struct linnet_trainer *t) {
   const struct linnet_train_state *s = &t->state;
   double part = t->batches.batches > 0 ? (double)s->epoch_step / (double)t->batches.batches : 0;
-  return linnet_schedule_rate(&t->settings, &s->schedule, s->step + 1, (s->epoch + part) / t->settings.epochs);
+  return linnet_schedule_rate(&t->settings, &s->schedule, s->step + 1,
+                              (s->epoch + part) / (double)t->settings.num_epochs);
 }
 
 static void apply_gradient(struct linnet_trainer *t, double rate) {
@@ -114,9 +116,9 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   struct linnet_train_step report = {.epoch = s->epoch + 1,
                                      .step = s->step,
                                      .epoch_step = (size_t)s->epoch_step,
-                                     .epoch_steps = t->batches.batches,
-                                     .frames = frames,
-                                     .labels = result.labels,
+                                     .num_epoch_steps = t->batches.batches,
+                                     .num_frames = frames,
+                                     .num_labels = result.labels,
                                      .loss = result.loss / (double)(result.labels > 0 ? result.labels : 1),
                                      .gradient_norm = result.norm,
                                      .learning_rate = rate};
@@ -142,7 +144,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   double started = clock_seconds();
   struct linnet_evaluation dev;
   enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, t->device.weights, &t->dev,
-                                              t->dev_frames, t->settings.batch_frames, &dev);
+                                              t->dev_frames, t->settings.num_batch_frames, &dev);
   *stop = status == LINNET_ERROR_CANCELLED;
   if (status != LINNET_OK)
     return *stop ? save_checkpoint(t) : status;
@@ -156,8 +158,8 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .train_seconds = s->sums.seconds,
       .dev_seconds = clock_seconds() - started,
       .total_seconds = s->total_seconds,
-      .frames = (size_t)s->sums.frames,
-      .infeasible = (size_t)s->sums.infeasible};
+      .num_frames = (size_t)s->sums.frames,
+      .num_infeasible = (size_t)s->sums.infeasible};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;
@@ -175,8 +177,8 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
 /* Goes on inside the epoch where the checkpoint was made. */
 static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
-  linnet_batches_fill(&t->batches, t->train_frames, t->train.count, t->settings.batch_frames, t->settings.seed,
-                      s->epoch + 1);
+  linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames,
+                      t->settings.seed, s->epoch + 1);
   if (s->epoch_step > t->batches.batches)
     return linnet_fail(t->context, LINNET_ERROR_FORMAT, "%s: the checkpoint is beyond the end of its epoch", t->folder);
   while (s->epoch_step < t->batches.batches) {
@@ -191,24 +193,25 @@ static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linne
 
 static void begin_polling(struct linnet_trainer *t) {
   linnet_poll_begin(t->context);
-  for (unsigned i = 0; i < linnet_context_threads(t->context); i++)
+  for (size_t i = 0; i < linnet_context_num_threads(t->context); i++)
     linnet_poll_begin(t->workers[i].context);
 }
 
 enum linnet_status linnet_trainer_run(struct linnet_trainer *t, const struct linnet_train_events *events) {
-  static const struct linnet_train_events silent = {0};
+  struct linnet_train_events own = {0};
   bool stop = false;
   if (!t)
     return LINNET_ERROR_ARGUMENT;
+  LINNET_TRY(linnet_settings_read(t->context, "struct linnet_train_events", events, &own, sizeof own));
   t->saved_at = clock_seconds();
   begin_polling(t);
   enum linnet_status status = LINNET_OK;
   struct linnet_device *device = t->network.device;
   if (device->ops->lock)
     device->ops->lock(device);
-  while (status == LINNET_OK && !stop && t->state.epoch < t->settings.epochs &&
+  while (status == LINNET_OK && !stop && t->state.epoch < t->settings.num_epochs &&
          !linnet_schedule_stopped(&t->settings, &t->state.schedule))
-    status = run_epoch(t, events ? events : &silent, &stop);
+    status = run_epoch(t, &own, &stop);
   if (device->ops->unlock)
     device->ops->unlock(device);
   LINNET_TRY(status);

@@ -2,7 +2,7 @@
 
 enum linnet_status linnet_workers_create(struct linnet_context *context, const struct linnet_network *network,
                                          struct linnet_worker **result) {
-  unsigned threads = linnet_context_threads(context);
+  unsigned threads = linnet_context_num_threads(context);
   struct linnet_worker *workers = *result = linnet_calloc(context, threads, sizeof *workers);
   enum linnet_status status = workers ? LINNET_OK : LINNET_ERROR_MEMORY;
   for (unsigned i = 0; status == LINNET_OK && i < threads; i++) {
@@ -19,7 +19,7 @@ enum linnet_status linnet_workers_create(struct linnet_context *context, const s
 
 void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker *workers) {
   struct linnet_device *device = linnet_device_of(context);
-  for (unsigned i = 0; workers && i < linnet_context_threads(context); i++) {
+  for (unsigned i = 0; workers && i < linnet_context_num_threads(context); i++) {
     struct linnet_worker *w = &workers[i];
     void *blocks[] = {w->memory.data, w->logits.data, w->loss.data, w->ctc_work.data};
     for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)

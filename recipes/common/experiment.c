@@ -42,7 +42,7 @@ struct linnet_context *experiment_start(int argc, const char **argv, const struc
   struct linnet_context_settings settings;
   struct linnet_context *context;
   linnet_context_settings_default(&settings);
-  settings.threads = threads > 0 ? (unsigned)threads : 0;
+  settings.num_threads = threads > 0 ? (unsigned)threads : 0;
   settings.kernels = kernels;
   if (linnet_context_create(&settings, &context) != LINNET_OK)
     experiment_die("no context: are kernels \"%s\" to be had here?", kernels);

@@ -119,7 +119,7 @@ static void print_best(struct linnet_beam *beam) {
   struct linnet_hypothesis best;
   REQUIRE(linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK, "no hypothesis");
   printf("{\"score\": %.9g, \"symbols\": [", best.score);
-  for (size_t i = 0; i < best.count; i++)
+  for (size_t i = 0; i < best.num_segments; i++)
     printf("%s%d", i > 0 ? ", " : "", best.segments[i].symbol);
   printf("]}");
 }
@@ -142,7 +142,7 @@ static void measure(struct linnet_context *context, const struct posteriors *pos
           linnet_context_error(context));
   double frames = (double)(posteriors->utterances * posteriors->frames);
   double seconds = bench_time(search_all, &r, 0.3) / frames; /* of a frame */
-  double bytes = (double)linnet_beam_memory(r.beam) / (double)settings->beam;
+  double bytes = (double)linnet_beam_memory_bytes(r.beam) / (double)settings->beam;
   if (json)
     print_json(&r, settings->beam, seconds, bytes);
   else

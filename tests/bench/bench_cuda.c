@@ -375,7 +375,7 @@ static void summarise(const struct bench_side *sides, size_t count) {
   printf("linear, kframes/s:");
   for (size_t i = 0; i < count; i++)
     if (sides[i].context) {
-      peak = linnet_context_device_peak(sides[i].context);
+      peak = linnet_context_device_peak_bytes(sides[i].context);
       printf(" %s %.0f", sides[i].name, sides[i].rate * 1e-3);
     }
   printf("; peak %.1f GB\n", (double)peak * 1e-9);

@@ -22,7 +22,7 @@ static void measure(const struct bench_options *o, const struct bench_network *n
   struct test_random random = {1};
   struct run r = {.context = bench_context(o, threads)};
   struct linnet_model *model = bench_model(r.context, network);
-  size_t rows = linnet_model_output_frames(model, FRAMES);
+  size_t rows = linnet_model_num_output_frames(model, FRAMES);
   float *features = bench_floats(&random, FRAMES * model->config.input_dim);
   r.features = features;
   r.log_posteriors = bench_alloc(rows * BENCH_OUTPUTS * sizeof(float));

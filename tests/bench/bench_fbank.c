@@ -3,7 +3,7 @@
  *
  *   bench_fbank [--kernels TABLE]        each table on 600 seconds
  *   bench_fbank --json SECONDS           one pass of the best table, for peer_fbank.py */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include "bench.h"
 
@@ -25,7 +25,7 @@ static void compute(void *user) {
 static void open_job(const char *kernels, double seconds, struct job *job) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.kernels = kernels;
   *job = (struct job){.n = (size_t)(seconds * RATE), .seconds = seconds};
   if (linnet_context_create(&settings, &job->context) != LINNET_OK ||
@@ -35,7 +35,7 @@ static void open_job(const char *kernels, double seconds, struct job *job) {
   job->samples = bench_floats(&random, job->n);
   for (size_t i = 0; i < job->n; i++)
     job->samples[i] *= 10000;
-  job->features = bench_alloc((linnet_fbank_frames(job->fbank, job->n) + 1) * 40 * sizeof(float));
+  job->features = bench_alloc((linnet_fbank_num_frames(job->fbank, job->n) + 1) * 40 * sizeof(float));
   compute(job); /* touches the memory */
 }
 
@@ -58,7 +58,7 @@ static double flop_per_frame(const struct linnet_fbank *fbank) {
 static void report(const char *table) {
   struct job job;
   open_job(table, 600, &job);
-  double frames = (double)linnet_fbank_frames(job.fbank, job.n), flop = flop_per_frame(job.fbank);
+  double frames = (double)linnet_fbank_num_frames(job.fbank, job.n), flop = flop_per_frame(job.fbank);
   double bytes = 4 * (double)(linnet_fbank_shift(job.fbank) + linnet_fbank_dim(job.fbank));
   struct bench_result r = bench_share(table, compute, &job, frames * flop, 0.5);
   printf("filterbank %-8s %6.0f audio-seconds per CPU-second; a frame: %.0f ns, %.0f FLOP, %.0f bytes of memory; "

@@ -61,7 +61,7 @@ static inline struct linnet_context *bench_context(const struct bench_options *o
   struct linnet_context_settings settings;
   struct linnet_context *context = NULL;
   linnet_context_settings_default(&settings);
-  settings.threads = threads;
+  settings.num_threads = threads;
   settings.kernels = o->kernels;
   settings.device = o->device;
   if (linnet_context_create(&settings, &context) != LINNET_OK) {

@@ -8,9 +8,9 @@
 
 struct work {
   const struct linnet_ngram *ngram;
-  uint32_t *words; /* LINNET_NGRAM_NO_WORD ends a sentence */
+  size_t *words; /* LINNET_NOT_FOUND ends a sentence */
   size_t count, scored;
-  uint32_t end;
+  size_t end;
   double sum; /* of log-probabilities, so that none is left out */
 };
 
@@ -19,7 +19,7 @@ static void score_all(void *user) {
   uint32_t state = linnet_ngram_begin(w->ngram);
   double sum = 0;
   for (size_t i = 0; i < w->count; i++) {
-    bool end = w->words[i] == LINNET_NGRAM_NO_WORD;
+    bool end = w->words[i] == LINNET_NOT_FOUND;
     sum += linnet_ngram_score(w->ngram, &state, end ? w->end : w->words[i]);
     if (end)
       state = linnet_ngram_begin(w->ngram);
@@ -27,20 +27,20 @@ static void score_all(void *user) {
   w->sum = sum;
 }
 
-static uint32_t *read_text(const struct linnet_ngram *ngram, const char *path, size_t *count) {
+static size_t *read_text(const struct linnet_ngram *ngram, const char *path, size_t *count) {
   FILE *file = fopen(path, "r");
   REQUIRE(file, "cannot open %s", path);
   size_t capacity = 1 << 26;
-  uint32_t *words = malloc(capacity * sizeof *words);
+  size_t *words = malloc(capacity * sizeof *words);
   char *line = NULL;
   size_t bytes = 0;
   REQUIRE(words, "no memory");
-  for (*count = 0; getline(&line, &bytes, file) >= 0; words[(*count)++] = LINNET_NGRAM_NO_WORD) {
+  for (*count = 0; getline(&line, &bytes, file) >= 0; words[(*count)++] = LINNET_NOT_FOUND) {
     char *rest = NULL;
     for (char *word = strtok_r(line, " \t\r\n", &rest); word; word = strtok_r(NULL, " \t\r\n", &rest)) {
       REQUIRE(*count + 2 < capacity, "%s: too long", path);
-      uint32_t index = linnet_ngram_find(ngram, word);
-      words[(*count)++] = index == LINNET_NGRAM_NO_WORD ? linnet_ngram_find(ngram, "<unk>") : index;
+      size_t index = linnet_ngram_find(ngram, word);
+      words[(*count)++] = index == LINNET_NOT_FOUND ? linnet_ngram_find(ngram, "<unk>") : index;
     }
   }
   free(line);
@@ -59,14 +59,14 @@ static void measure(const char *form, const struct linnet_ngram *ngram, const ch
   struct test_random r = {3};
   size_t total = 0;
   for (unsigned k = 1; k <= linnet_ngram_order(ngram); k++)
-    total += linnet_ngram_count(ngram, k);
+    total += linnet_ngram_num_ngrams(ngram, k);
   printf("%s: order %u, %zu n-grams, %.2f bytes each\n", form, linnet_ngram_order(ngram), total,
-         (double)linnet_ngram_bytes(ngram) / (double)total);
+         (double)linnet_ngram_memory_bytes(ngram) / (double)total);
   work.words = read_text(ngram, path, &work.count);
   report("text", &work);
   for (size_t i = work.count; i-- > 1;) { /* the same words, shuffled: mostly n-grams that are not there */
     size_t j = test_below(&r, i + 1);
-    uint32_t swap = work.words[i];
+    size_t swap = work.words[i];
     work.words[i] = work.words[j];
     work.words[j] = swap;
   }

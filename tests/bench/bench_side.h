@@ -103,7 +103,7 @@ static inline enum linnet_status bench_side_open(const struct bench_side_options
   linnet_context_settings_default(&settings);
   settings.device = o->device;
   settings.precision = side->precision;
-  settings.threads = strncmp(o->device, "cuda", 4) == 0 ? 0 : 1;
+  settings.num_threads = strncmp(o->device, "cuda", 4) == 0 ? 0 : 1;
   settings.log = bench_side_log;
   settings.log_user = error;
   LINNET_TRY(linnet_context_create(&settings, &side->context));

@@ -119,7 +119,7 @@ static inline void bench_step_corpus(struct bench_step *s) {
 static inline struct bench_step *bench_step_create(struct linnet_context *context,
                                                    const struct bench_network *network) {
   struct bench_step *s = bench_alloc(sizeof *s);
-  unsigned threads = linnet_context_threads(context);
+  unsigned threads = linnet_context_num_threads(context);
   s->context = context;
   s->config = bench_config(context, network);
   bench_check(context, linnet_parameters_create(context, &s->config, &s->parameters));

@@ -35,7 +35,7 @@ static void measure_set(const struct bench_options *o, const struct bench_networ
   size_t rows = 0;
   for (size_t i = 0; i < corpus->count; i++)
     rows += linnet_stacked_frames(&s->config, corpus->frames[i]);
-  unsigned threads = linnet_context_threads(s->context);
+  unsigned threads = linnet_context_num_threads(s->context);
   const char *kernels = linnet_context_kernels(s->context);
   double flops = (double)rows * bench_training_flops(&s->config);
   struct bench_cost cost = bench_cost(kernels, body, s, flops, o->seconds);

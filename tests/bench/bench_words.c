@@ -37,7 +37,7 @@ static void read_lengths(struct task *task, const char *path) {
 }
 
 static void read_posteriors(struct task *task, const char *path) {
-  size_t floats = task->frames * (size_t)linnet_symbols_count(task->symbols);
+  size_t floats = task->frames * (size_t)linnet_symbols_num_symbols(task->symbols);
   FILE *file = fopen(path, "rb");
   task->values = bench_alloc((floats + 1) * sizeof *task->values);
   REQUIRE(file && fread(task->values, sizeof *task->values, floats, file) == floats, "%s", path);
@@ -52,7 +52,7 @@ static void load(struct task *task, struct linnet_context *context, char **paths
               linnet_lexicon_load(context, paths[1], &settings, task->symbols, &task->lexicon) == LINNET_OK &&
               linnet_ngram_load(context, paths[2], &task->ngram) == LINNET_OK,
           "%s", linnet_context_error(context));
-  size_t tokens = linnet_lexicon_count(task->lexicon) + 2;
+  size_t tokens = linnet_lexicon_num_words(task->lexicon) + 2;
   const char **names = bench_alloc(tokens * sizeof *names);
   task->lookahead = bench_alloc(tokens * sizeof *task->lookahead);
   linnet_lexicon_tokens(task->lexicon, names);
@@ -98,7 +98,7 @@ static bool parse(int argc, char **argv, struct task *task) {
 static void print_words(const struct task *task) {
   struct linnet_word_hypothesis best;
   REQUIRE(linnet_word_search_hypothesis(task->search, 0, &best) == LINNET_OK, "no hypothesis");
-  for (size_t i = 0; i < best.word_count; i++)
+  for (size_t i = 0; i < best.num_words; i++)
     printf("%s%s", i > 0 ? " " : "", linnet_word_search_text(task->search, best.words[i].token));
   printf("\n");
 }
@@ -112,13 +112,13 @@ static void search_all(void *user) {
     linnet_word_search_finish(task->search);
     if (task->text)
       print_words(task);
-    values += task->lengths[i] * (size_t)linnet_symbols_count(task->symbols);
+    values += task->lengths[i] * (size_t)linnet_symbols_num_symbols(task->symbols);
   }
 }
 
 static void measure(struct task *task) {
   double seconds = bench_time(search_all, task, task->seconds);
-  size_t tree = linnet_word_search_tree_memory(task->search), all = linnet_word_search_memory(task->search);
+  size_t tree = linnet_word_search_tree_memory_bytes(task->search), all = linnet_word_search_memory_bytes(task->search);
   printf("{\"beam\": %zu, \"ms\": %.4f, \"frames_per_second\": %.0f, \"bytes\": %.0f, \"tree_bytes\": %zu}\n",
          task->settings.beam, seconds * 1e3 * FRAMES / (double)task->frames, (double)task->frames / seconds,
          (double)(all - tree) / (double)task->settings.beam, tree);
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   load(&task, context, argv + 1);
-  REQUIRE(linnet_word_search_create(context, task.lexicon, linnet_symbols_count(task.symbols), &task.settings,
+  REQUIRE(linnet_word_search_create(context, task.lexicon, linnet_symbols_num_symbols(task.symbols), &task.settings,
                                     &task.search) == LINNET_OK,
           "%s", linnet_context_error(context));
   if (task.text)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# check_headers.sh INCLUDE_DIR COMPILER [FLAGS...]: compiles every public header alone, and twice in one file.
+# check_headers.sh INCLUDE_DIR COMPILER [FLAGS...]: compiles every public header alone, and twice in one file. Each must
+# say how stable it is.
 set -euo pipefail
 export LC_ALL=C
 
@@ -11,6 +12,10 @@ for header in "$include"/linnet/*.h; do
 	if ! printf '#include <%s>\n#include <%s>\n' "$name" "$name" |
 		"$@" -fsyntax-only -Wall -Wextra -Wpedantic -Werror -I "$include" -; then
 		echo "FAILED: <$name> alone, with $*" >&2
+		failed=1
+	fi
+	if ! grep -qE '^ \* Stability: ' "$header"; then
+		echo "FAILED: <$name> has no line 'Stability: stable' or 'experimental'" >&2
 		failed=1
 	fi
 done

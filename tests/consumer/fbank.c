@@ -1,7 +1,7 @@
 /* A program of someone who wants features: needs the front end, and a context from the core. */
 #include <stdio.h>
 
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 enum { SAMPLES = 16000, FRAMES = 98, MEL = 40 };
 
@@ -13,7 +13,7 @@ int main(void) {
     samples[i] = i % 80 < 40 ? 1000 : -1000;
   if (linnet_context_create(NULL, &context) || linnet_fbank_create(context, NULL, &fbank))
     return 1;
-  size_t frames = linnet_fbank_frames(fbank, SAMPLES);
+  size_t frames = linnet_fbank_num_frames(fbank, SAMPLES);
   printf("linnet %s: %zu frames\n", linnet_version(), frames);
   int right = frames == FRAMES && linnet_fbank_compute(fbank, samples, SAMPLES, features[0]) == LINNET_OK;
   linnet_fbank_destroy(fbank);

@@ -1,7 +1,7 @@
 /* A program of someone who has posteriors and wants symbols: needs the core alone. */
 #include <stdio.h>
 
-#include <linnet/decoder.h>
+#include <linnet/greedy.h>
 
 int main(void) {
   /* Four frames of the symbols blank, a, b: a a blank b. */

@@ -26,8 +26,8 @@ static double test_spec_augment(struct mirrors *m) {
   t.channels = 1 + some_size(r, 100);
   for (size_t i = 0; i < p.sequences * t.count; i++) {
     const size_t s = i / t.count;
-    some_span(r, (offsets[s + 1] - offsets[s]) * t.stack, &masks[i].first_frame, &masks[i].frames);
-    some_span(r, t.channels, &masks[i].first_channel, &masks[i].channels);
+    some_span(r, (offsets[s + 1] - offsets[s]) * t.stack, &masks[i].first_frame, &masks[i].num_frames);
+    some_span(r, t.channels, &masks[i].first_channel, &masks[i].num_channels);
   }
   struct buffer x = activations_random(m, offsets[p.sequences] * t.stack * t.channels), x2 = buffer_copy(r, &x);
   linnet_spec_augment_reference(&p, &t, x.x);

@@ -84,7 +84,7 @@ static void test_cancel(const char *folder, const char *config) {
   struct linnet_model *model = load(context, folder);
   REQUIRE(linnet_encoder_create(context, model, &encoder) == LINNET_OK, "%s", linnet_context_error(context));
   check_cancelling(config, &c, context, encode, encoder,
-                   linnet_model_output_frames(model, FRAMES) * SYMBOLS * sizeof(float));
+                   linnet_model_num_output_frames(model, FRAMES) * SYMBOLS * sizeof(float));
   linnet_encoder_destroy(encoder);
   linnet_model_destroy(model);
   linnet_context_destroy(context);
@@ -98,7 +98,7 @@ static double compare_recognition(const char *folder, const struct precision *pr
   float expected[FRAMES * SYMBOLS], log_p[FRAMES * SYMBOLS];
   recognise(cpu, model, expected);
   recognise(device, same, log_p);
-  double error = largest_difference(log_p, expected, linnet_model_output_frames(model, FRAMES) * SYMBOLS);
+  double error = largest_difference(log_p, expected, linnet_model_num_output_frames(model, FRAMES) * SYMBOLS);
   linnet_model_destroy(model);
   linnet_model_destroy(same);
   linnet_context_destroy(cpu);

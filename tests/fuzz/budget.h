@@ -45,7 +45,7 @@ static inline struct linnet_context *budget_context(void) {
   struct linnet_context *context = NULL;
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.reallocate = budget_reallocate;
   settings.reallocate_user = &budget;
   return linnet_context_create(&settings, &context) == LINNET_OK ? context : NULL;

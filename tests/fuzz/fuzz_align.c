@@ -37,9 +37,9 @@ static unsigned take(struct bytes *b) {
 
 static void take_word(struct bytes *b, struct text *text, size_t w) {
   text->words[w] = (struct linnet_align_word){text->variants[w], 1 + take(b) % VARIANTS};
-  for (size_t v = 0; v < text->words[w].count; v++) {
+  for (size_t v = 0; v < text->words[w].num_variants; v++) {
     text->variants[w][v] = (struct linnet_pronunciation){text->labels[w][v], 1 + take(b) % LABELS};
-    for (size_t i = 0; i < text->variants[w][v].count; i++)
+    for (size_t i = 0; i < text->variants[w][v].num_labels; i++)
       text->labels[w][v][i] = 1 + (int)(take(b) % (text->symbols - 1));
   }
 }
@@ -61,15 +61,16 @@ static void check_alignment(const struct linnet_alignment *alignment, const stru
     check(p[i].confidence >= 0 && p[i].confidence <= 1 && p[i].gop <= 0, "confidence or GOP");
     end = p[i].end;
   }
-  for (size_t i = 0; i < words; next += w[i++].count) {
-    check(w[i].word < text->count && w[i].variant < text->words[w[i].word].count, "no such word");
+  for (size_t i = 0; i < words; next += w[i++].num_phones) {
+    check(w[i].word < text->count && w[i].variant < text->words[w[i].word].num_variants, "no such word");
     const struct linnet_pronunciation *variant = &text->variants[w[i].word][w[i].variant];
-    check(w[i].phone == next && w[i].count == variant->count && next + w[i].count <= phones, "phones of a word");
-    for (size_t k = 0; k < w[i].count; k++)
+    check(w[i].phone == next && w[i].num_phones == variant->num_labels && next + w[i].num_phones <= phones,
+          "phones of a word");
+    for (size_t k = 0; k < w[i].num_phones; k++)
       check(p[next + k].symbol == variant->labels[k], "another phone");
   }
   for (size_t i = 0; i < count; i++)
-    check(j[i].start <= j[i].end && j[i].end <= frames && j[i].word + j[i].count <= text->count, "a jump");
+    check(j[i].start <= j[i].end && j[i].end <= frames && j[i].word + j[i].num_words <= text->count, "a jump");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

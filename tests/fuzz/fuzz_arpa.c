@@ -18,7 +18,7 @@ static enum linnet_status load(const uint8_t *data, size_t size, size_t *words) 
   struct linnet_ngram *ngram = NULL;
   check(linnet_context_create(NULL, &context) == LINNET_OK, "no context");
   enum linnet_status status = linnet_ngram_load_memory(context, data, size, "FILE", &ngram);
-  *words = ngram ? linnet_ngram_count(ngram, 1) : 0;
+  *words = ngram ? linnet_ngram_num_ngrams(ngram, 1) : 0;
   linnet_ngram_destroy(ngram);
   linnet_context_destroy(context);
   return status;

@@ -15,7 +15,7 @@ static void check_word(const struct linnet_g2p *g2p, struct linnet_context *cont
   struct linnet_g2p_result *result;
   check(linnet_g2p_pronounce(g2p, context, word, 3, &result) == LINNET_OK, "a word that fails");
   double before = INFINITY;
-  for (size_t i = 0; i < linnet_g2p_result_count(result); i++) {
+  for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++) {
     size_t count;
     const char *const *phones = linnet_g2p_result_phones(result, i, &count);
     double score = linnet_g2p_result_log_probability(result, i);

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   enum linnet_status status = linnet_grammar_load_memory(context, data, size, "FILE", lexicon, &grammar);
   check_result(context, status, grammar);
   if (grammar)
-    check_grammar(grammar, linnet_lexicon_count(lexicon) + 2);
+    check_grammar(grammar, linnet_lexicon_num_words(lexicon) + 2);
   linnet_grammar_destroy(grammar);
   check(budget.live == before, "memory was not released");
   budget.limit = before + 64 * size + (1 << 16);

@@ -32,9 +32,9 @@ static void check_graph(const struct linnet_lattice *lattice) {
   const struct linnet_lattice_state *s = linnet_lattice_states(lattice, &states);
   const struct linnet_lattice_arc *a = linnet_lattice_arcs(lattice, &arcs);
   for (size_t i = 0; i < states; i++) {
-    check(s[i].is_final || s[i].arc_count > 0, "a state that leads nowhere");
+    check(s[i].is_final || s[i].num_arcs > 0, "a state that leads nowhere");
     check(!isnan(s[i].forward) && !isnan(s[i].backward), "NaN");
-    check(s[i].first_arc + s[i].arc_count <= arcs, "arcs of a state");
+    check(s[i].first_arc + s[i].num_arcs <= arcs, "arcs of a state");
   }
   for (size_t i = 0; i < arcs; i++) {
     double share = linnet_lattice_posterior(lattice, i);
@@ -54,12 +54,12 @@ static double check_paths(struct linnet_lattice *lattice) {
   for (size_t i = 1; i < count; i++)
     check(paths[i].score <= paths[i - 1].score + 1e-9 * fabs(paths[0].score) + 1e-9, "paths are not in order");
   double best = paths[0].score;
-  size_t length = paths[count - 1].count;
+  size_t length = paths[count - 1].num_segments;
   for (size_t i = 0; i < length && i < 64; i++)
     reference[i] = paths[count - 1].segments[i].symbol;
   if (length <= 64) {
     check(linnet_lattice_oracle(lattice, NULL, reference, length, &nearest) == LINNET_OK, "no oracle");
-    check(nearest.count == length && memcmp(nearest.symbols, reference, length * sizeof *reference) == 0,
+    check(nearest.num_symbols == length && memcmp(nearest.symbols, reference, length * sizeof *reference) == 0,
           "the oracle of a path is another");
   }
   return best;

@@ -25,11 +25,11 @@ static void ignore_word(void *user, const char *word) {
 
 static void check_word(const struct linnet_lexicon *lexicon, size_t word) {
   const char *name = linnet_lexicon_word(lexicon, word);
-  int phones[8], symbols = linnet_symbols_count(linnet_lexicon_phones(lexicon));
+  int phones[8], symbols = (int)linnet_symbols_num_symbols(linnet_lexicon_phones(lexicon));
   size_t count, length;
   check(linnet_lexicon_find(lexicon, name) == word, "a word that is not found");
-  check(linnet_lexicon_variants(lexicon, word) >= 1, "a word without pronunciation");
-  for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word); v++) {
+  check(linnet_lexicon_num_variants(lexicon, word) >= 1, "a word without pronunciation");
+  for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
     const int *pronunciation = linnet_lexicon_pronunciation(lexicon, word, v, &count);
     check(count > 0, "an empty pronunciation");
     for (size_t i = 0; i < count; i++)
@@ -49,7 +49,7 @@ static void fuzz_lexicon(const uint8_t *data, size_t size, bool strict, const st
   budget.limit = budget.live + 64 * size + (1 << 20);
   enum linnet_status status = linnet_lexicon_load_memory(context, data, size, "FILE", &settings, phones, &lexicon);
   judge(status, lexicon);
-  for (size_t w = 0; lexicon && w < linnet_lexicon_count(lexicon); w++)
+  for (size_t w = 0; lexicon && w < linnet_lexicon_num_words(lexicon); w++)
     check_word(lexicon, w);
   linnet_lexicon_destroy(lexicon);
 }
@@ -61,12 +61,12 @@ static void fuzz_transcripts(const uint8_t *data, size_t size) {
   enum linnet_status status = linnet_transcripts_load_memory(context, data, size, "FILE", &transcripts);
   judge(status, transcripts);
   if (transcripts && linnet_transcripts_symbols(context, transcripts, &symbols) == LINNET_OK)
-    for (size_t i = 0; i < linnet_transcripts_count(transcripts); i++) {
+    for (size_t i = 0; i < linnet_transcripts_num_utterances(transcripts); i++) {
       size_t count;
       const char *const *tokens = linnet_transcripts_tokens(transcripts, i, &count);
       check(linnet_transcripts_find(transcripts, linnet_transcripts_id(transcripts, i)) == i, "an id is not found");
       for (size_t k = 0; k < count; k++)
-        check(linnet_symbols_find(symbols, tokens[k]) >= 0, "a token is not found");
+        check(linnet_symbols_find(symbols, tokens[k]) != LINNET_NOT_FOUND, "a token is not found");
     }
   linnet_symbols_destroy(symbols);
   linnet_transcripts_destroy(transcripts);

@@ -23,7 +23,7 @@ static void check(bool good, const char *what) {
 
 static void check_model(const struct linnet_model *model) {
   check(linnet_model_num_symbols(model) >= 2, "too few symbols");
-  for (int i = 0; i < linnet_model_num_symbols(model); i++)
+  for (int i = 0; (size_t)i < linnet_model_num_symbols(model); i++)
     check(linnet_model_symbol(model, i)[0] != '\0', "an empty symbol");
   for (size_t i = 0; i < model->parameters->size; i++)
     check(isfinite(model->weights[i]), "a weight that is not finite");

@@ -16,7 +16,7 @@
 
 /* Walks over all words from the beginning and from what a few of them lead to. */
 static inline void check_ngram(const struct linnet_ngram *ngram) {
-  uint32_t words = (uint32_t)linnet_ngram_count(ngram, 1), state = linnet_ngram_begin(ngram);
+  uint32_t words = (uint32_t)linnet_ngram_num_ngrams(ngram, 1), state = linnet_ngram_begin(ngram);
   check(words > 0 && linnet_ngram_order(ngram) >= 1 && linnet_ngram_order(ngram) <= LINNET_NGRAM_MAX_ORDER, "shape");
   for (uint32_t w = 0; w < words; w++)
     check(linnet_ngram_find(ngram, linnet_ngram_word(ngram, w)) == w, "a word that is not found");

@@ -38,12 +38,12 @@ static void check_spoken(const struct linnet_text_normalizer *n, const char *tok
   struct linnet_spoken *spoken = NULL;
   enum linnet_status status = linnet_spoken_create(n, context, token, knows, NULL, &spoken);
   check(status == LINNET_OK || status == LINNET_ERROR_LIMIT, "another status");
-  for (size_t i = 0; spoken && i < linnet_spoken_count(spoken); i++) {
+  for (size_t i = 0; spoken && i < linnet_spoken_num_ways(spoken); i++) {
     const char *words = linnet_spoken_words(spoken, i);
     check(*words && strlen(words) < LINNET_SPOKEN_MAX_BYTES, "a way that is empty or too long");
     check(i == 0 || linnet_spoken_is_known(spoken, i) <= linnet_spoken_is_known(spoken, i - 1), "unknown ways first");
   }
-  check(!spoken || linnet_spoken_count(spoken) <= LINNET_SPOKEN_MAX, "too many ways");
+  check(!spoken || linnet_spoken_num_ways(spoken) <= LINNET_SPOKEN_MAX, "too many ways");
   linnet_spoken_destroy(spoken);
 }
 
@@ -58,9 +58,9 @@ static void check_text(const struct linnet_pronounced_text *text, const char *so
   }
   for (size_t i = 0; i < aligned; i++) {
     check(words[linnet_pronounced_text_index(text, i)].source == LINNET_WORD_KNOWN, "an unknown word to align");
-    check(variants[i].count >= 1 && variants[i].count <= LINNET_ALIGN_MAX_VARIANTS, "variants");
-    for (size_t v = 0; v < variants[i].count; v++)
-      check(variants[i].variants[v].count > 0 && linnet_pronounced_text_spoken(text, i, v), "a variant");
+    check(variants[i].num_variants >= 1 && variants[i].num_variants <= LINNET_ALIGN_MAX_VARIANTS, "variants");
+    for (size_t v = 0; v < variants[i].num_variants; v++)
+      check(variants[i].variants[v].num_labels > 0 && linnet_pronounced_text_spoken(text, i, v), "a variant");
   }
 }
 

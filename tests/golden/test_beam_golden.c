@@ -37,9 +37,9 @@ static void free_case(struct beam_case *c) {
 
 static void check_labels(const struct beam_case *c, size_t index, const struct linnet_hypothesis *h,
                          const int32_t *labels) {
-  CHECK(h->count == (size_t)c->counts[index], "%s: hypothesis %zu has %zu symbols, expected %d", c->name, index,
-        h->count, (int)c->counts[index]);
-  for (size_t i = 0; i < h->count && i < (size_t)c->counts[index]; i++)
+  CHECK(h->num_segments == (size_t)c->counts[index], "%s: hypothesis %zu has %zu symbols, expected %d", c->name, index,
+        h->num_segments, (int)c->counts[index]);
+  for (size_t i = 0; i < h->num_segments && i < (size_t)c->counts[index]; i++)
     CHECK(h->segments[i].symbol == labels[i], "%s: hypothesis %zu, symbol %zu is %d, expected %d", c->name, index, i,
           h->segments[i].symbol, (int)labels[i]);
 }

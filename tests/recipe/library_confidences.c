@@ -83,8 +83,8 @@ static void print_words(const struct job *job, int words) {
   require(job, linnet_word_search_finish(job->search));
   require(job, linnet_word_search_hypothesis(job->search, 0, &best));
   if (!words)
-    print_segments(best.segments, best.segment_count);
-  for (size_t i = 0; words && i < best.word_count; i++)
+    print_segments(best.segments, best.num_segments);
+  for (size_t i = 0; words && i < best.num_words; i++)
     printf("%.4f\n", (double)best.words[i].confidence);
 }
 
@@ -97,7 +97,7 @@ static void print(const struct job *job, int words) {
   } else if (job->beam) {
     require(job, linnet_beam_finish(job->beam));
     require(job, linnet_beam_hypothesis(job->beam, 0, &best));
-    print_segments(best.segments, best.count);
+    print_segments(best.segments, best.num_segments);
   } else {
     print_segments(segments, count);
   }

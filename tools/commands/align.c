@@ -41,7 +41,7 @@ static enum linnet_status compute_posteriors(struct item *item, struct linnet_co
   enum linnet_status status = linnet_recognizer_stream_create(context, item->job->recognizer, &item->stream);
   if (status != LINNET_OK)
     return status;
-  item->posteriors.cols = (size_t)linnet_model_num_symbols(item->job->model);
+  item->posteriors.cols = linnet_model_num_symbols(item->job->model);
   linnet_recognizer_stream_set_sink(item->stream, rows_keep, &item->posteriors);
   return inputs_recognise(&item->job->inputs, context, index, item->stream);
 }
@@ -114,7 +114,7 @@ static void tell_jumps(const struct item *item) {
       continue;
     }
     size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
-    size_t last = linnet_aligned_text_index(item->text, jumps[i].word + jumps[i].count - 1);
+    size_t last = linnet_aligned_text_index(item->text, jumps[i].word + jumps[i].num_words - 1);
     tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
               jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
               last + 1, tokens[first], tokens[last]);
@@ -144,7 +144,7 @@ static void put_result(const struct item *item, size_t index) {
   inputs_describe(&item->job->inputs, index, item->stream, &output);
   linnet_aligned_text_describe(item->text, &output);
   if (strcmp(options.unit, "word") != 0)
-    output.words = NULL, output.word_count = 0;
+    output.words = NULL, output.num_words = 0;
   results_put(&item->job->results, index, &output);
 }
 

@@ -40,7 +40,7 @@ static char *find_rules(void) {
 
 static bool create_aligner(struct linnet_context *context, const struct linnet_model *model,
                            const struct linnet_text_aligner_settings *settings, struct linnet_text_aligner **aligner) {
-  const size_t count = (size_t)linnet_model_num_symbols(model);
+  const size_t count = linnet_model_num_symbols(model);
   const char **names = calloc(count, sizeof *names);
   for (size_t i = 0; names && i < count; i++)
     names[i] = linnet_model_symbol(model, (int)i);

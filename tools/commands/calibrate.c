@@ -58,17 +58,17 @@ static bool add_token(struct tokens *tokens, double confidence, bool correct) {
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
 
 /* Aligns hypothesis and reference, and notes which tokens of the hypothesis are right. */
-static bool judge(struct linnet_context *context, const char *id, const char *const *reference, size_t reference_count,
+static bool judge(struct linnet_context *context, const char *id, const char *const *reference, size_t num_reference,
                   const char *const *hypothesis, const double *confidence, size_t count, struct tokens *tokens) {
   struct linnet_scorer *scorer = NULL;
   struct linnet_scorer_settings settings;
   linnet_scorer_settings_default(&settings);
   settings.strip_stress = unit()->strip_stress;
   bool good = linnet_scorer_create(context, &settings, &scorer) == LINNET_OK &&
-              linnet_scorer_add(scorer, id, NULL, reference, reference_count, hypothesis, count) == LINNET_OK;
+              linnet_scorer_add(scorer, id, NULL, reference, num_reference, hypothesis, count) == LINNET_OK;
   if (!good)
     tool_fail_context(context);
-  size_t length = good ? linnet_scorer_utterance(scorer, 0).pairs : 0, next = 0;
+  size_t length = good ? linnet_scorer_utterance(scorer, 0).num_pairs : 0, next = 0;
   struct linnet_score_pair *pairs = calloc(length + 1, sizeof *pairs);
   if (good && pairs)
     linnet_scorer_alignment(scorer, 0, pairs);

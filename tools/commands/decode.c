@@ -100,7 +100,7 @@ static bool skip(struct worker *w) {
 static int decode_matrix(struct worker *w) {
   struct decoding *d = w->decoding;
   const struct linnet_matrix *matrix = &w->matrix;
-  size_t symbols = (size_t)linnet_symbols_count(d->symbols);
+  size_t symbols = linnet_symbols_num_symbols(d->symbols);
   if (matrix->rows > 0 && matrix->cols != symbols)
     return tool_fail("%s: rows of %zu posteriors, but %s has %zu symbols with the blank: its first line must be the "
                      "blank, as <blk> or any name with index 0",
@@ -223,7 +223,7 @@ static int decode_all(struct linnet_context *context, struct decoding *d) {
   ordered_open(&d->ordered, output.stream);
   pthread_mutex_init(&d->mutex, NULL);
   tool_catch_interrupt();
-  int code = tool_parallel(context, linnet_context_threads(context), work, d);
+  int code = tool_parallel(context, linnet_context_num_threads(context), work, d);
   if (code < 0)
     code = tool_fail("cannot start threads");
   matrix_source_close(&d->source);
@@ -268,7 +268,7 @@ static bool read_options(struct decoding *d) {
 /* The search that the options say, over the symbols of their file. */
 static bool open_search(struct linnet_context *context, struct decoding *d) {
   struct linnet_search_settings settings;
-  const size_t count = (size_t)linnet_symbols_count(d->symbols);
+  const size_t count = linnet_symbols_num_symbols(d->symbols);
   const char **names = calloc(count, sizeof *names);
   for (size_t i = 0; names && i < count; i++)
     names[i] = linnet_symbols_name(d->symbols, (int)i);

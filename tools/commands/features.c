@@ -77,7 +77,7 @@ static bool read_audio(struct features_job *job) {
   job->audio.sample_rate = job->fbank.sample_rate;
   job->audio.channel = options.channel;
   job->audio.raw_rate = options.raw_rate;
-  job->audio.raw_channels = options.raw_channels;
+  job->audio.num_raw_channels = options.raw_channels;
   job->audio.raw_format = linnet_sample_format_find(options.raw_format);
   job->audio.max_seconds = options.max_seconds >= 0 ? options.max_seconds : options.raw_format ? TOOL_RAW_SECONDS : 0;
   if (!options.raw_format || job->audio.raw_format != LINNET_SAMPLE_NONE)
@@ -94,6 +94,7 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
   if (!tool_check_script(options.ark, options.scp) || !tool_check_script(options.statistics, options.statistics_scp))
     return false;
   job->fbank = options.fbank;
+  job->fbank.num_mel = options.num_mel > 0 ? (size_t)options.num_mel : 0; /* 0 is refused */
   job->fbank.dither_seed = (uint64_t)options.dither_seed;
   job->run_commands = options.run_commands;
   return read_form(form) && read_cmvn(job) && read_audio(job);
@@ -123,7 +124,7 @@ static bool prepare_statistics(struct linnet_context *context, struct features_j
   }
   if (job->statistics->dim == job->fbank.num_mel && job->statistics->count > 0)
     return true;
-  tool_fail("%s: statistics of %d dimensions and %g frames, but features have %d dimensions", options.given,
+  tool_fail("%s: statistics of %zu dimensions and %g frames, but features have %zu dimensions", options.given,
             job->statistics->dim, job->statistics->count, job->fbank.num_mel);
   return false;
 }
@@ -217,7 +218,7 @@ static struct poptOption output_table[] = {
     POPT_TABLEEND};
 
 static struct poptOption fbank_table[] = {
-    {"num-mel", 0, POPT_ARG_INT, &options.fbank.num_mel, 0, "mel bands (40)", "N"},
+    {"num-mel", 0, POPT_ARG_INT, &options.num_mel, 0, "mel bands (40)", "N"},
     {"sample-rate", 0, POPT_ARG_DOUBLE, &options.fbank.sample_rate, 0, "audio is resampled to this (16000)", "HZ"},
     {"frame-length", 0, POPT_ARG_DOUBLE, &options.fbank.frame_length, 0, "25", "MS"},
     {"frame-shift", 0, POPT_ARG_DOUBLE, &options.fbank.frame_shift, 0, "10", "MS"},
@@ -257,6 +258,7 @@ static struct poptOption audio_table[] = {
 
 int tool_features(int argc, const char **argv) {
   linnet_fbank_settings_default(&options.fbank);
+  options.num_mel = (int)options.fbank.num_mel;
   options.cmvn = "none";
   options.cmvn_frames = "all";
   options.channel = LINNET_CHANNEL_MIX;

@@ -63,8 +63,9 @@ int features_input_open(struct linnet_context *context, const char **paths, size
     return take_files(paths, count, input);
   if (linnet_data_folder_open(context, paths[0], folder) != LINNET_OK)
     return tool_fail_context(context);
-  *input = (struct features_input){
-      .folder = *folder, .count = linnet_data_folder_count(*folder), .speakers = linnet_data_folder_speakers(*folder)};
+  *input = (struct features_input){.folder = *folder,
+                                   .count = linnet_data_folder_num_utterances(*folder),
+                                   .speakers = linnet_data_folder_num_speakers(*folder)};
   return TOOL_OK;
 }
 
@@ -166,7 +167,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct f
   enum linnet_status status = linnet_fbank_create(context, &settings, &fbank);
   if (status != LINNET_OK)
     return status;
-  features->frames = linnet_fbank_frames(fbank, count);
+  features->frames = linnet_fbank_num_frames(fbank, count);
   features->values = malloc((features->frames * linnet_fbank_dim(fbank) + 1) * sizeof(float));
   status = features->values ? linnet_fbank_compute(fbank, samples, count, features->values) : LINNET_ERROR_MEMORY;
   linnet_fbank_destroy(fbank);

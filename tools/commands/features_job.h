@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include <linnet/audio.h>
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 #include <linnet/kaldi.h>
 #include <linnet/model.h>
 

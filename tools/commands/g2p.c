@@ -28,7 +28,7 @@ struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const ch
 static bool add_word(struct linnet_g2p_trainer *trainer, const struct linnet_lexicon *lexicon, size_t word) {
   const struct linnet_symbols *symbols = linnet_lexicon_phones(lexicon);
   bool good = true;
-  for (size_t v = 0; good && v < linnet_lexicon_variants(lexicon, word); v++) {
+  for (size_t v = 0; good && v < linnet_lexicon_num_variants(lexicon, word); v++) {
     size_t count;
     const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &count);
     const char **phones = calloc(count + 1, sizeof *phones);
@@ -49,16 +49,16 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
   struct linnet_g2p_settings settings;
   linnet_g2p_settings_default(&settings);
   settings.order = options.order > 0 ? (unsigned)options.order : settings.order;
-  settings.iterations = options.iterations > 0 ? (unsigned)options.iterations : settings.iterations;
+  settings.num_iterations = options.iterations > 0 ? (unsigned)options.iterations : settings.num_iterations;
   settings.prune = options.prune >= 0 ? options.prune : settings.prune;
   struct linnet_g2p_trainer *trainer = NULL;
   struct linnet_g2p *g2p = NULL;
   bool good = linnet_g2p_trainer_create(context, &settings, &trainer) == LINNET_OK;
-  for (size_t word = 0; good && word < linnet_lexicon_count(lexicon); word++)
+  for (size_t word = 0; good && word < linnet_lexicon_num_words(lexicon); word++)
     good = held_out(word) || add_word(trainer, lexicon, word);
   if (good && linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK)
-    printf("pronunciations %zu\nleft out %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_count(trainer),
-           linnet_g2p_trainer_left_out(trainer), linnet_g2p_units(g2p), linnet_g2p_ngrams(g2p));
+    printf("pronunciations %zu\nleft out %zu\nunits %zu\nn-grams %zu\n", linnet_g2p_trainer_num_pronunciations(trainer),
+           linnet_g2p_trainer_num_left_out(trainer), linnet_g2p_num_units(g2p), linnet_g2p_num_ngrams(g2p));
   else
     tool_fail_context(context);
   linnet_g2p_trainer_destroy(trainer);
@@ -101,11 +101,11 @@ static bool pronounce(struct linnet_context *context, const struct linnet_g2p *g
   }
   if (status != LINNET_OK)
     return tool_fail_context(context) == TOOL_OK;
-  if (linnet_g2p_result_count(result) == 0)
+  if (linnet_g2p_result_num_pronunciations(result) == 0)
     tool_warn("'%s': no pronunciation: the model has none of its letters", word);
-  else if (linnet_g2p_result_ignored(result) > 0)
-    tool_warn("'%s': without %zu letters that the model does not have", word, linnet_g2p_result_ignored(result));
-  for (size_t i = 0; i < linnet_g2p_result_count(result); i++)
+  else if (linnet_g2p_result_num_ignored(result) > 0)
+    tool_warn("'%s': without %zu letters that the model does not have", word, linnet_g2p_result_num_ignored(result));
+  for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++)
     print_pronunciation(word, result, i);
   linnet_g2p_result_destroy(result);
   return true;

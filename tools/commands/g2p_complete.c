@@ -21,12 +21,13 @@ struct completion {
 /* Adds a word unless it is there, in whatever case. */
 static bool list_word(struct completion *c, const char *word) {
   char *upper = strdup(word);
-  int before = linnet_symbols_count(c->folded), index = 0;
+  size_t before = linnet_symbols_num_symbols(c->folded);
+  int index = 0;
   for (char *at = upper; at && *at; at++)
     if (*at >= 'a' && *at <= 'z')
       *at = (char)(*at - 'a' + 'A');
   bool good = upper && linnet_symbols_add(c->folded, upper, &index) == LINNET_OK &&
-              (index < before || linnet_symbols_add(c->words, word, NULL) == LINNET_OK);
+              ((size_t)index < before || linnet_symbols_add(c->words, word, NULL) == LINNET_OK);
   if (!good)
     tool_fail_context(c->context);
   free(upper);
@@ -35,7 +36,7 @@ static bool list_word(struct completion *c, const char *word) {
 
 static bool list_words(struct completion *c, const struct linnet_lexicon *lexicon,
                        const struct linnet_transcripts *text) {
-  for (size_t i = 0; i < linnet_transcripts_count(text); i++) {
+  for (size_t i = 0; i < linnet_transcripts_num_utterances(text); i++) {
     size_t count;
     const char *const *words = linnet_transcripts_tokens(text, i, &count);
     for (size_t k = 0; k < count; k++)
@@ -95,10 +96,10 @@ static bool add_word(struct completion *c, const char *word) {
     status = linnet_g2p_pronounce(c->g2p, c->context, word, 1, &result);
   if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)
     return tool_fail_context(c->context) == TOOL_OK;
-  if (result && linnet_g2p_result_count(result) > 0) {
+  if (result && linnet_g2p_result_num_pronunciations(result) > 0) {
     write_line(c->output, word, result);
     c->added++;
-    c->partial += linnet_g2p_result_ignored(result) > 0;
+    c->partial += linnet_g2p_result_num_ignored(result) > 0;
   } else if (c->failed++ < SHOWN) {
     tool_warn("'%.80s': no pronunciation, left out", word);
   }
@@ -108,8 +109,8 @@ static bool add_word(struct completion *c, const char *word) {
 
 /* Phones of the model that the lexicon never uses point to a lexicon of another phone set. */
 static void compare_phones(const struct completion *c, const struct linnet_lexicon *lexicon) {
-  for (size_t i = 0; i < linnet_g2p_phone_count(c->g2p); i++)
-    if (linnet_symbols_find(linnet_lexicon_phones(lexicon), linnet_g2p_phone(c->g2p, i)) < 0) {
+  for (size_t i = 0; i < linnet_g2p_num_phones(c->g2p); i++)
+    if (linnet_symbols_find(linnet_lexicon_phones(lexicon), linnet_g2p_phone(c->g2p, i)) == LINNET_NOT_FOUND) {
       tool_warn("the model has the phone '%s', which the lexicon never uses", linnet_g2p_phone(c->g2p, i));
       return;
     }
@@ -121,7 +122,7 @@ static bool write_lexicon(struct completion *c, const char *path, const char *ou
     return false;
   c->output = file.stream;
   bool good = copy_lexicon(file.stream, path);
-  for (int i = 1; good && i < linnet_symbols_count(c->words); i++)
+  for (int i = 1; good && (size_t)i < linnet_symbols_num_symbols(c->words); i++)
     good = add_word(c, linnet_symbols_name(c->words, i));
   good = good && tool_output_commit(&file);
   tool_output_abandon(&file);

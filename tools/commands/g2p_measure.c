@@ -20,21 +20,21 @@ static size_t nearest(const struct linnet_lexicon *lexicon, size_t word, const c
   size_t minimum = SIZE_MAX;
   int labels[MAX_PHONES];
   for (size_t i = 0; i < count; i++) /* less than 0: the lexicon never has it */
-    labels[i] = linnet_symbols_find(linnet_lexicon_phones(lexicon), phones[i]);
-  for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word); v++) {
-    size_t reference_count;
-    const int *reference = linnet_lexicon_pronunciation(lexicon, word, v, &reference_count);
-    size_t errors = edit_distance(reference, reference_count, labels, count);
+    labels[i] = (int)linnet_symbols_find(linnet_lexicon_phones(lexicon), phones[i]);
+  for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
+    size_t num_reference;
+    const int *reference = linnet_lexicon_pronunciation(lexicon, word, v, &num_reference);
+    size_t errors = edit_distance(reference, num_reference, labels, count);
     if (errors < minimum) {
       minimum = errors;
-      *length = reference_count;
+      *length = num_reference;
     }
   }
   return minimum;
 }
 
 static bool right_within(const struct linnet_lexicon *lexicon, size_t word, const struct linnet_g2p_result *result) {
-  for (size_t i = 0; i < linnet_g2p_result_count(result); i++) {
+  for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result); i++) {
     size_t count, length;
     const char *const *phones = linnet_g2p_result_phones(result, i, &count);
     if (nearest(lexicon, word, phones, count, &length) == 0)
@@ -72,7 +72,7 @@ bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, c
   struct sums sums = {0};
   double started = tool_clock();
   size_t step = every > 0 ? every : 1;
-  for (size_t word = step - 1; word < linnet_lexicon_count(lexicon); word += step) {
+  for (size_t word = step - 1; word < linnet_lexicon_num_words(lexicon); word += step) {
     struct linnet_g2p_result *result = NULL;
     enum linnet_status status = linnet_g2p_pronounce(g2p, context, linnet_lexicon_word(lexicon, word), nbest, &result);
     if (status != LINNET_OK && status != LINNET_ERROR_LIMIT)

@@ -44,7 +44,7 @@ static bool runs_here(const char *kernels) {
   struct linnet_context_settings settings;
   struct linnet_context *context = NULL;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.kernels = kernels;
   bool good = linnet_context_create(&settings, &context) == LINNET_OK;
   linnet_context_destroy(context);
@@ -71,12 +71,12 @@ static int describe_build(const struct linnet_context *context) {
   if (option_json)
     return print_json(json_pack("{ss ss so si ss ss ss ss}", "version", linnet_version(), "kernels",
                                 linnet_context_kernels(context), "kernels_available", kernels, "threads",
-                                (int)linnet_context_threads(context), "device", linnet_context_device(context), "blas",
-                                LINNET_BUILD_BLAS, "build", LINNET_BUILD_TYPE, "compiler", compiler));
+                                (int)linnet_context_num_threads(context), "device", linnet_context_device(context),
+                                "blas", LINNET_BUILD_BLAS, "build", LINNET_BUILD_TYPE, "compiler", compiler));
   printf("%-*s linnet %s\n", LABEL, "version", linnet_version());
   printf("%-*s %s (of: ", LABEL, "kernels", linnet_context_kernels(context));
   print_list(kernels, ", ");
-  printf(")\n%-*s %u\n", LABEL, "threads", linnet_context_threads(context));
+  printf(")\n%-*s %zu\n", LABEL, "threads", linnet_context_num_threads(context));
   printf("%-*s %s\n", LABEL, "device", linnet_context_device(context));
   printf("%-*s %s\n", LABEL, "blas", LINNET_BUILD_BLAS);
   printf("%-*s %s, %s\n", LABEL, "build", LINNET_BUILD_TYPE, compiler);
@@ -108,10 +108,10 @@ static json_t *free_metadata(const struct linnet_model *model) {
 static int describe_model_json(const struct linnet_model *model, const char *path) {
   return print_json(json_pack("{so so sI sI si sf so so so}", "file", json_string(path), "metadata",
                               free_metadata(model), "parameters", (json_int_t)linnet_model_num_parameters(model),
-                              "memory_bytes", (json_int_t)linnet_model_memory(model), "stride",
-                              linnet_model_stride(model), "frame_seconds", linnet_model_frame_seconds(model), "config",
-                              parse_metadata(model, "config"), "features", parse_metadata(model, "features"), "symbols",
-                              parse_metadata(model, "symbols")));
+                              "memory_bytes", (json_int_t)linnet_model_memory_bytes(model), "stride",
+                              (int)linnet_model_stride(model), "frame_seconds", linnet_model_frame_seconds(model),
+                              "config", parse_metadata(model, "config"), "features", parse_metadata(model, "features"),
+                              "symbols", parse_metadata(model, "symbols")));
 }
 
 /* --- a model as text ---------------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static void print_features(const struct linnet_model *model) {
   static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global"};
   const struct linnet_feature_config *features = linnet_model_features(model);
   const struct linnet_fbank_settings *fbank = &features->fbank;
-  printf("%-*s %d log-mel bands of %g Hz audio, %g ms every %g ms, from %g Hz", LABEL, "features", fbank->num_mel,
+  printf("%-*s %zu log-mel bands of %g Hz audio, %g ms every %g ms, from %g Hz", LABEL, "features", fbank->num_mel,
          fbank->sample_rate, fbank->frame_length, fbank->frame_shift, fbank->low_frequency);
   if (fbank->high_frequency != 0)
     printf(fbank->high_frequency > 0 ? " to %g Hz" : " to the Nyquist frequency %g Hz", fbank->high_frequency);
@@ -163,7 +163,7 @@ static void print_features(const struct linnet_model *model) {
 static void print_symbols(const struct linnet_model *model) {
   int column = LABEL;
   printf("%-*s", LABEL, "symbols");
-  for (int i = 0; i < linnet_model_num_symbols(model); i++) {
+  for (int i = 0; (size_t)i < linnet_model_num_symbols(model); i++) {
     const char *symbol = linnet_model_symbol(model, i);
     int width = (int)strlen(symbol) + 1;
     if (column + width > WIDTH && column > LABEL)
@@ -178,10 +178,10 @@ static int describe_model_text(const struct linnet_model *model, const char *pat
   print_entry("file", path);
   print_metadata(model);
   printf("%-*s %zu\n", LABEL, "parameters", linnet_model_num_parameters(model));
-  printf("%-*s %.1f MB\n", LABEL, "memory", (double)linnet_model_memory(model) / 1e6);
+  printf("%-*s %.1f MB\n", LABEL, "memory", (double)linnet_model_memory_bytes(model) / 1e6);
   print_entry("config", linnet_model_metadata(model, "config"));
   print_features(model);
-  printf("%-*s %d symbols every %g ms\n", LABEL, "output", linnet_model_num_symbols(model),
+  printf("%-*s %zu symbols every %g ms\n", LABEL, "output", linnet_model_num_symbols(model),
          1000 * linnet_model_frame_seconds(model));
   print_symbols(model);
   return TOOL_OK;
@@ -189,7 +189,7 @@ static int describe_model_text(const struct linnet_model *model, const char *pat
 
 /* A table of symbols, as `linnet decode --symbols` and Kaldi read it. */
 static int list_symbols(const struct linnet_model *model) {
-  for (int i = 0; i < linnet_model_num_symbols(model); i++)
+  for (int i = 0; (size_t)i < linnet_model_num_symbols(model); i++)
     printf("%s %d\n", linnet_model_symbol(model, i), i);
   return TOOL_OK;
 }

@@ -179,8 +179,8 @@ struct sums {
 static void add_sentence(const struct linnet_ngram *ngram, const struct text *text, struct sums *sums) {
   uint32_t state = linnet_ngram_begin(ngram);
   for (size_t i = 0; i < text->count; i++) {
-    uint32_t word = linnet_ngram_find(ngram, text->words[i]);
-    bool known = word != LINNET_NGRAM_NO_WORD && strcmp(text->words[i], "<unk>") != 0;
+    size_t word = linnet_ngram_find(ngram, text->words[i]);
+    bool known = word != LINNET_NOT_FOUND && strcmp(text->words[i], "<unk>") != 0;
     double value = linnet_ngram_score(ngram, &state, word) / M_LN10;
     sums->all += value;
     sums->known += known ? value : 0;
@@ -220,11 +220,11 @@ static bool report_perplexity(const struct linnet_ngram *ngram, const char *path
 static void print_model(const struct linnet_ngram *ngram) {
   size_t total = 0;
   for (unsigned k = 1; k <= linnet_ngram_order(ngram); k++) {
-    printf("%u-grams %zu\n", k, linnet_ngram_count(ngram, k));
-    total += linnet_ngram_count(ngram, k);
+    printf("%u-grams %zu\n", k, linnet_ngram_num_ngrams(ngram, k));
+    total += linnet_ngram_num_ngrams(ngram, k);
   }
-  printf("bytes %zu (%.1f an n-gram)\nvalues %s\n", linnet_ngram_bytes(ngram),
-         (double)linnet_ngram_bytes(ngram) / (double)total,
+  printf("bytes %zu (%.1f an n-gram)\nvalues %s\n", linnet_ngram_memory_bytes(ngram),
+         (double)linnet_ngram_memory_bytes(ngram) / (double)total,
          linnet_ngram_is_quantized(ngram) ? "of 8 bits" : "of 32 bits");
 }
 

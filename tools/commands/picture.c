@@ -183,8 +183,8 @@ static void put_spans(const struct picture *p, const struct linnet_span *spans, 
 
 static void draw_spans(const struct picture *p, FILE *script) {
   put_panel(script, 0.07, 0.18, "phones");
-  put_spans(p, p->phones, p->phone_count, 0.05, p->words ? 0.6 : 0.95, true, script);
-  put_spans(p, p->words, p->words ? p->word_count : 0, 0.65, 0.95, false, script);
+  put_spans(p, p->phones, p->num_phones, 0.05, p->words ? 0.6 : 0.95, true, script);
+  put_spans(p, p->words, p->words ? p->num_words : 0, 0.65, 0.95, false, script);
   fputs("set yrange [0:1]\nunset ytics\nset format x '%g'\nset xlabel 'seconds'\nplot 2\n", script);
 }
 

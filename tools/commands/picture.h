@@ -25,7 +25,7 @@ struct picture {
   tool_symbol_fn name;      /* of the posteriors' columns: name(user, 0) ... */
   const void *user;
   const struct linnet_span *words, *phones; /* words NULL: none */
-  size_t word_count, phone_count;
+  size_t num_words, num_phones;
 };
 
 /* Writes the program of gnuplot that draws it to its standard output. False without memory or where there is nothing to

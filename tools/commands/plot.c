@@ -45,7 +45,7 @@ static bool compute_features(struct plotting *p, struct linnet_context *context)
   }
   struct rows *rows = &picture->features;
   rows->cols = linnet_fbank_dim(fbank);
-  rows->count = linnet_fbank_frames(fbank, picture->sample_count);
+  rows->count = linnet_fbank_num_frames(fbank, picture->sample_count);
   rows->values = malloc((rows->count + 1) * rows->cols * sizeof *rows->values);
   picture->feature_seconds = (double)linnet_fbank_shift(fbank) / picture->sample_rate;
   bool good = rows->values && linnet_fbank_compute(fbank, p->samples, picture->sample_count, rows->values) == LINNET_OK;
@@ -59,7 +59,7 @@ static bool compute_features(struct plotting *p, struct linnet_context *context)
 
 static bool compute_posteriors(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
-  picture->posteriors.cols = (size_t)linnet_model_num_symbols(p->model);
+  picture->posteriors.cols = linnet_model_num_symbols(p->model);
   if (linnet_recognizer_stream_create(context, p->recognizer, &p->stream) == LINNET_OK) {
     linnet_recognizer_stream_set_sink(p->stream, rows_keep, &picture->posteriors);
     if (linnet_recognizer_stream_accept(p->stream, p->samples, picture->sample_count) == LINNET_OK &&
@@ -97,9 +97,9 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   }
   linnet_aligned_text_describe(p->text, &output);
   picture->phones = output.phones;
-  picture->phone_count = output.phone_count;
+  picture->num_phones = output.num_phones;
   picture->words = output.words;
-  picture->word_count = output.word_count;
+  picture->num_words = output.num_words;
   return true;
 }
 
@@ -110,7 +110,7 @@ static bool recognise(struct plotting *p, struct linnet_context *context) {
     return false;
   }
   p->picture.phones = result->alternatives[0].phones;
-  p->picture.phone_count = result->alternatives[0].phone_count;
+  p->picture.num_phones = result->alternatives[0].num_phones;
   return true;
 }
 

@@ -185,7 +185,7 @@ static bool open_archive(struct linnet_context *context, struct posteriors *p) {
 }
 
 static int run_job(struct linnet_context *context, struct posteriors *p) {
-  p->symbols = (size_t)linnet_model_num_symbols(p->model);
+  p->symbols = linnet_model_num_symbols(p->model);
   p->log_priors = calloc(p->symbols, sizeof *p->log_priors);
   p->sums = calloc(p->symbols, sizeof *p->sums);
   if (!p->log_priors || !p->sums)

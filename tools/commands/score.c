@@ -1,4 +1,5 @@
 /* linnet score: error rates of hypotheses against references. */
+#include <linnet/lattice.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,7 +163,7 @@ static bool write_all(const struct report *report) {
 }
 
 static enum linnet_status compute_interval(struct report *report) {
-  report->interval_known = options.bootstrap > 0 && linnet_scorer_utterances(report->scorer) > 0;
+  report->interval_known = options.bootstrap > 0 && linnet_scorer_num_utterances(report->scorer) > 0;
   if (!report->interval_known)
     return LINNET_OK;
   return linnet_scorer_bootstrap(report->scorer,

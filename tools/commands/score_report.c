@@ -10,7 +10,7 @@ enum { MAX_LISTED = 20 };
 /* --- tables ----------------------------------------------------------------------------------------------------- */
 
 static size_t errors_of(const struct linnet_score *score) {
-  return score->substitutions + score->insertions + score->deletions;
+  return score->num_substitutions + score->num_insertions + score->num_deletions;
 }
 
 static const char *step_name(const struct linnet_score_pair *pair) {
@@ -45,22 +45,23 @@ static void write_row(FILE *stream, const char *id, const struct linnet_score_pa
 /* Kaldi's per-utterance details: rows ref, hyp, op and #csid (correct, substituted, inserted, deleted). */
 static bool write_utterance(FILE *stream, const struct linnet_scorer *scorer, size_t index) {
   struct linnet_scored_utterance u = linnet_scorer_utterance(scorer, index);
-  struct linnet_score_pair *pairs = malloc((u.pairs + 1) * sizeof *pairs);
+  struct linnet_score_pair *pairs = malloc((u.num_pairs + 1) * sizeof *pairs);
   if (!pairs) {
     tool_fail("out of memory");
     return false;
   }
   linnet_scorer_alignment(scorer, index, pairs);
   for (int row = 0; row < 3; row++)
-    write_row(stream, u.id, pairs, u.pairs, row);
-  fprintf(stream, "%s #csid %zu %zu %zu %zu%s\n", u.id, u.score.reference - u.score.substitutions - u.score.deletions,
-          u.score.substitutions, u.score.insertions, u.score.deletions, u.lost ? " lost" : "");
+    write_row(stream, u.id, pairs, u.num_pairs, row);
+  fprintf(stream, "%s #csid %zu %zu %zu %zu%s\n", u.id,
+          u.score.num_reference - u.score.num_substitutions - u.score.num_deletions, u.score.num_substitutions,
+          u.score.num_insertions, u.score.num_deletions, u.missing ? " lost" : "");
   free(pairs);
   return true;
 }
 
 bool report_write_utterances(const struct report *report, FILE *stream) {
-  for (size_t i = 0; i < linnet_scorer_utterances(report->scorer); i++)
+  for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer); i++)
     if (!write_utterance(stream, report->scorer, i))
       return false;
   return true;
@@ -68,14 +69,15 @@ bool report_write_utterances(const struct report *report, FILE *stream) {
 
 static void write_sum(FILE *stream, const char *name, const struct linnet_score_sum *sum) {
   const struct linnet_score *s = &sum->score;
-  fprintf(stream, "%s\t%zu\t%zu\t%zu\t%zu\t%zu\t%zu\t%.2f\t%.2f\n", name, sum->utterances, s->reference,
-          s->reference - s->substitutions - s->deletions, s->substitutions, s->insertions, s->deletions,
-          linnet_score_percent(s), sum->utterances > 0 ? 100.0 * (double)sum->wrong / (double)sum->utterances : 0.0);
+  fprintf(stream, "%s\t%zu\t%zu\t%zu\t%zu\t%zu\t%zu\t%.2f\t%.2f\n", name, sum->num_utterances, s->num_reference,
+          s->num_reference - s->num_substitutions - s->num_deletions, s->num_substitutions, s->num_insertions,
+          s->num_deletions, linnet_score_percent(s),
+          sum->num_utterances > 0 ? 100.0 * (double)sum->num_wrong / (double)sum->num_utterances : 0.0);
 }
 
 bool report_write_speakers(const struct report *report, FILE *stream) {
   fprintf(stream, "speaker\tutterances\ttokens\tcorrect\tsub\tins\tdel\t%%%s\t%%SER\n", report->rate);
-  for (size_t i = 0; i < linnet_scorer_speakers(report->scorer); i++) {
+  for (size_t i = 0; i < linnet_scorer_num_speakers(report->scorer); i++) {
     struct linnet_score_sum sum = linnet_scorer_speaker(report->scorer, i);
     write_sum(stream, sum.name, &sum);
   }
@@ -94,7 +96,7 @@ bool report_write_confusions(const struct report *report, FILE *stream) {
   for (size_t i = 0; i < count; i++) {
     const struct linnet_score_pair *pair = &list[i].pair;
     const char *kind = !pair->reference ? "insertion" : !pair->hypothesis ? "deletion" : "substitution";
-    fprintf(stream, "%zu\t%s\t%s\t%s\n", list[i].count, kind, pair->reference ? pair->reference : "***",
+    fprintf(stream, "%zu\t%s\t%s\t%s\n", list[i].num_occurrences, kind, pair->reference ? pair->reference : "***",
             pair->hypothesis ? pair->hypothesis : "***");
   }
   return true;
@@ -105,15 +107,15 @@ bool report_write_confusions(const struct report *report, FILE *stream) {
 /* Lines "TOKENS (SPEAKER-ID)", as read by `sclite -s -i rm -r ref.trn trn -h hyp.trn trn`: what is before the first
  * '-' is the speaker, so that it may hold none. */
 static bool write_trn(const struct report *report, FILE *stream, bool hypothesis) {
-  for (size_t i = 0; i < linnet_scorer_utterances(report->scorer); i++) {
+  for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer); i++) {
     struct linnet_scored_utterance u = linnet_scorer_utterance(report->scorer, i);
-    struct linnet_score_pair *pairs = malloc((u.pairs + 1) * sizeof *pairs);
+    struct linnet_score_pair *pairs = malloc((u.num_pairs + 1) * sizeof *pairs);
     if (!pairs) {
       tool_fail("out of memory");
       return false;
     }
     linnet_scorer_alignment(report->scorer, i, pairs);
-    for (size_t k = 0; k < u.pairs; k++) {
+    for (size_t k = 0; k < u.num_pairs; k++) {
       const char *token = hypothesis ? pairs[k].hypothesis : pairs[k].reference;
       if (token)
         fprintf(stream, "%s ", token);
@@ -140,9 +142,9 @@ bool report_write_hypothesis_trn(const struct report *report, FILE *stream) {
 static void write_lost(const struct report *report, FILE *stream, size_t lost) {
   size_t listed = 0;
   fprintf(stream, "Lost utterances, counted as deleted:");
-  for (size_t i = 0; i < linnet_scorer_utterances(report->scorer) && listed < MAX_LISTED; i++) {
+  for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer) && listed < MAX_LISTED; i++) {
     struct linnet_scored_utterance u = linnet_scorer_utterance(report->scorer, i);
-    if (!u.lost)
+    if (!u.missing)
       continue;
     fprintf(stream, " %s", u.id);
     listed++;
@@ -161,10 +163,11 @@ bool report_write_summary(const struct report *report, FILE *stream) {
     fprintf(stream, "95 %% interval %.2f to %.2f (bootstrap over %s, %ld resamples, seed %ld)\n", report->interval.low,
             report->interval.high, report->by_speaker ? "speakers" : "utterances", report->resamples, report->seed);
   fprintf(stream, "%%SER %.2f [ %zu / %zu ]\n",
-          sum.utterances > 0 ? 100.0 * (double)sum.wrong / (double)sum.utterances : 0.0, sum.wrong, sum.utterances);
-  fprintf(stream, "Scored %zu utterances, %zu not present in hyp.\n", sum.utterances, sum.lost);
-  if (sum.lost > 0)
-    write_lost(report, stream, sum.lost);
+          sum.num_utterances > 0 ? 100.0 * (double)sum.num_wrong / (double)sum.num_utterances : 0.0, sum.num_wrong,
+          sum.num_utterances);
+  fprintf(stream, "Scored %zu utterances, %zu not present in hyp.\n", sum.num_utterances, sum.num_missing);
+  if (sum.num_missing > 0)
+    write_lost(report, stream, sum.num_missing);
   return true;
 }
 
@@ -179,9 +182,9 @@ static void write_number(FILE *stream, const char *name, double value) {
 static void write_json_lost(const struct report *report, FILE *stream) {
   bool first = true;
   fprintf(stream, ", \"lost\": [");
-  for (size_t i = 0; i < linnet_scorer_utterances(report->scorer); i++) {
+  for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer); i++) {
     struct linnet_scored_utterance u = linnet_scorer_utterance(report->scorer, i);
-    if (!u.lost)
+    if (!u.missing)
       continue;
     fputs(first ? "" : ", ", stream);
     tool_write_json_string(stream, u.id);
@@ -196,9 +199,9 @@ bool report_write_json(const struct report *report, FILE *stream) {
   fprintf(stream, "{\"rate\": \"%s\"", report->rate);
   write_number(stream, "percent", linnet_score_percent(s));
   fprintf(stream, ", \"errors\": %zu, \"reference\": %zu, \"insertions\": %zu, \"deletions\": %zu", errors_of(s),
-          s->reference, s->insertions, s->deletions);
-  fprintf(stream, ", \"substitutions\": %zu, \"utterances\": %zu, \"utterances_wrong\": %zu", s->substitutions,
-          sum.utterances, sum.wrong);
+          s->num_reference, s->num_insertions, s->num_deletions);
+  fprintf(stream, ", \"substitutions\": %zu, \"utterances\": %zu, \"utterances_wrong\": %zu", s->num_substitutions,
+          sum.num_utterances, sum.num_wrong);
   if (report->interval_known) {
     write_number(stream, "low", report->interval.low);
     write_number(stream, "high", report->interval.high);

@@ -86,8 +86,8 @@ static bool load_corpora(struct run *run) {
     run->dev = train_corpus_load(run->context, options.dev.items, options.dev.count, &run->config, &labels, false);
   if (!run->dev)
     return false;
-  fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %d symbols\n", train_corpus_hours(run->train),
-          train_corpus_hours(run->dev), linnet_symbols_count(run->symbols));
+  fprintf(stderr, "training on %.2f hours, validating on %.2f hours, %zu symbols\n", train_corpus_hours(run->train),
+          train_corpus_hours(run->dev), linnet_symbols_num_symbols(run->symbols));
   return train_corpus_normalise(run->context, run->train, &run->cmvn) &&
          train_corpus_normalise(run->context, run->dev, &run->cmvn);
 }
@@ -102,11 +102,12 @@ static bool create_trainer(struct run *run) {
       pairs[n++] = metadata[i + 1];
     }
   pairs[n] = NULL;
-  size_t count = (size_t)linnet_symbols_count(run->symbols);
+  size_t count = linnet_symbols_num_symbols(run->symbols);
   const char **symbols = calloc(count, sizeof *symbols);
   for (size_t i = 0; symbols && i < count; i++)
     symbols[i] = linnet_symbols_name(run->symbols, (int)i);
-  struct linnet_train_model model = {.source = options.config,
+  struct linnet_train_model model = {.size = sizeof model,
+                                     .source = options.config,
                                      .config = run->config.model,
                                      .features = run->config.features,
                                      .symbols = symbols,
@@ -147,11 +148,11 @@ static bool lock_folder(const char *folder) {
 
 static int train(struct run *run) {
   struct linnet_corpus corpus = train_corpus_callbacks(run->train);
-  unsigned done = linnet_trainer_epoch(run->trainer);
+  size_t done = linnet_trainer_num_epochs(run->trainer);
   struct train_log log = {
       .corpus = &corpus, .context = run->context, .frame_seconds = run->config.feature_config.fbank.frame_shift / 1000};
   if (done > 0)
-    fprintf(stderr, "continuing after epoch %u\n", done);
+    fprintf(stderr, "continuing after epoch %zu\n", done);
   if (!train_log_open(&log, options.exp, run->trainer, options.batches))
     return TOOL_FAILURE;
   struct linnet_train_events events = train_log_events(&log);

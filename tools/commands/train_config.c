@@ -101,13 +101,13 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
                              {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, NULL},
                              {"clip_norm", KEY_DOUBLE, &s->clip_norm, NULL},
-                             {"batch_frames", KEY_SIZE, &s->batch_frames, NULL},
-                             {"epochs", KEY_UNSIGNED, &s->epochs, NULL},
-                             {"warmup_steps", KEY_UNSIGNED, &s->warmup_steps, NULL},
+                             {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
+                             {"epochs", KEY_SIZE, &s->num_epochs, NULL},
+                             {"warmup_steps", KEY_SIZE, &s->num_warmup_steps, NULL},
                              {"plateau_factor", KEY_DOUBLE, &s->plateau_factor, NULL},
                              {"plateau_patience", KEY_UNSIGNED, &s->plateau_patience, NULL},
                              {"patience", KEY_UNSIGNED, &s->patience, NULL},
-                             {"keep_models", KEY_UNSIGNED, &s->keep_models, NULL},
+                             {"keep_models", KEY_SIZE, &s->num_kept_models, NULL},
                              {"checkpoint_seconds", KEY_DOUBLE, &s->checkpoint_seconds, NULL},
                              {"seed", KEY_UINT64, &s->seed, NULL},
                              {0}};
@@ -150,10 +150,12 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
 
 static bool read_masks(const char *path, const json_t *object, struct train_config *config) {
   struct linnet_specaugment_settings *s = &config->masks;
-  const struct key keys[] = {
-      {"frequency_masks", KEY_INT, &s->frequency_masks, NULL}, {"max_frequency", KEY_INT, &s->max_frequency, NULL},
-      {"time_masks", KEY_INT, &s->time_masks, NULL},           {"max_time", KEY_INT, &s->max_time, NULL},
-      {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},  {0}};
+  const struct key keys[] = {{"frequency_masks", KEY_SIZE, &s->num_frequency_masks, NULL},
+                             {"max_frequency", KEY_SIZE, &s->max_frequency, NULL},
+                             {"time_masks", KEY_SIZE, &s->num_time_masks, NULL},
+                             {"max_time", KEY_SIZE, &s->max_time, NULL},
+                             {"max_time_part", KEY_DOUBLE, &s->max_time_part, NULL},
+                             {0}};
   config->specaugment = true;
   return read_section(path, "augment.specaugment", object, keys);
 }

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <linnet/decoder.h>
+#include <linnet/fbank.h>
+#include <linnet/greedy.h>
 #include <linnet/kaldi.h>
+#include <linnet/score.h>
 
 #include "common/clip.h"
 #include "common/parallel.h"
@@ -62,19 +64,19 @@ static enum linnet_status read_audio(struct linnet_context *context, const struc
   for (size_t i = 0; status == LINNET_OK && corpus->augmented && i < config->num_speeds; i++)
     if (config->speeds[i] != 1)
       status = clip_change_speed(context, &u->audio[0], sample_rate(corpus), config->speeds[i], &u->audio[i + 1]);
-  u->frames = linnet_fbank_frames(corpus->fbank, u->audio[0].count);
+  u->frames = linnet_fbank_num_frames(corpus->fbank, u->audio[0].count);
   return status;
 }
 
 static enum linnet_status read_stored(struct linnet_context *context, const struct train_corpus *corpus,
                                       struct utterance *u) {
-  int mel = corpus->config->feature_config.fbank.num_mel;
+  size_t mel = corpus->config->feature_config.fbank.num_mel;
   struct linnet_matrix matrix = {0};
   enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
   u->stored = true;
   u->frames = matrix.rows;
-  if (status == LINNET_OK && matrix.cols != (size_t)mel) {
-    tool_fail("utterance %s: its stored features have %zu columns, the configuration's num_mel is %d", u->id,
+  if (status == LINNET_OK && matrix.cols != mel) {
+    tool_fail("utterance %s: its stored features have %zu columns, the configuration's num_mel is %zu", u->id,
               matrix.cols, mel);
     status = LINNET_ERROR_FORMAT;
   }
@@ -118,7 +120,7 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
     tool_fail_context(context);
     return false;
   }
-  size_t total = linnet_transcripts_count(list), tokens = 0;
+  size_t total = linnet_transcripts_num_utterances(list), tokens = 0;
   bool good = true;
   corpus->noise = calloc(total + 1, sizeof *corpus->noise);
   for (size_t i = 0; good && corpus->noise && i < total && !tool_interrupted(); i++) {
@@ -141,7 +143,8 @@ static void warn_word(void *user, const char *word) {
 }
 
 static bool label_index(struct train_labels *labels, const char *token, int *index) {
-  *index = linnet_symbols_find(labels->symbols, token);
+  size_t found = linnet_symbols_find(labels->symbols, token);
+  *index = found == LINNET_NOT_FOUND ? -1 : (int)found;
   if (*index < 0 && labels->open)
     return linnet_symbols_add(labels->symbols, token, index) == LINNET_OK;
   return *index > 0;
@@ -219,7 +222,7 @@ static bool add_utterance(struct train_corpus *corpus, const struct linnet_data_
 
 static bool add_utterances(struct train_corpus *corpus, const struct linnet_data_folder *folder,
                            const struct linnet_transcripts *transcripts, struct train_labels *labels) {
-  size_t count = linnet_data_folder_count(folder);
+  size_t count = linnet_data_folder_num_utterances(folder);
   struct utterance *grown = realloc(corpus->utterances, (corpus->count + count + 1) * sizeof *grown);
   bool good = grown != NULL;
   if (grown)
@@ -334,7 +337,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   if (status == LINNET_OK)
     status = linnet_fbank_create(context, &corpus->config->feature_config.fbank, &fbank);
   if (status == LINNET_OK) {
-    *frames = linnet_fbank_frames(fbank, count);
+    *frames = linnet_fbank_num_frames(fbank, count);
     status = *frames <= capacity ? linnet_fbank_compute(fbank, samples, count, features) : LINNET_ERROR_LIMIT;
   }
   linnet_fbank_destroy(fbank);
@@ -345,7 +348,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
 /* Those of feats.scp, as they were when the corpus was loaded. */
 static enum linnet_status load_stored(struct linnet_context *context, const struct train_corpus *corpus,
                                       const struct utterance *u, float *features, size_t capacity, size_t *frames) {
-  size_t mel = (size_t)corpus->config->feature_config.fbank.num_mel;
+  size_t mel = corpus->config->feature_config.fbank.num_mel;
   struct linnet_matrix matrix = {0};
   enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
   if (status == LINNET_OK && (matrix.rows != u->frames || matrix.cols != mel || matrix.rows > capacity)) {
@@ -419,7 +422,7 @@ static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t fr
 
 /* Adds the statistics of each utterance to those of its set: its speaker, or all. */
 static bool accumulate(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker) {
-  size_t mel = (size_t)corpus->config->feature_config.fbank.num_mel;
+  size_t mel = corpus->config->feature_config.fbank.num_mel;
   bool good = true;
   for (size_t i = 0; good && i < corpus->count; i++) {
     const struct utterance *u = &corpus->utterances[i];
@@ -439,7 +442,7 @@ bool train_corpus_normalise(struct linnet_context *context, struct train_corpus 
   if (config->cmvn != LINNET_CMVN_SPEAKER && config->cmvn != LINNET_CMVN_GLOBAL)
     return true;
   bool by_speaker = config->cmvn == LINNET_CMVN_SPEAKER;
-  size_t sets = by_speaker ? (size_t)linnet_symbols_count(corpus->speakers) : 1;
+  size_t sets = by_speaker ? linnet_symbols_num_symbols(corpus->speakers) : 1;
   corpus->statistics = calloc(sets, sizeof *corpus->statistics);
   for (size_t i = 0; corpus->statistics && i < sets; i++)
     linnet_cmvn_reset(&corpus->statistics[i], config->fbank.num_mel);
@@ -491,8 +494,8 @@ static enum linnet_status count_errors(void *user, struct linnet_context *contex
   if (status == LINNET_OK)
     status =
         decoded ? linnet_score_add(context, u->labels, u->num_labels, decoded, count, &score) : LINNET_ERROR_MEMORY;
-  *errors = score.substitutions + score.insertions + score.deletions;
-  *reference = score.reference;
+  *errors = score.num_substitutions + score.num_insertions + score.num_deletions;
+  *reference = score.num_reference;
   free(decoded);
   linnet_greedy_destroy(greedy);
   return status;
@@ -502,14 +505,15 @@ struct linnet_corpus train_corpus_callbacks(struct train_corpus *corpus) {
   const struct train_config *config = corpus->config;
   bool masked = corpus->augmented && config->specaugment;
   size_t padding = corpus->augmented ? linnet_padding_max(&config->padding, sample_rate(corpus)) : 0;
-  return (struct linnet_corpus){.user = corpus,
-                                .count = corpus->count,
+  return (struct linnet_corpus){.size = sizeof(struct linnet_corpus),
+                                .user = corpus,
+                                .num_utterances = corpus->count,
                                 .id = corpus_id,
                                 .frames = corpus_frames,
                                 .labels = corpus_labels,
                                 .features = corpus_features,
                                 .count_errors = count_errors,
-                                .num_masks = masked ? linnet_specaugment_count(&config->masks) : 0,
+                                .num_masks = masked ? linnet_specaugment_num_masks(&config->masks) : 0,
                                 .masks = corpus_masks,
                                 .extra_frames = padding / linnet_fbank_shift(corpus->fbank) + 1};
 }

@@ -33,9 +33,9 @@ static bool append_epoch(const struct train_log *log, const struct linnet_train_
           "\"frames\": %zu, \"infeasible\": %zu, \"peak_megabytes\": %.1f, \"kernels\": \"%s\", "
           "\"device\": \"%s\", \"device_peak_megabytes\": %.1f, \"best\": %s}\n",
           e->epoch, (unsigned long long)e->step, e->train_loss, e->dev_loss, e->dev_error, e->learning_rate,
-          e->train_seconds, e->dev_seconds, e->total_seconds, e->frames, e->infeasible, peak_megabytes(),
+          e->train_seconds, e->dev_seconds, e->total_seconds, e->num_frames, e->num_infeasible, peak_megabytes(),
           linnet_context_kernels(log->context), linnet_context_device(log->context),
-          (double)linnet_context_device_peak(log->context) / 1048576, e->best ? "true" : "false");
+          (double)linnet_context_device_peak_bytes(log->context) / 1048576, e->best ? "true" : "false");
   int error = fclose(file) == 0 ? 0 : errno;
   if (error != 0)
     tool_fail("%s: cannot append: %s", log->path, strerror(error));
@@ -49,7 +49,7 @@ static int on_step(void *user, const struct linnet_train_step *step) {
   if (log->epoch != step->epoch) {
     static char label[64];
     snprintf(label, sizeof label, "epoch %u", step->epoch);
-    tool_progress_start(&log->progress, label, "steps", (double)step->epoch_steps);
+    tool_progress_start(&log->progress, label, "steps", (double)step->num_epoch_steps);
     tool_progress_add(&log->progress, (double)step->epoch_step - 1);
     log->epoch = step->epoch;
   }
@@ -59,7 +59,7 @@ static int on_step(void *user, const struct linnet_train_step *step) {
 
 static int on_epoch(void *user, const struct linnet_train_epoch *e) {
   struct train_log *log = user;
-  double rate = e->train_seconds > 0 ? (double)e->frames / e->train_seconds : 0;
+  double rate = e->train_seconds > 0 ? (double)e->num_frames / e->train_seconds : 0;
   tool_progress_finish(&log->progress);
   fprintf(stderr,
           "epoch %3u  train loss %.4f  dev loss %.4f  dev PER %6.2f %%%s  lr %.3g  %.0f frames/s (%.0f h/h)  %.0f s\n",
@@ -126,16 +126,19 @@ bool train_log_open(struct train_log *log, const char *folder, const struct linn
   snprintf(log->path, sizeof log->path, "%s/log.jsonl", folder);
   snprintf(path, sizeof path, "%s/batches.txt", folder);
   unsigned long long lines;
-  FILE *epochs = open_log(log->path, is_done_epoch, linnet_trainer_epoch(trainer), &lines);
+  FILE *epochs = open_log(log->path, is_done_epoch, linnet_trainer_num_epochs(trainer), &lines);
   if (!epochs || fclose(epochs) != 0)
     return false;
-  log->batches = batches ? open_batches(path, linnet_trainer_steps(trainer)) : NULL;
+  log->batches = batches ? open_batches(path, linnet_trainer_num_steps(trainer)) : NULL;
   return !batches || log->batches;
 }
 
 struct linnet_train_events train_log_events(struct train_log *log) {
-  return (struct linnet_train_events){
-      .user = log, .step = on_step, .epoch = on_epoch, .batch = log->batches ? on_batch : NULL};
+  return (struct linnet_train_events){.size = sizeof(struct linnet_train_events),
+                                      .user = log,
+                                      .step = on_step,
+                                      .epoch = on_epoch,
+                                      .batch = log->batches ? on_batch : NULL};
 }
 
 void train_log_close(struct train_log *log) {

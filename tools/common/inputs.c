@@ -42,7 +42,7 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
   audio->sample_rate = sample_rate;
   audio->channel = options.channel;
   audio->raw_rate = options.raw_rate;
-  audio->raw_channels = options.raw_channels;
+  audio->num_raw_channels = options.raw_channels;
   audio->max_seconds = options.max_seconds > 0 ? options.max_seconds : 0;
   audio->raw_format = linnet_sample_format_find(options.raw_format);
   if (!options.raw_format || audio->raw_format != LINNET_SAMPLE_NONE)
@@ -119,7 +119,7 @@ bool inputs_open(struct inputs *inputs, struct linnet_context *context, const st
   } else if (linnet_data_folder_open(context, options.data, &inputs->folder) != LINNET_OK) {
     tool_fail_context(context);
   } else {
-    inputs->count = linnet_data_folder_count(inputs->folder);
+    inputs->count = linnet_data_folder_num_utterances(inputs->folder);
     return true;
   }
   inputs_close(inputs);

@@ -23,7 +23,7 @@ void matrix_source_close(struct matrix_source *s) {
 static enum linnet_status take(struct matrix_source *s, const char **key, struct linnet_matrix *matrix) {
   if (s->ark)
     return linnet_ark_next(s->ark, key, matrix);
-  if (s->taken == linnet_scp_count(s->scp))
+  if (s->taken == linnet_scp_num_entries(s->scp))
     return LINNET_END;
   *key = linnet_scp_key(s->scp, s->taken);
   return linnet_scp_read(s->scp, s->context, s->taken, matrix);

@@ -62,7 +62,7 @@ static unsigned start_threads(struct loop *loop, struct thread *threads, unsigne
 }
 
 int tool_parallel(struct linnet_context *context, size_t tasks, tool_task_fn body, void *user) {
-  unsigned wanted = linnet_context_threads(context);
+  unsigned wanted = linnet_context_num_threads(context);
   if (wanted > tasks)
     wanted = (unsigned)tasks;
   struct thread *threads = calloc(wanted > 0 ? wanted : 1, sizeof *threads);

@@ -234,7 +234,7 @@ static bool find_precision(enum linnet_precision *precision) {
 struct linnet_context *tool_context(void) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = (unsigned)option_threads;
+  settings.num_threads = (unsigned)option_threads;
   settings.kernels = option_kernels;
   settings.device = option_device;
   settings.log = print_log;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/settings.h"
 #include "model/format/bounded_json.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 64};
@@ -26,18 +27,20 @@ static const char *const cmvn_frames_names[] = {
 
 enum { MAX_MEL = 512, MIN_WINDOW = 4, MAX_WINDOW = 65536 /* samples */ };
 
-void linnet_feature_config_default(struct linnet_feature_config *features) {
-  *features = (struct linnet_feature_config){.fbank = {.size = sizeof features->fbank,
-                                                       .sample_rate = 16000,
-                                                       .frame_length = 25,
-                                                       .frame_shift = 10,
-                                                       .num_mel = 40,
-                                                       .low_frequency = 20,
-                                                       .high_frequency = 0,
-                                                       .preemphasis = 0.97},
-                                             .cmvn = LINNET_CMVN_UTTERANCE,
-                                             .cmvn_variance = 1,
-                                             .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES};
+void(linnet_feature_config_default)(struct linnet_feature_config *features, size_t size) {
+  const struct linnet_feature_config defaults = {.size = sizeof(struct linnet_feature_config),
+                                                 .fbank = {.size = sizeof(struct linnet_fbank_settings),
+                                                           .sample_rate = 16000,
+                                                           .frame_length = 25,
+                                                           .frame_shift = 10,
+                                                           .num_mel = 40,
+                                                           .low_frequency = 20,
+                                                           .high_frequency = 0,
+                                                           .preemphasis = 0.97},
+                                                 .cmvn = LINNET_CMVN_UTTERANCE,
+                                                 .cmvn_variance = 1,
+                                                 .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES};
+  linnet_settings_fill(features, size, &defaults, sizeof defaults);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -49,9 +52,7 @@ static void read_fbank(struct linnet_json_object *object, struct linnet_fbank_se
   linnet_json_read_double(object, "low_frequency", &fbank->low_frequency);
   linnet_json_read_double(object, "high_frequency", &fbank->high_frequency);
   linnet_json_read_double(object, "preemphasis", &fbank->preemphasis);
-  size_t num_mel = (size_t)fbank->num_mel;
-  linnet_json_read_size(object, "num_mel", &num_mel);
-  fbank->num_mel = num_mel <= MAX_MEL ? (int)num_mel : MAX_MEL + 1; /* refused by the range check */
+  linnet_json_read_size(object, "num_mel", &fbank->num_mel);
   fbank->dither = 0;
   fbank->dither_seed = 0;
 }
@@ -91,7 +92,12 @@ enum linnet_status linnet_feature_config_parse(struct linnet_context *context, c
                                                struct linnet_feature_config *features) {
   if (!text || !name || !features)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_feature_config_parse: NULL argument");
-  return parse(context, text, name, false, features);
+  struct linnet_feature_config own;
+  linnet_feature_config_default(&own);
+  LINNET_TRY(linnet_settings_read(context, "struct linnet_feature_config", features, &own, sizeof own));
+  LINNET_TRY(parse(context, text, name, false, &own));
+  linnet_settings_fill(features, features->size, &own, sizeof own);
+  return LINNET_OK;
 }
 
 enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *context, const char *text,
@@ -113,7 +119,7 @@ static enum linnet_status check_ranges(struct linnet_context *context, const cha
     double value, low, high;
   } ranges[] = {
       {"sample_rate", fbank->sample_rate, 1000, 384000},  {"frame_length", fbank->frame_length, 1, 1000},
-      {"frame_shift", fbank->frame_shift, 1, 1000},       {"num_mel", fbank->num_mel, 1, MAX_MEL},
+      {"frame_shift", fbank->frame_shift, 1, 1000},       {"num_mel", (double)fbank->num_mel, 1, MAX_MEL},
       {"low_frequency", fbank->low_frequency, 0, 192000}, {"high_frequency", fbank->high_frequency, -192000, 192000},
       {"preemphasis", fbank->preemphasis, 0, 1},
   };
@@ -165,7 +171,7 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
   json_t *root = json_pack(
       "{ss so so so si so so so ss sb}", "kind", kind_names[0], "sample_rate", linnet_json_number(fbank->sample_rate),
       "frame_length", linnet_json_number(fbank->frame_length), "frame_shift", linnet_json_number(fbank->frame_shift),
-      "num_mel", fbank->num_mel, "low_frequency", linnet_json_number(fbank->low_frequency), "high_frequency",
+      "num_mel", (int)fbank->num_mel, "low_frequency", linnet_json_number(fbank->low_frequency), "high_frequency",
       linnet_json_number(fbank->high_frequency), "preemphasis", linnet_json_number(fbank->preemphasis), "cmvn",
       cmvn_names[features->cmvn], "cmvn_variance", features->cmvn_variance != 0);
   if (root && features->cmvn_frames != LINNET_CMVN_ALL_FRAMES &&

@@ -184,9 +184,9 @@ static enum linnet_status load_metadata(struct linnet_model *model, const struct
   LINNET_TRY(require_metadata(file, "symbols", &symbols));
   LINNET_TRY(linnet_config_parse_complete(context, config, file->name, &model->config));
   LINNET_TRY(linnet_feature_config_parse_complete(context, features, file->name, &model->features));
-  if ((size_t)model->features.fbank.num_mel != model->config.input_dim)
+  if (model->features.fbank.num_mel != model->config.input_dim)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: \"num_mel\" of features is %d, but \"input_dim\" of config is %zu", file->name,
+                       "%s: \"num_mel\" of features is %zu, but \"input_dim\" of config is %zu", file->name,
                        model->features.fbank.num_mel, model->config.input_dim);
   LINNET_TRY(load_calibrations(model, file));
   return load_symbols(model, file->name, symbols);
@@ -286,7 +286,7 @@ static enum linnet_status read_statistics(const struct linnet_safetensors *file,
 
 static enum linnet_status check_cmvn(struct linnet_context *context, const char *name, const struct linnet_cmvn *cmvn) {
   bool good = cmvn->count >= 1 && isfinite(cmvn->count);
-  for (int i = 0; i < cmvn->dim; i++)
+  for (size_t i = 0; i < cmvn->dim; i++)
     good = good && isfinite(cmvn->sum[i]) && isfinite(cmvn->square[i]) && cmvn->square[i] >= 0;
   return good ? LINNET_OK
               : linnet_fail(context, LINNET_ERROR_FORMAT, "%s: the statistics cmvn.* are those of no features", name);
@@ -300,8 +300,8 @@ static enum linnet_status load_cmvn(struct linnet_model *model, const struct lin
     return linnet_fail(model->context, LINNET_ERROR_MEMORY, "%s: out of memory for CMVN statistics", file->name);
   cmvn->dim = model->features.fbank.num_mel;
   LINNET_TRY(read_statistics(file, cmvn_names[0], 1, &cmvn->count));
-  LINNET_TRY(read_statistics(file, cmvn_names[1], (size_t)cmvn->dim, cmvn->sum));
-  LINNET_TRY(read_statistics(file, cmvn_names[2], (size_t)cmvn->dim, cmvn->square));
+  LINNET_TRY(read_statistics(file, cmvn_names[1], cmvn->dim, cmvn->sum));
+  LINNET_TRY(read_statistics(file, cmvn_names[2], cmvn->dim, cmvn->square));
   model->memory += sizeof *cmvn;
   return check_cmvn(model->context, file->name, cmvn);
 }
@@ -412,7 +412,7 @@ const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_
   return &model->calibrations;
 }
 
-int linnet_model_num_symbols(const struct linnet_model *model) {
+size_t linnet_model_num_symbols(const struct linnet_model *model) {
   return (int)model->config.outputs;
 }
 
@@ -420,24 +420,25 @@ const char *linnet_model_symbol(const struct linnet_model *model, int index) {
   return index >= 0 && (size_t)index < model->config.outputs ? model->symbols[index] : NULL;
 }
 
-int linnet_model_stride(const struct linnet_model *model) {
+size_t linnet_model_stride(const struct linnet_model *model) {
   return (int)model->config.stack;
 }
 
-size_t linnet_model_output_frames(const struct linnet_model *model, size_t frames) {
+size_t linnet_model_num_output_frames(const struct linnet_model *model, size_t frames) {
   return frames / model->config.stack + (frames % model->config.stack > 0);
 }
 
 double linnet_model_frame_seconds(const struct linnet_model *model) {
   const struct linnet_fbank_settings *fbank = &model->features.fbank;
-  return floor(fbank->frame_shift * fbank->sample_rate / 1000) / fbank->sample_rate * linnet_model_stride(model);
+  return floor(fbank->frame_shift * fbank->sample_rate / 1000) / fbank->sample_rate *
+         (double)linnet_model_stride(model);
 }
 
 size_t linnet_model_num_parameters(const struct linnet_model *model) {
   return model->parameters->trained;
 }
 
-size_t linnet_model_memory(const struct linnet_model *model) {
+size_t linnet_model_memory_bytes(const struct linnet_model *model) {
   return model->memory;
 }
 
@@ -473,8 +474,8 @@ static enum linnet_status check_contents(struct linnet_context *context, const c
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights are written as F32 or F16 only", name);
   if (!linnet_config_count_parameters(c->config, &count) || count != c->parameters->trained)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters is not that of the config", name);
-  if ((size_t)c->features->fbank.num_mel != c->config->input_dim)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: \"num_mel\" %d of features is not \"input_dim\" %zu", name,
+  if (c->features->fbank.num_mel != c->config->input_dim)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: \"num_mel\" %zu of features is not \"input_dim\" %zu", name,
                        c->features->fbank.num_mel, c->config->input_dim);
   if (c->features->cmvn != LINNET_CMVN_GLOBAL)
     return LINNET_OK;
@@ -515,7 +516,7 @@ static void plan_metadata(const struct linnet_model_contents *c, struct plan *pl
 }
 
 static void plan_entries(const struct linnet_model_contents *c, struct plan *plan) {
-  const size_t mel = (size_t)c->features->fbank.num_mel;
+  const size_t mel = c->features->fbank.num_mel;
   for (size_t i = 0; c->features->cmvn == LINNET_CMVN_GLOBAL && i < CMVN_TENSORS; i++)
     plan->entries[plan->num_entries++] =
         (struct linnet_tensor_entry){.name = cmvn_names[i], .dtype = LINNET_F64, .rank = 1, .shape = {i > 0 ? mel : 1}};
@@ -562,8 +563,8 @@ static enum linnet_status write_values(struct linnet_writer *writer, const real 
 static enum linnet_status write_tensors(struct linnet_writer *writer, const struct linnet_model_contents *c) {
   if (c->features->cmvn == LINNET_CMVN_GLOBAL) {
     LINNET_TRY(linnet_writer_doubles(writer, &c->cmvn->count, 1));
-    LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->sum, (size_t)c->cmvn->dim));
-    LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->square, (size_t)c->cmvn->dim));
+    LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->sum, c->cmvn->dim));
+    LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->square, c->cmvn->dim));
   }
   for (size_t i = 0; i < c->parameters->count; i++)
     LINNET_TRY(write_values(writer, c->weights + c->parameters->list[i].offset, c->parameters->list[i].count));

@@ -38,7 +38,7 @@ enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsig
 static enum linnet_status create_buffers(struct linnet_encoder *e) {
   const struct linnet_config *config = &e->model->config;
   const struct linnet_encoder_sizes sizes = e->kind->sizes(e);
-  LINNET_TRY(linnet_encoder_create_scratch(e, linnet_context_threads(e->context), sizes.rows));
+  LINNET_TRY(linnet_encoder_create_scratch(e, linnet_context_num_threads(e->context), sizes.rows));
   e->padded = linnet_alloc(e->context, config->stack * config->input_dim, sizeof(real));
   e->log_p = linnet_alloc(e->context, (size_t)OUTPUT_BLOCKS * BLOCK_ROWS * config->outputs, sizeof(real));
   if (!e->padded || !e->log_p)
@@ -126,7 +126,7 @@ static void pad_features(struct linnet_encoder *e) {
 static enum linnet_status plan(struct linnet_encoder *e, const float *features, size_t frames) {
   e->features = features;
   e->in_frames = frames;
-  e->frames = linnet_model_output_frames(e->model, frames);
+  e->frames = linnet_model_num_output_frames(e->model, frames);
   cut_blocks(e);
   pad_features(e);
   LINNET_TRY(linnet_encoder_reserve(e, &e->x, e->frames, row_bytes(e)));

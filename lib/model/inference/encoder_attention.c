@@ -99,7 +99,7 @@ enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_
   const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
   if (by_state(e, layer))
     return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
-  const unsigned threads = linnet_context_threads(e->context);
+  const unsigned threads = linnet_context_num_threads(e->context);
   struct whole *w = &e->whole;
   w->kept_bytes = larger(w->kept_bytes, (ops_of(e, layer)->saved_bytes(&a, e->frames, 1) + 63) / 64 * 64);
   w->work_bytes = larger(w->work_bytes, (ops_of(e, layer)->work_bytes(&a, e->frames) + 63) / 64 * 64);

@@ -65,7 +65,7 @@ static enum linnet_status check_causal(struct linnet_context *context, const str
                      obstacle(model, l));
 }
 
-int linnet_recurrence_possible(const struct linnet_model *model) {
+int linnet_model_is_causal(const struct linnet_model *model) {
   return model && first_obstacle(model) == model->config.layers;
 }
 
@@ -222,7 +222,7 @@ static size_t used_size(const struct linnet_recurrence *r, size_t layer) {
   return state_size(r, layer, r->frame > 0 ? r->frame - 1 : 0);
 }
 
-size_t linnet_recurrence_frames(const struct linnet_recurrence *r) {
+size_t linnet_recurrence_num_frames(const struct linnet_recurrence *r) {
   return r->frame;
 }
 

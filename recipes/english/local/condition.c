@@ -79,7 +79,7 @@ static size_t read_list(const char *name, const char **ids, const char **paths, 
   struct linnet_transcripts *list = NULL; /* stays until the end: it holds the texts */
   if (linnet_transcripts_load(context, name, &list) != LINNET_OK)
     die(name, linnet_context_error(context));
-  size_t total = linnet_transcripts_count(list), tokens;
+  size_t total = linnet_transcripts_num_utterances(list), tokens;
   if (total > capacity)
     die(name, "too many lines");
   for (size_t i = 0; i < total; i++) {
@@ -163,7 +163,7 @@ static float *pad(const float *samples, size_t count, size_t padding) {
     die("padding", "out of memory");
   float gain = (float)(level_of(samples, count) * pow(10, options.pad_level / 20) / (8000 / sqrt(3)));
   for (size_t i = 0; i < count + 2 * padding && options.pad_level > -200; i++)
-    padded[i] = gain * clips[0].samples[i % clips[0].count];
+    padded[i] = gain * clips[0].samples[i % clips[0].num_samples];
   memcpy(padded + padding, samples, count * sizeof *samples);
   return padded;
 }

@@ -26,7 +26,7 @@ static void read_some(const uint8_t *data, size_t size, const struct linnet_audi
   size_t count;
   if (linnet_audio_open_memory(context, data, size, settings, &audio) != LINNET_OK)
     return;
-  demand(linnet_audio_input_rate(audio) > 0 && linnet_audio_input_channels(audio) > 0);
+  demand(linnet_audio_input_rate(audio) > 0 && linnet_audio_num_input_channels(audio) > 0);
   for (int i = 0; i < 50 && linnet_audio_read(audio, samples, 1000, &count) == LINNET_OK; i++) {
     demand(count > 0 && count <= 1000);
     for (size_t j = 0; j < count; j++)
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   read_some(data, size, &settings);
   settings.raw_format = 1 + data[0] % 8;
-  settings.raw_channels = 1 + data[0] / 8 % 3;
+  settings.num_raw_channels = 1 + data[0] / 8 % 3;
   settings.sample_rate = 8000;
   read_some(data + 1, size - 1, &settings);
   return 0;

@@ -1,6 +1,6 @@
 /* Filterbank: the first byte chooses settings, the others are the sizes of chunks. Any chunking gives the same bytes.
  */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void prepare(void) {
     settings.frame_length = kind < 2 ? 25 : 8;
     settings.frame_shift = kind < 2 ? 10 : 11; /* windows with gaps between them */
     demand(linnet_fbank_create(context, &settings, &fbanks[kind]) == LINNET_OK);
-    expected[kind] = malloc(linnet_fbank_frames(fbanks[kind], SAMPLES) * 10 * sizeof(float));
+    expected[kind] = malloc(linnet_fbank_num_frames(fbanks[kind], SAMPLES) * 10 * sizeof(float));
     demand(expected[kind] && linnet_fbank_compute(fbanks[kind], samples, SAMPLES, expected[kind]) == LINNET_OK);
   }
 }
@@ -48,14 +48,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t i = 1; i <= size && taken < SAMPLES; i++) {
     size_t chunk = i < size ? (size_t)data[i] * 3 : SAMPLES, made;
     chunk = chunk < SAMPLES - taken ? chunk : SAMPLES - taken;
-    size_t pending = linnet_fbank_pending(fbanks[kind], chunk);
+    size_t pending = linnet_fbank_num_pending(fbanks[kind], chunk);
     demand(linnet_fbank_accept(fbanks[kind], samples + taken, chunk, features + frames * 10, pending, &made) ==
                LINNET_OK &&
            made == pending);
     taken += chunk;
     frames += made;
   }
-  demand(frames == linnet_fbank_frames(fbanks[kind], taken));
+  demand(frames == linnet_fbank_num_frames(fbanks[kind], taken));
   demand(memcmp(features, expected[kind], frames * 10 * sizeof(float)) == 0);
   return 0;
 }

@@ -1,7 +1,7 @@
 /* The filterbank against kaldi-native-fbank: stored values (tests/golden/make_fbank.py) of a synthetic signal and of
  * two real recordings, read by the library as it reads any file. */
 #include <linnet/audio.h>
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include "golden/golden.h"
 
@@ -25,7 +25,7 @@ static void make_signal(float *signal) {
 static void compare(const char *name, const float *samples, size_t n, const float *expected, size_t values) {
   struct linnet_fbank *fbank = NULL;
   REQUIRE(linnet_fbank_create(context, NULL, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
-  size_t frames = linnet_fbank_frames(fbank, n);
+  size_t frames = linnet_fbank_num_frames(fbank, n);
   REQUIRE(frames * 40 >= values && values > 0, "%s: %zu frames, but %zu values are stored", name, frames, values);
   float *features = malloc(frames * 40 * sizeof *features);
   REQUIRE(features, "out of memory");

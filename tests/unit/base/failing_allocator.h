@@ -30,7 +30,7 @@ static inline void *failing_reallocate(void *user, void *pointer, size_t bytes) 
 static inline struct linnet_context_settings failing_settings(struct failing_allocator *allocator) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.reallocate = failing_reallocate;
   settings.reallocate_user = allocator;
   return settings;

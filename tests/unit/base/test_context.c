@@ -9,21 +9,18 @@
 
 static const struct settings_case {
   const char *name;
-  long size; /* added to the right one */
   unsigned threads;
   const char *kernels;
   enum linnet_status status;
 } settings_cases[] = {
-    {"defaults", 0, 0, NULL, LINNET_OK},
-    {"one thread", 0, 1, "auto", LINNET_OK},
-    {"most threads", 0, 256, "reference", LINNET_OK},
-    {"too many threads", 0, 257, NULL, LINNET_ERROR_ARGUMENT},
-    {"threads -1", 0, (unsigned)-1, NULL, LINNET_ERROR_ARGUMENT},
-    {"older struct", -8, 1, NULL, LINNET_ERROR_ARGUMENT},
-    {"newer struct", 8, 1, NULL, LINNET_ERROR_ARGUMENT},
-    {"unknown kernels", 0, 1, "sse9", LINNET_ERROR_UNSUPPORTED},
-    {"empty name", 0, 1, "", LINNET_ERROR_UNSUPPORTED},
-    {"another case", 0, 1, "Reference", LINNET_ERROR_UNSUPPORTED},
+    {"defaults", 0, NULL, LINNET_OK},
+    {"one thread", 1, "auto", LINNET_OK},
+    {"most threads", 256, "reference", LINNET_OK},
+    {"too many threads", 257, NULL, LINNET_ERROR_ARGUMENT},
+    {"threads -1", (unsigned)-1, NULL, LINNET_ERROR_ARGUMENT},
+    {"unknown kernels", 1, "sse9", LINNET_ERROR_UNSUPPORTED},
+    {"empty name", 1, "", LINNET_ERROR_UNSUPPORTED},
+    {"another case", 1, "Reference", LINNET_ERROR_UNSUPPORTED},
 };
 
 /* A precision gives the table of it where that runs, else the next better one; none less precise than float32 is chosen
@@ -50,16 +47,70 @@ static void check_settings_case(const struct settings_case *c) {
   struct linnet_context_settings settings;
   struct linnet_context *context = (struct linnet_context *)&settings; /* anything but NULL */
   linnet_context_settings_default(&settings);
-  settings.size += (size_t)c->size;
-  settings.threads = c->threads;
+  settings.num_threads = c->threads;
   settings.kernels = c->kernels;
   enum linnet_status status = linnet_context_create(&settings, &context);
   CHECK(status == c->status, "%s: %s instead of %s", c->name, linnet_status_string(status),
         linnet_status_string(c->status));
   CHECK((context != NULL) == (status == LINNET_OK), "%s: context %p", c->name, (void *)context);
   if (status == LINNET_OK && c->threads > 0)
-    CHECK(linnet_context_threads(context) <= c->threads, "%s: %u threads", c->name, linnet_context_threads(context));
+    CHECK(linnet_context_num_threads(context) <= c->threads, "%s: %zu threads", c->name,
+          linnet_context_num_threads(context));
   linnet_context_destroy(status == LINNET_OK ? context : NULL);
+}
+
+/* Why there is no context, in a buffer of the caller's, whole or cut, and in the log. */
+static const struct failure {
+  unsigned threads;
+  enum linnet_precision precision;
+  const char *kernels, *device;
+  bool memory;
+  enum linnet_status status;
+  const char *sentence;
+} failed_creations[] = {
+    {257, LINNET_FLOAT32, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "257 threads: at most 256"},
+    {1, (enum linnet_precision)4, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "precision 4"},
+    {1, LINNET_FLOAT32, "sse9", NULL, true, LINNET_ERROR_UNSUPPORTED, "kernels \"sse9\""},
+    {1, LINNET_FLOAT32, NULL, "tpu", true, LINNET_ERROR_DEVICE, "device tpu: expected cpu, cuda"},
+    {1, LINNET_FLOAT32, NULL, "cuda:99", true, LINNET_ERROR_DEVICE, "CUDA device 99"},
+    {1, LINNET_INT8, NULL, "cuda", true, LINNET_ERROR_DEVICE, "8-bit integers"},
+    {1, LINNET_FLOAT32, NULL, NULL, false, LINNET_ERROR_MEMORY, "out of memory"},
+};
+
+static void copy_line(void *user, enum linnet_log_level level, const char *message) {
+  CHECK(level == LINNET_LOG_ERROR, "level %d", (int)level);
+  snprintf(user, LINNET_ERROR_BYTES, "%s", message);
+}
+
+static void check_failure(const struct failure *f) {
+  char error[LINNET_ERROR_BYTES] = "", line[LINNET_ERROR_BYTES] = "", cut[4];
+  struct failing_allocator heap = {.left = 0};
+  struct linnet_context_settings settings = failing_settings(&heap);
+  struct linnet_context *context;
+  if (f->memory)
+    settings.reallocate = NULL;
+  settings.num_threads = f->threads, settings.precision = f->precision;
+  settings.kernels = f->kernels, settings.device = f->device;
+  settings.log = copy_line, settings.log_user = line;
+  settings.error = error, settings.error_bytes = sizeof error;
+  enum linnet_status status = linnet_context_create(&settings, &context);
+  CHECK(status == f->status && !context, "%s: %s", f->sentence, linnet_status_string(status));
+  CHECK(strstr(error, f->sentence) && strcmp(error, line) == 0, "%s: \"%s\", logged \"%s\"", f->sentence, error, line);
+  settings.error = cut, settings.error_bytes = sizeof cut;
+  linnet_context_create(&settings, &context);
+  CHECK(strlen(cut) == 3 && strncmp(cut, error, 3) == 0, "%s: cut to \"%s\"", f->sentence, cut);
+}
+
+static void check_failures(void) {
+  for (size_t i = 0; i < sizeof failed_creations / sizeof *failed_creations; i++)
+    check_failure(&failed_creations[i]);
+  char error[LINNET_ERROR_BYTES] = "old";
+  struct linnet_context_settings settings;
+  struct linnet_context *context;
+  linnet_context_settings_default(&settings);
+  settings.error = error, settings.error_bytes = sizeof error;
+  CHECK(linnet_context_create(&settings, &context) == LINNET_OK && strcmp(error, "") == 0, "\"%s\"", error);
+  linnet_context_destroy(context);
 }
 
 static void check_settings(void) {
@@ -73,7 +124,7 @@ static void check_settings(void) {
 
 static void check_defaults(void) {
   struct linnet_context *context = test_context();
-  CHECK(linnet_context_threads(context) >= 1, "%u threads", linnet_context_threads(context));
+  CHECK(linnet_context_num_threads(context) >= 1, "%zu threads", linnet_context_num_threads(context));
   CHECK(linnet_context_ops(context) == linnet_cpu_best_ops(LINNET_FLOAT32), "%s", linnet_context_kernels(context));
   CHECK(strcmp(linnet_context_error(context), "") == 0, "\"%s\"", linnet_context_error(context));
   CHECK(linnet_context_share(context, NULL) == LINNET_ERROR_ARGUMENT, "nowhere to put the handle");
@@ -85,7 +136,7 @@ static void check_kernels(const struct linnet_ops *ops) {
   struct linnet_context_settings settings;
   struct linnet_context *context;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.kernels = ops->name;
   REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "%s", ops->name);
   CHECK(linnet_context_ops(context) == ops && strcmp(linnet_context_kernels(context), ops->name) == 0, "%s became %s",
@@ -98,7 +149,7 @@ static void check_kernels(const struct linnet_ops *ops) {
 
 static struct linnet_context_settings two_threads(struct failing_allocator *heap) {
   struct linnet_context_settings settings = failing_settings(heap);
-  settings.threads = 2;
+  settings.num_threads = 2;
   return settings;
 }
 
@@ -155,7 +206,7 @@ static void check_handles(void) {
   REQUIRE(linnet_context_share(first, &second) == LINNET_OK && linnet_context_share(second, &third) == LINNET_OK,
           "share");
   CHECK(linnet_context_ops(first) == linnet_context_ops(third) &&
-            linnet_context_threads(first) == linnet_context_threads(third),
+            linnet_context_num_threads(first) == linnet_context_num_threads(third),
         "handles share their core");
   CHECK(linnet_fail(first, LINNET_ERROR_IO, "%s %d", "one", 1) == LINNET_ERROR_IO, "linnet_fail returns the status");
   linnet_fail(second, LINNET_ERROR_FORMAT, "two");
@@ -325,6 +376,7 @@ static void check_log(void) {
 
 int main(void) {
   check_settings();
+  check_failures();
   check_defaults();
   test_each_table(check_kernels);
   check_precision();

@@ -14,7 +14,7 @@ static struct linnet_context *context_with(unsigned threads) {
   struct linnet_context_settings settings;
   struct linnet_context *context;
   linnet_context_settings_default(&settings);
-  settings.threads = threads;
+  settings.num_threads = threads;
   REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "%u threads", threads);
   return context;
 }
@@ -49,7 +49,7 @@ static struct loop loop;
 static void check_loop(struct linnet_context *context, size_t tasks) {
   size_t wrong = 0;
   memset(&loop, 0, sizeof loop);
-  loop.threads = linnet_context_threads(context);
+  loop.threads = linnet_context_num_threads(context);
   linnet_parallel(context, tasks, count_task, &loop);
   for (size_t i = 0; i < MAX_TASKS; i++)
     wrong += loop.ran[i] != (i < tasks);
@@ -62,8 +62,8 @@ static void check_loop(struct linnet_context *context, size_t tasks) {
 static void check_loops(unsigned threads) {
   static const size_t tasks[] = {0, 1, 2, 3, 7, 100, MAX_TASKS};
   struct linnet_context *context = context_with(threads);
-  CHECK(linnet_context_threads(context) == threads, "%u threads instead of %u", linnet_context_threads(context),
-        threads);
+  CHECK(linnet_context_num_threads(context) == threads, "%zu threads instead of %u",
+        linnet_context_num_threads(context), threads);
   for (int round = 0; round < 20; round++)
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
       check_loop(context, tasks[i]);
@@ -153,7 +153,7 @@ static void *share_main(void *argument) {
   for (size_t round = 0; round < ROUNDS; round++) {
     size_t tasks = 50 + round;
     memset(sharer->loop, 0, sizeof *sharer->loop);
-    sharer->loop->threads = linnet_context_threads(sharer->context);
+    sharer->loop->threads = linnet_context_num_threads(sharer->context);
     linnet_parallel(sharer->context, tasks, count_task, sharer->loop);
     for (size_t i = 0; i < MAX_TASKS; i++)
       sharer->wrong += sharer->loop->ran[i] != (i < tasks);

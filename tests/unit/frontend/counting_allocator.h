@@ -27,7 +27,7 @@ static inline void *counting_reallocate(void *user, void *pointer, size_t bytes)
 static inline struct linnet_context *counting_context(struct usage *usage) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.reallocate = counting_reallocate;
   settings.reallocate_user = usage;
   *usage = (struct usage){0};

@@ -25,8 +25,11 @@ static int integers[4] = {1, 1, 1, 1};
 static size_t number;
 static const char *const names[] = {"x", "x"};
 static struct linnet_corpus corpus;
-static const struct linnet_train_model train_model = {
-    .config = transformer, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
+static const struct linnet_train_model train_model = {.size = sizeof train_model,
+                                                      .config = transformer,
+                                                      .features = features,
+                                                      .symbols = symbols,
+                                                      .num_symbols = SYMBOLS};
 
 static int sink(void *user, const float *log_posteriors, size_t first, size_t frames) {
   (void)user, (void)log_posteriors, (void)first, (void)frames;
@@ -116,7 +119,7 @@ static void make_inputs(void) {
                                                    .sample_rate = 16000,
                                                    .raw_format = LINNET_SAMPLE_S16LE,
                                                    .raw_rate = 16000,
-                                                   .raw_channels = 1};
+                                                   .num_raw_channels = 1};
   MAKE(linnet_fbank_create(f.context, NULL, &f.fbank));
   MAKE(linnet_audio_open_memory(f.context, floats, sizeof floats, &raw, &f.audio));
   MAKE(linnet_ark_open_memory(f.context, "u [ 1 ]\n", 8, "ark", &f.ark));
@@ -140,7 +143,7 @@ static void make_texts(void) {
 
 static void make_pronunciations(void) {
   static const char *const phones[] = {"A", "B"};
-  const struct linnet_g2p_settings settings = {.size = sizeof settings, .order = 2, .iterations = 1};
+  const struct linnet_g2p_settings settings = {.size = sizeof settings, .order = 2, .num_iterations = 1};
   MAKE(linnet_g2p_trainer_create(f.context, &settings, &f.g2p_trainer));
   MAKE(linnet_g2p_trainer_add(f.g2p_trainer, "ab", phones, 2));
   MAKE(linnet_g2p_trainer_finish(f.g2p_trainer, &f.g2p));

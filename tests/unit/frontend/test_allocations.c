@@ -216,7 +216,7 @@ static enum linnet_status beam_with(struct linnet_context *context, bool lattice
   if (status == LINNET_OK)
     status = linnet_beam_finish(beam);
   if (status == LINNET_OK && (status = linnet_beam_hypothesis(beam, 0, &best)) == LINNET_OK)
-    digest_segments(sum, best.segments, best.count);
+    digest_segments(sum, best.segments, best.num_segments);
   if (status == LINNET_OK && lattice)
     status = search_lattice(context, beam, sum);
   linnet_beam_destroy(beam);
@@ -249,7 +249,7 @@ static enum linnet_status search_words(struct linnet_context *context, const str
   if (status == LINNET_OK)
     status = linnet_word_search_finish(search);
   if (status == LINNET_OK && (status = linnet_word_search_hypothesis(search, 0, &best)) == LINNET_OK)
-    digest_segments(sum, best.segments, best.segment_count);
+    digest_segments(sum, best.segments, best.num_segments);
   linnet_word_search_destroy(search);
   return status;
 }
@@ -280,7 +280,7 @@ static void digest_result(uint64_t *sum, const struct linnet_result *result) {
   for (size_t a = 0; a < result->num_alternatives; a++) {
     const struct linnet_alternative *x = &result->alternatives[a];
     digest(sum, &x->score, sizeof x->score);
-    for (size_t i = 0; i < x->phone_count; i++)
+    for (size_t i = 0; i < x->num_phones; i++)
       digest(sum, x->phones[i].text, strlen(x->phones[i].text));
   }
 }
@@ -332,7 +332,7 @@ static enum linnet_status align_text(struct linnet_context *context, uint64_t *s
   if (status == LINNET_OK)
     status = linnet_aligned_text_align(text, rows[0], ROWS, 0.01, 0.4, &jumps);
   if (status == LINNET_OK && (status = linnet_aligned_text_describe(text, &output)) == LINNET_OK)
-    for (size_t i = 0; i < output.word_count; i++)
+    for (size_t i = 0; i < output.num_words; i++)
       digest(sum, &output.words[i].start, sizeof output.words[i].start);
   linnet_aligned_text_destroy(text);
   linnet_text_aligner_destroy(aligner);
@@ -454,7 +454,7 @@ static struct outcome run_once(const struct scenario *s, size_t fail_at, bool ev
   current.scenario = s;
   current.number = fail_at;
   linnet_context_settings_default(&settings);
-  settings.threads = s->threads;
+  settings.num_threads = s->threads;
   settings.reallocate = failing_hook;
   settings.reallocate_user = &live;
   failing_malloc_arm(fail_at, everything);

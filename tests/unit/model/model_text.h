@@ -46,7 +46,7 @@ static struct linnet_context *context;
 static void make_context(void) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.reallocate = counting_reallocate;
   settings.reallocate_user = &counter;
   if (linnet_context_create(&settings, &context) != LINNET_OK)

@@ -83,7 +83,7 @@ static struct linnet_context *make_context(unsigned threads) {
   struct linnet_context_settings settings;
   struct linnet_context *context = NULL;
   linnet_context_settings_default(&settings);
-  settings.threads = threads;
+  settings.num_threads = threads;
   REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "context");
   return context;
 }
@@ -108,7 +108,7 @@ static void close_fixture(struct fixture *f) {
 static double check_length(struct fixture *f, size_t frames, const char *name) {
   struct test_random random = {frames};
   size_t dim = f->model->config.input_dim, outputs = f->model->config.outputs;
-  size_t rows = linnet_model_output_frames(f->model, frames), count = rows * outputs;
+  size_t rows = linnet_model_num_output_frames(f->model, frames), count = rows * outputs;
   float *features = malloc(frames * dim * sizeof *features);
   float *expected = malloc(count * sizeof *expected), *got = malloc(count * sizeof *got);
   float *threaded = malloc(count * sizeof *threaded);
@@ -145,7 +145,7 @@ static int receive(void *user, const float *log_posteriors, size_t first, size_t
 static void check_no_frames(struct fixture *f, const char *name) {
   struct receiver none = {.stop_at = 0};
   float features[1] = {0}, row[1] = {42};
-  CHECK(linnet_model_output_frames(f->model, 0) == 0, "%s: rows of no frames", name);
+  CHECK(linnet_model_num_output_frames(f->model, 0) == 0, "%s: rows of no frames", name);
   CHECK(linnet_encoder_compute(f->encoder, features, 0, row) == LINNET_OK && row[0] == 42, "%s: no frames", name);
   CHECK(linnet_encoder_run(f->encoder, features, 0, receive, &none) == LINNET_OK && none.calls == 0,
         "%s: rows of no frames", name);

@@ -405,9 +405,9 @@ static void test_getters(void) {
   CHECK(!linnet_model_symbol(model, 3) && !linnet_model_symbol(model, -1), "no such symbol");
   CHECK(linnet_model_stride(model) == 2, "stride");
   CHECK(linnet_model_frame_seconds(model) == 0.02, "%g s", linnet_model_frame_seconds(model));
-  CHECK(linnet_model_output_frames(model, 0) == 0 && linnet_model_output_frames(model, 1) == 1 &&
-            linnet_model_output_frames(model, 2) == 1 && linnet_model_output_frames(model, 3) == 2 &&
-            linnet_model_output_frames(model, SIZE_MAX) == SIZE_MAX / 2 + 1,
+  CHECK(linnet_model_num_output_frames(model, 0) == 0 && linnet_model_num_output_frames(model, 1) == 1 &&
+            linnet_model_num_output_frames(model, 2) == 1 && linnet_model_num_output_frames(model, 3) == 2 &&
+            linnet_model_num_output_frames(model, SIZE_MAX) == SIZE_MAX / 2 + 1,
         "output frames");
   const struct linnet_feature_config *features = linnet_model_features(model);
   CHECK(features->fbank.num_mel == 4 && features->fbank.preemphasis == 0.97 && features->cmvn == LINNET_CMVN_NONE &&
@@ -422,7 +422,7 @@ static void test_getters(void) {
   while (linnet_model_metadata_key(model, keys))
     keys++;
   CHECK(keys == 6, "%zu entries of metadata", keys);
-  CHECK(linnet_model_num_parameters(model) == model->parameters->trained && linnet_model_memory(model) > 1000,
+  CHECK(linnet_model_num_parameters(model) == model->parameters->trained && linnet_model_memory_bytes(model) > 1000,
         "numbers");
   check_weights(model, "conv_float16");
   linnet_model_destroy(model);

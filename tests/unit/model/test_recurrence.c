@@ -63,7 +63,7 @@ static void open_fixture(struct fixture *f, const struct scenario *scenario) {
   *f = (struct fixture){.context = test_context(), .frames = scenario->frames};
   struct linnet_config config = small_config(f->context, scenario->config);
   f->model = random_model(f->context, &config, 3, 1, LINNET_CMVN_NONE);
-  f->rows = linnet_model_output_frames(f->model, f->frames);
+  f->rows = linnet_model_num_output_frames(f->model, f->frames);
   f->features = malloc(f->frames * DIM * sizeof(float));
   f->expected = malloc(f->rows * OUTPUTS * sizeof(float));
   f->got = malloc(f->rows * OUTPUTS * sizeof(float));
@@ -73,7 +73,7 @@ static void open_fixture(struct fixture *f, const struct scenario *scenario) {
   linnet_encoder_destroy(encoder);
   REQUIRE(linnet_recurrence_create(f->context, f->model, &f->recurrence) == LINNET_OK, "%s",
           linnet_context_error(f->context));
-  CHECK(linnet_recurrence_possible(f->model), "%s: is not called causal", scenario->config);
+  CHECK(linnet_model_is_causal(f->model), "%s: is not called causal", scenario->config);
   REQUIRE(linnet_recurrence_create(f->context, f->model, &f->other) == LINNET_OK, "recurrence");
 }
 
@@ -90,7 +90,7 @@ static void close_fixture(struct fixture *f) {
 /* Steps over [first, end), writing rows where they belong. */
 static void run(struct fixture *f, struct linnet_recurrence *r, size_t first, size_t end) {
   for (size_t t = first; t < end; t++) {
-    size_t row = linnet_recurrence_frames(r);
+    size_t row = linnet_recurrence_num_frames(r);
     bool complete = (t + 1) % (size_t)linnet_model_stride(f->model) == 0;
     REQUIRE(row < f->rows, "row %zu of %zu", row, f->rows);
     enum linnet_status status = linnet_recurrence_step(r, f->features + t * DIM, f->got + row * OUTPUTS);
@@ -105,7 +105,7 @@ static void finish(struct fixture *f, struct linnet_recurrence *r) {
   CHECK(status == (left ? LINNET_OK : LINNET_END), "status %d at the end", (int)status);
   if (left)
     memcpy(f->got + (f->rows - 1) * OUTPUTS, row, sizeof row);
-  CHECK(linnet_recurrence_frames(r) == f->rows, "%zu rows of %zu", linnet_recurrence_frames(r), f->rows);
+  CHECK(linnet_recurrence_num_frames(r) == f->rows, "%zu rows of %zu", linnet_recurrence_num_frames(r), f->rows);
   CHECK(linnet_recurrence_step(r, f->features, row) == LINNET_ERROR_STATE, "a step after the end");
 }
 
@@ -122,7 +122,7 @@ static void check(struct fixture *f, const char *name, const char *what) {
 
 /* Of the state after some frames. At first there is room for one. */
 static void check_bytes(const struct fixture *f, const struct linnet_recurrence *r, const struct scenario *scenario) {
-  const size_t inputs = (size_t)linnet_model_stride(f->model) * DIM, frames = linnet_recurrence_frames(r);
+  const size_t inputs = (size_t)linnet_model_stride(f->model) * DIM, frames = linnet_recurrence_num_frames(r);
   const size_t elements = inputs + scenario->fixed + (frames > 0 ? frames : 1) * scenario->growing;
   const size_t bytes = linnet_recurrence_state_bytes(r);
   CHECK(bytes == elements * sizeof(float), "%s: a state of %zu bytes after %zu frames, %zu expected", scenario->config,
@@ -163,7 +163,7 @@ static void test_refused(void) {
     struct linnet_config config = small_config(context, refused[i].config);
     struct linnet_model *model = random_model(context, &config, 3, 1, LINNET_CMVN_NONE);
     struct linnet_recurrence *r = NULL;
-    CHECK(!linnet_recurrence_possible(model), "%s: is called causal", refused[i].config);
+    CHECK(!linnet_model_is_causal(model), "%s: is called causal", refused[i].config);
     CHECK(linnet_recurrence_create(context, model, &r) == LINNET_ERROR_UNSUPPORTED && !r, "%s: not refused",
           refused[i].config);
     CHECK(strstr(linnet_context_error(context), refused[i].message), "%s: message: %s", refused[i].config,

@@ -71,8 +71,8 @@ static void describe(const struct linnet_result *result, char text[TEXT_BYTES]) 
   for (size_t a = 0; a < result->num_alternatives && n < TEXT_BYTES; a++) {
     const struct linnet_alternative *x = &result->alternatives[a];
     n += (size_t)snprintf(text + n, TEXT_BYTES - n, "\n%a %a %a", x->score, x->acoustic, x->language);
-    for (size_t i = 0; i < x->word_count + x->phone_count && n < TEXT_BYTES; i++) {
-      const struct linnet_span *span = i < x->word_count ? &x->words[i] : &x->phones[i - x->word_count];
+    for (size_t i = 0; i < x->num_words + x->num_phones && n < TEXT_BYTES; i++) {
+      const struct linnet_span *span = i < x->num_words ? &x->words[i] : &x->phones[i - x->num_words];
       n += (size_t)snprintf(text + n, TEXT_BYTES - n, " %s %g %g %a", span->text, span->start, span->end,
                             (double)span->confidence);
     }
@@ -230,6 +230,10 @@ static void test_members(void) {
 /* Settings of a program that was built with fewer members: the others keep their defaults. */
 static void test_size(void) {
   struct linnet_search_settings search, whole;
+  struct {
+    struct linnet_search_settings known;
+    unsigned char unknown[8];
+  } newer = {.unknown = {1}};
   struct linnet_recognizer_settings settings;
   struct linnet_recognizer *recognizer = NULL;
   char expected[TEXT_BYTES], got[TEXT_BYTES];
@@ -245,7 +249,9 @@ static void test_size(void) {
   settings.search = &search;
   take(create(&settings), got);
   CHECK(strcmp(expected, got) == 0, "smaller settings:\n%s\nwhole:\n%s", got, expected);
-  search.size = sizeof search + 8;
+  linnet_search_settings_default(&newer.known);
+  newer.known.size = sizeof newer;
+  settings.search = &newer.known;
   CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_ARGUMENT, "larger search settings");
   settings.search = NULL;
   settings.size = 0;
@@ -346,7 +352,7 @@ static int see(void *user, const struct linnet_result *result) {
   struct seen *seen = user;
   const struct linnet_alternative *best = result->alternatives;
   const struct linnet_span *spans = best->words ? best->words : best->phones;
-  size_t count = best->words ? best->word_count : best->phone_count;
+  size_t count = best->words ? best->num_words : best->num_phones;
   for (size_t i = 0; i < seen->num_stable; i++)
     CHECK(i < count && strcmp(spans[i].text, seen->stable[i]) == 0, "stable text %zu changed", i);
   for (size_t i = seen->num_stable; i < result->num_stable && i < count && i < 256; i++)
@@ -378,7 +384,7 @@ static void test_order(const struct linnet_recognizer *recognizer) {
   struct linnet_recognizer_stream *stream = open_stream(recognizer);
   const struct linnet_result *result = NULL;
   CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK && !result->is_final, "a result of nothing");
-  CHECK(result->num_alternatives > 0 && result->alternatives[0].phone_count == 0, "phones of nothing");
+  CHECK(result->num_alternatives > 0 && result->alternatives[0].num_phones == 0, "phones of nothing");
   CHECK(linnet_recognizer_stream_accept(stream, NULL, 5) == LINNET_ERROR_ARGUMENT, "NULL samples");
   CHECK(linnet_recognizer_stream_finish(stream) == LINNET_OK, "finish");
   CHECK(linnet_recognizer_stream_finish(stream) == LINNET_ERROR_STATE, "finished twice");
@@ -422,8 +428,7 @@ static void test_greedy(const struct linnet_recognizer *recognizer) {
   const struct linnet_segment *segments = linnet_stream_segments(plain, &count);
   CHECK(feed(stream, 900) == LINNET_OK && linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "run");
   const struct linnet_alternative *best = result->alternatives;
-  REQUIRE(count > 3 && best->phone_count == count && !best->words, "%zu phones, %zu segments", best->phone_count,
-          count);
+  REQUIRE(count > 3 && best->num_phones == count && !best->words, "%zu phones, %zu segments", best->num_phones, count);
   for (size_t i = 0; i < count; i++)
     CHECK(strcmp(best->phones[i].text, linnet_model_symbol(model, segments[i].symbol)) == 0 &&
               best->phones[i].end == (double)segments[i].end * linnet_model_frame_seconds(model) &&

@@ -163,7 +163,7 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
   struct linnet_fbank *fbank = NULL;
   struct linnet_cmvn own, other = random_model_cmvn(dim);
   REQUIRE(linnet_fbank_create(context, &config->fbank, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
-  size_t frames = linnet_fbank_frames(fbank, SAMPLES);
+  size_t frames = linnet_fbank_num_frames(fbank, SAMPLES);
   float *features = malloc(frames * dim * sizeof *features);
   REQUIRE(linnet_fbank_compute(fbank, samples, SAMPLES, features) == LINNET_OK, "fbank");
   linnet_cmvn_reset(&own, (int)dim);

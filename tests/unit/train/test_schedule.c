@@ -9,7 +9,7 @@ static struct linnet_train_settings settings_of(unsigned plateau_patience, unsig
   settings.schedule = LINNET_TRAIN_PLATEAU;
   settings.learning_rate = 1, settings.min_learning_rate = 0.2, settings.plateau_factor = 0.5;
   settings.plateau_patience = plateau_patience, settings.patience = patience;
-  settings.warmup_steps = 0;
+  settings.num_warmup_steps = 0;
   return settings;
 }
 

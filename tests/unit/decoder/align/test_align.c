@@ -22,7 +22,7 @@ static void make_text(struct test_random *r, int symbols, struct text *text) {
   text->count = test_below(r, MAX_WORDS + 1);
   for (size_t w = 0; w < text->count; w++) {
     text->words[w] = (struct linnet_align_word){text->variants[w], 1 + test_below(r, MAX_VARIANTS)};
-    for (size_t v = 0; v < text->words[w].count; v++) {
+    for (size_t v = 0; v < text->words[w].num_variants; v++) {
       text->variants[w][v] = (struct linnet_pronunciation){text->labels[w][v], 1 + test_below(r, MAX_LABELS)};
       for (size_t i = 0; i < MAX_LABELS; i++)
         text->labels[w][v][i] = 1 + (int)test_below(r, (size_t)symbols - 1);
@@ -50,10 +50,10 @@ static size_t collapse(const int *path, size_t frames, int *labels) {
 static bool reads_as(const struct text *text, size_t w, const int *labels, size_t count) {
   if (w == text->count)
     return count == 0;
-  for (size_t v = 0; v < text->words[w].count; v++) {
+  for (size_t v = 0; v < text->words[w].num_variants; v++) {
     const struct linnet_pronunciation *p = &text->variants[w][v];
-    if (p->count <= count && memcmp(p->labels, labels, p->count * sizeof *labels) == 0 &&
-        reads_as(text, w + 1, labels + p->count, count - p->count))
+    if (p->num_labels <= count && memcmp(p->labels, labels, p->num_labels * sizeof *labels) == 0 &&
+        reads_as(text, w + 1, labels + p->num_labels, count - p->num_labels))
       return true;
   }
   return false;
@@ -93,9 +93,9 @@ static double score_of(const struct linnet_alignment *alignment, const struct te
     score += (double)rows[t * (size_t)symbols + (size_t)path[t]];
   bool good = words == text->count && reads_as(text, 0, labels, collapse(path, frames, labels));
   for (size_t w = 0; good && w < words; w++)
-    good = word[w].word == w && word[w].count == text->variants[w][word[w].variant].count &&
+    good = word[w].word == w && word[w].num_phones == text->variants[w][word[w].variant].num_labels &&
            word[w].start == phones[word[w].phone].start &&
-           word[w].end == phones[word[w].phone + word[w].count - 1].end &&
+           word[w].end == phones[word[w].phone + word[w].num_phones - 1].end &&
            phones[word[w].phone].symbol == text->variants[w][word[w].variant].labels[0];
   return good ? score : NAN;
 }
@@ -324,9 +324,9 @@ static void check_jump(const char *name, const int *order, size_t count, enum li
   const struct linnet_align_jump *jump = linnet_alignment_jumps(alignment, &jumps);
   CHECK(jumps == 1, "%s: %zu jumps", name, jumps);
   if (jumps == 1)
-    CHECK(jump->kind == kind && jump->word == word && jump->count == words && jump->end > jump->start,
+    CHECK(jump->kind == kind && jump->word == word && jump->num_words == words && jump->end > jump->start,
           "%s: kind %d, words %zu + %zu, frames %zu to %zu; expected kind %d, words %zu + %zu", name, (int)jump->kind,
-          jump->word, jump->count, jump->start, jump->end, (int)kind, word, words);
+          jump->word, jump->num_words, jump->start, jump->end, (int)kind, word, words);
   const struct linnet_aligned_word *found = linnet_alignment_words(alignment, &aligned);
   size_t next = 0;
   for (size_t i = 0; i < count; i++) {

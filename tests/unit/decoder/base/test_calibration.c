@@ -2,6 +2,7 @@
  * decoder that is given one reports the calibrated values of what it reports without. */
 #include <linnet/align.h>
 #include <linnet/beam.h>
+#include <linnet/greedy.h>
 
 #include "random_model.h"
 #include "unit/decoder/words/word_cases.h"
@@ -126,7 +127,7 @@ static const struct linnet_calibrations maps = {{0.7, -0.4}, {1.5, 0.3}};
 /* The confidences that a decoder reports. */
 struct report {
   float phones[MOST], words[MOST];
-  size_t phone_count, word_count;
+  size_t num_phones, num_words;
 };
 
 /* What a decoder reports of log-posteriors (FRAMES, CASE_SYMBOLS). */
@@ -134,9 +135,9 @@ typedef void (*decode_fn)(struct linnet_context *context, const float *rows, con
                           struct report *report);
 
 static void take_segments(const struct linnet_segment *segments, size_t count, struct report *report) {
-  REQUIRE(report->phone_count + count <= MOST, "%zu segments more", count);
+  REQUIRE(report->num_phones + count <= MOST, "%zu segments more", count);
   for (size_t i = 0; i < count; i++)
-    report->phones[report->phone_count++] = segments[i].confidence;
+    report->phones[report->num_phones++] = segments[i].confidence;
 }
 
 static void decode_greedily(struct linnet_context *context, const float *rows, const struct linnet_calibrations *given,
@@ -163,7 +164,7 @@ static void decode_by_beam(struct linnet_context *context, const float *rows, co
           linnet_context_error(context));
   CHECK(linnet_beam_accept(beam, rows, FRAMES) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "beam");
   for (size_t i = 0; i < 3 && linnet_beam_hypothesis(beam, i, &h) == LINNET_OK; i++)
-    take_segments(h.segments, h.count, report);
+    take_segments(h.segments, h.num_segments, report);
   linnet_beam_destroy(beam);
 }
 
@@ -187,9 +188,9 @@ static void decode_words(struct linnet_context *context, const float *rows, cons
   CHECK(linnet_word_search_accept(search, rows, FRAMES) == LINNET_OK, "accept");
   CHECK(linnet_word_search_finish(search) == LINNET_OK, "finish");
   for (size_t again = 0; again < 2 && linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK; again++) {
-    take_segments(h.segments, h.segment_count, report);
-    for (size_t i = 0; i < h.word_count; i++)
-      report->words[report->word_count++] = h.words[i].confidence;
+    take_segments(h.segments, h.num_segments, report);
+    for (size_t i = 0; i < h.num_words; i++)
+      report->words[report->num_words++] = h.words[i].confidence;
   }
   linnet_word_search_destroy(search);
   linnet_word_search_destroy(first);
@@ -207,11 +208,11 @@ static void decode_by_alignment(struct linnet_context *context, const float *row
   settings.calibrations = given;
   REQUIRE(linnet_alignment_create(context, rows, FRAMES, CASE_SYMBOLS, words, 2, &settings, &alignment) == LINNET_OK,
           "%s", linnet_context_error(context));
-  const struct linnet_aligned_phone *phones = linnet_alignment_phones(alignment, &report->phone_count);
-  const struct linnet_aligned_word *aligned = linnet_alignment_words(alignment, &report->word_count);
-  for (size_t i = 0; i < report->phone_count; i++)
+  const struct linnet_aligned_phone *phones = linnet_alignment_phones(alignment, &report->num_phones);
+  const struct linnet_aligned_word *aligned = linnet_alignment_words(alignment, &report->num_words);
+  for (size_t i = 0; i < report->num_phones; i++)
     report->phones[i] = phones[i].confidence;
-  for (size_t i = 0; i < report->word_count; i++)
+  for (size_t i = 0; i < report->num_words; i++)
     report->words[i] = aligned[i].confidence;
   linnet_alignment_destroy(alignment);
 }
@@ -237,15 +238,15 @@ static void test_decoders(void) {
   float rows[FRAMES * CASE_SYMBOLS];
   fill_posteriors(&(struct test_random){5}, rows, FRAMES, CASE_SYMBOLS, 4);
   for (size_t d = 0; d < sizeof decoders / sizeof *decoders; d++) {
-    struct report raw = {.phone_count = 0}, got = raw;
+    struct report raw = {.num_phones = 0}, got = raw;
     decoders[d].decode(context, rows, NULL, &raw);
     decoders[d].decode(context, rows, &maps, &got);
-    REQUIRE(raw.phone_count > 0 && raw.phone_count == got.phone_count && raw.word_count == got.word_count &&
-                (raw.word_count > 0) == decoders[d].words,
-            "%s: %zu and %zu phones, %zu and %zu words", decoders[d].name, raw.phone_count, got.phone_count,
-            raw.word_count, got.word_count);
-    compare(decoders[d].name, &maps.phones, raw.phones, got.phones, raw.phone_count);
-    compare(decoders[d].name, &maps.words, raw.words, got.words, raw.word_count);
+    REQUIRE(raw.num_phones > 0 && raw.num_phones == got.num_phones && raw.num_words == got.num_words &&
+                (raw.num_words > 0) == decoders[d].words,
+            "%s: %zu and %zu phones, %zu and %zu words", decoders[d].name, raw.num_phones, got.num_phones,
+            raw.num_words, got.num_words);
+    compare(decoders[d].name, &maps.phones, raw.phones, got.phones, raw.num_phones);
+    compare(decoders[d].name, &maps.words, raw.words, got.words, raw.num_words);
   }
   linnet_context_destroy(context);
 }

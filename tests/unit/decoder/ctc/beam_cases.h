@@ -77,7 +77,7 @@ static inline double bigram_language(const struct bigram *bigram, const int *lab
 }
 
 static inline bool same_labels(const struct linnet_hypothesis *h, const int *labels, size_t count) {
-  if (h->count != count)
+  if (h->num_segments != count)
     return false;
   for (size_t i = 0; i < count; i++)
     if (h->segments[i].symbol != labels[i])
@@ -94,7 +94,7 @@ static inline double beam_error(double a, double b) {
  * frames in rows (frames, symbols), unless these are NULL. */
 static inline void check_segments(const struct linnet_hypothesis *h, const float *rows, size_t frames, size_t symbols,
                                   uint64_t seed) {
-  for (size_t i = 0; i < h->count; i++) {
+  for (size_t i = 0; i < h->num_segments; i++) {
     const struct linnet_segment *s = &h->segments[i];
     double sum = 0;
     REQUIRE(s->start < s->end && s->end <= frames && (i == 0 || s[-1].end + (s[-1].symbol == s->symbol) <= s->start),

@@ -1,6 +1,7 @@
 /* The prefix beam search as an object: chunks, partial results, bad input, memory. */
 #include "beam_cases.h"
 #include "unit/base/failing_allocator.h"
+#include <linnet/greedy.h>
 
 enum { FRAMES = 400, SYMBOLS = 7 };
 
@@ -40,12 +41,13 @@ static void accept_in_chunks(struct linnet_beam *beam, const float *rows, size_t
 /* --- streaming ---------------------------------------------------------------------------------------------------- */
 
 static void check_same(struct linnet_beam *a, struct linnet_beam *b, uint64_t seed) {
-  REQUIRE(linnet_beam_count(a) == linnet_beam_count(b), "seed %llu: %zu hypotheses and %zu", (unsigned long long)seed,
-          linnet_beam_count(a), linnet_beam_count(b));
-  for (size_t i = 0; i < linnet_beam_count(a); i++) {
+  REQUIRE(linnet_beam_num_hypotheses(a) == linnet_beam_num_hypotheses(b), "seed %llu: %zu hypotheses and %zu",
+          (unsigned long long)seed, linnet_beam_num_hypotheses(a), linnet_beam_num_hypotheses(b));
+  for (size_t i = 0; i < linnet_beam_num_hypotheses(a); i++) {
     struct linnet_hypothesis x = hypothesis(a, i), y = hypothesis(b, i);
-    bool same = x.count == y.count && x.score == y.score && x.acoustic == y.acoustic && x.language == y.language;
-    for (size_t j = 0; j < x.count && same; j++)
+    bool same =
+        x.num_segments == y.num_segments && x.score == y.score && x.acoustic == y.acoustic && x.language == y.language;
+    for (size_t j = 0; j < x.num_segments && same; j++)
       same = x.segments[j].symbol == y.segments[j].symbol && x.segments[j].start == y.segments[j].start &&
              x.segments[j].end == y.segments[j].end && x.segments[j].confidence == y.segments[j].confidence;
     CHECK(same, "seed %llu: hypothesis %zu differs", (unsigned long long)seed, i);
@@ -82,17 +84,18 @@ static void test_stable(struct linnet_context *context) {
   for (size_t t = 0; t < FRAMES; t++) {
     fill_posteriors(&r, row, 1, SYMBOLS, 20);
     CHECK(linnet_beam_accept(beam, row, 1) == LINNET_OK, "accept");
-    size_t now = linnet_beam_stable(beam);
+    size_t now = linnet_beam_num_stable_symbols(beam);
     CHECK(now >= known, "frame %zu: %zu stable symbols after %zu", t, now, known);
-    for (size_t i = 0; i < linnet_beam_count(beam); i++) {
+    for (size_t i = 0; i < linnet_beam_num_hypotheses(beam); i++) {
       struct linnet_hypothesis h = hypothesis(beam, i);
-      REQUIRE(h.count >= now, "frame %zu: hypothesis %zu has %zu symbols, %zu are stable", t, i, h.count, now);
+      REQUIRE(h.num_segments >= now, "frame %zu: hypothesis %zu has %zu symbols, %zu are stable", t, i, h.num_segments,
+              now);
       for (size_t j = 0; j < now; j++) {
         if (j >= known)
           stable[j] = h.segments[j].symbol, known = j + 1;
         CHECK(h.segments[j].symbol == stable[j], "frame %zu: symbol %zu of hypothesis %zu changed", t, j, i);
       }
-      most = h.count > most ? h.count : most;
+      most = h.num_segments > most ? h.num_segments : most;
     }
   }
   CHECK(known > most / 2, "%zu of %zu symbols were stable", known, most);
@@ -118,8 +121,9 @@ static void test_greedy(struct linnet_context *context) {
     size_t count;
     const struct linnet_segment *segments = linnet_greedy_segments(greedy, &count);
     struct linnet_hypothesis h = hypothesis(beam, 0);
-    CHECK(h.count == count, "seed %llu: %zu symbols, %zu greedily", (unsigned long long)seed, h.count, count);
-    for (size_t i = 0; i < count && i < h.count; i++)
+    CHECK(h.num_segments == count, "seed %llu: %zu symbols, %zu greedily", (unsigned long long)seed, h.num_segments,
+          count);
+    for (size_t i = 0; i < count && i < h.num_segments; i++)
       CHECK(h.segments[i].symbol == segments[i].symbol && h.segments[i].start == segments[i].start &&
                 h.segments[i].end == segments[i].end,
             "seed %llu: segment %zu", (unsigned long long)seed, i);
@@ -146,7 +150,7 @@ static void test_pruning(struct linnet_context *context) {
     CHECK(linnet_beam_accept(pruned, rows, SHORT) == LINNET_OK, "accept");
     struct linnet_hypothesis best = hypothesis(pruned, 0);
     CHECK(best.score <= hypothesis(all, 0).score + 1e-12, "seed %llu: pruning found more", (unsigned long long)seed);
-    CHECK(linnet_beam_count(pruned) <= settings.beam, "seed %llu: too many", (unsigned long long)seed);
+    CHECK(linnet_beam_num_hypotheses(pruned) <= settings.beam, "seed %llu: too many", (unsigned long long)seed);
     linnet_beam_destroy(pruned);
     linnet_beam_destroy(all);
   }
@@ -159,10 +163,11 @@ static void test_ties(struct linnet_context *context) {
   const float rows[2][4] = {{0, 0, 0, 0}, {0, -INFINITY, -INFINITY, 0}};
   struct linnet_beam *beam = create(context, 4, 3);
   CHECK(linnet_beam_accept(beam, rows[0], 1) == LINNET_OK, "accept");
-  CHECK(hypothesis(beam, 0).count == 0, "the empty prefix");
+  CHECK(hypothesis(beam, 0).num_segments == 0, "the empty prefix");
   CHECK(hypothesis(beam, 1).segments[0].symbol == 1 && hypothesis(beam, 2).segments[0].symbol == 2, "low symbols");
   CHECK(linnet_beam_accept(beam, rows[1], 1) == LINNET_OK, "accept");
-  CHECK(hypothesis(beam, 0).count == 0 && same_labels(&(struct linnet_hypothesis){0}, NULL, 0), "the empty prefix");
+  CHECK(hypothesis(beam, 0).num_segments == 0 && same_labels(&(struct linnet_hypothesis){0}, NULL, 0),
+        "the empty prefix");
   CHECK(same_labels((struct linnet_hypothesis[]){hypothesis(beam, 1)}, (int[]){1}, 1), "an old prefix first");
   CHECK(same_labels((struct linnet_hypothesis[]){hypothesis(beam, 2)}, (int[]){2}, 1), "an old prefix first");
   linnet_beam_destroy(beam);
@@ -174,8 +179,9 @@ static void test_empty(struct linnet_context *context) {
   struct linnet_beam *beam = create(context, 3, 5);
   CHECK(linnet_beam_accept(beam, NULL, 0) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "no frames");
   struct linnet_hypothesis h = hypothesis(beam, 0);
-  CHECK(linnet_beam_count(beam) == 1 && h.count == 0 && h.score == 0 && linnet_beam_stable(beam) == 0, "score %g",
-        h.score);
+  CHECK(linnet_beam_num_hypotheses(beam) == 1 && h.num_segments == 0 && h.score == 0 &&
+            linnet_beam_num_stable_symbols(beam) == 0,
+        "score %g", h.score);
   float row[3] = {0, 0, 0};
   CHECK(linnet_beam_accept(beam, row, 1) == LINNET_ERROR_STATE, "frames after the end");
   linnet_beam_destroy(beam);
@@ -188,18 +194,19 @@ static void test_not_finite(struct linnet_context *context) {
   struct linnet_beam *beam = create(context, 3, 50);
   CHECK(linnet_beam_accept(beam, rows[0], 1) == LINNET_OK, "NaN");
   struct linnet_hypothesis h = hypothesis(beam, 0);
-  CHECK(linnet_beam_count(beam) == 2 && h.count == 1 && h.segments[0].symbol == 1 && beam_error(h.score, -1) < 1e-12,
-        "NaN is impossible: %zu hypotheses, score %g", linnet_beam_count(beam), h.score);
+  CHECK(linnet_beam_num_hypotheses(beam) == 2 && h.num_segments == 1 && h.segments[0].symbol == 1 &&
+            beam_error(h.score, -1) < 1e-12,
+        "NaN is impossible: %zu hypotheses, score %g", linnet_beam_num_hypotheses(beam), h.score);
   CHECK(linnet_beam_accept(beam, rows[1], 2) == LINNET_OK, "rows without a value");
   h = hypothesis(beam, 0);
-  CHECK(linnet_beam_count(beam) == 2 && h.count == 1 && beam_error(h.score, -1) < 1e-12, "they are blanks: score %g",
-        h.score);
+  CHECK(linnet_beam_num_hypotheses(beam) == 2 && h.num_segments == 1 && beam_error(h.score, -1) < 1e-12,
+        "they are blanks: score %g", h.score);
   CHECK(linnet_beam_accept(beam, rows[3], 1) == LINNET_OK, "infinity");
   h = hypothesis(beam, 0);
-  CHECK(h.count == 2 && h.segments[1].symbol == 2 && beam_error(h.score, -2) < 1e-12, "only 2 was possible: %g",
+  CHECK(h.num_segments == 2 && h.segments[1].symbol == 2 && beam_error(h.score, -2) < 1e-12, "only 2 was possible: %g",
         h.score);
   CHECK(linnet_beam_accept(beam, rows[4], 2) == LINNET_OK, "huge values");
-  for (size_t i = 0; i < linnet_beam_count(beam); i++)
+  for (size_t i = 0; i < linnet_beam_num_hypotheses(beam); i++)
     CHECK(isfinite(hypothesis(beam, i).score), "score %g", hypothesis(beam, i).score);
   linnet_beam_destroy(beam);
 }
@@ -216,8 +223,8 @@ static void test_garbage(struct linnet_context *context) {
     memcpy(rows, bits, sizeof rows);
     struct linnet_beam *beam = create(context, FEW, 1 + test_below(&r, 10));
     CHECK(linnet_beam_accept(beam, rows, ROWS) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "accept");
-    CHECK(linnet_beam_count(beam) >= 1, "seed %llu: no hypothesis", (unsigned long long)seed);
-    for (size_t i = 0; i < linnet_beam_count(beam); i++) {
+    CHECK(linnet_beam_num_hypotheses(beam) >= 1, "seed %llu: no hypothesis", (unsigned long long)seed);
+    for (size_t i = 0; i < linnet_beam_num_hypotheses(beam); i++) {
       struct linnet_hypothesis h = hypothesis(beam, i);
       CHECK(!isnan(h.score), "seed %llu: no score", (unsigned long long)seed);
       check_segments(&h, NULL, ROWS, FEW, seed);
@@ -242,8 +249,8 @@ static void test_dead_end(struct linnet_context *context) {
   REQUIRE(linnet_beam_create(context, 3, &settings, &beam) == LINNET_OK, "create");
   CHECK(linnet_beam_accept(beam, rows[0], 2) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "accept");
   struct linnet_hypothesis h = hypothesis(beam, 0);
-  CHECK(linnet_beam_count(beam) == 1 && same_labels(&h, (int[]){2}, 1) && beam_error(h.acoustic, -1) < 1e-9,
-        "%zu symbols, acoustic score %g", h.count, h.acoustic);
+  CHECK(linnet_beam_num_hypotheses(beam) == 1 && same_labels(&h, (int[]){2}, 1) && beam_error(h.acoustic, -1) < 1e-9,
+        "%zu symbols, acoustic score %g", h.num_segments, h.acoustic);
   CHECK(h.score == -INFINITY, "the model cannot end there: score %g", h.score);
   linnet_beam_destroy(beam);
 }
@@ -252,7 +259,7 @@ static void test_arguments(struct linnet_context *context) {
   struct linnet_beam *beam;
   struct linnet_beam_settings good, bad;
   struct linnet_hypothesis h;
-  struct linnet_language_model model = {.state_size = 65};
+  struct linnet_language_model model = {.state_bytes = 65};
   linnet_beam_settings_default(&good);
   CHECK(linnet_beam_create(NULL, 3, NULL, &beam) == LINNET_ERROR_ARGUMENT && !beam, "no context");
   CHECK(linnet_beam_create(context, 0, NULL, &beam) == LINNET_ERROR_ARGUMENT && !beam, "no symbols");
@@ -273,7 +280,7 @@ static void test_arguments(struct linnet_context *context) {
   REFUSED(insertion_bonus = INFINITY);
   REFUSED(model = &model);
   model = (struct linnet_language_model){
-      .state_size = 65, .begin = bigram_begin, .score = bigram_score, .finish = bigram_finish};
+      .state_bytes = 65, .begin = bigram_begin, .score = bigram_score, .finish = bigram_finish};
   REFUSED(model = &model);
 #undef REFUSED
   REQUIRE(linnet_beam_create(context, 3, NULL, &beam) == LINNET_OK, "create");
@@ -334,14 +341,14 @@ static void test_hour(void) {
       rows[i * SYMBOLS] += i % 100 < 90 ? 12 : 0;
     REQUIRE(linnet_beam_accept(beam, rows, BLOCK) == LINNET_OK, "accept");
     if (t == 5 * BLOCK)
-      minute = linnet_beam_memory(beam);
+      minute = linnet_beam_memory_bytes(beam);
   }
   struct linnet_hypothesis best = hypothesis(beam, 0);
-  size_t memory = linnet_beam_memory(beam) - best.count * sizeof *best.segments;
-  CHECK(memory < minute + 250 * best.count, "%zu bytes after a minute, %zu after an hour of %zu symbols", minute,
-        memory, best.count);
+  size_t memory = linnet_beam_memory_bytes(beam) - best.num_segments * sizeof *best.segments;
+  CHECK(memory < minute + 250 * best.num_segments, "%zu bytes after a minute, %zu after an hour of %zu symbols", minute,
+        memory, best.num_segments);
   printf("beam %d: %zu bytes after a minute, %zu after an hour of %zu symbols, %zu allocations\n", WIDTH, minute,
-         linnet_beam_memory(beam), best.count, allocator.calls);
+         linnet_beam_memory_bytes(beam), best.num_segments, allocator.calls);
   linnet_beam_destroy(beam);
   CHECK(isfinite(best.score), "score %g", best.score);
   linnet_context_destroy(context);

@@ -78,17 +78,17 @@ static size_t count_possible(const struct problem *p) {
 
 static void check_alignment(const struct problem *p, const struct linnet_hypothesis *h, const struct sequence *s) {
   check_segments(h, p->rows, p->frames, p->symbols, p->seed);
-  double probability = path_probability(h->segments, h->count, p->rows, p->frames, p->symbols);
+  double probability = path_probability(h->segments, h->num_segments, p->rows, p->frames, p->symbols);
   CHECK(beam_error(log(probability), log(s->best)) < 1e-9, "seed %llu: alignment of log %.9g, the best has %.9g",
         (unsigned long long)p->seed, log(probability), log(s->best));
 }
 
 static void check_hypothesis(const struct problem *p, const struct linnet_hypothesis *h) {
   int label[MOST_FRAMES];
-  REQUIRE(h->count <= p->frames, "seed %llu: %zu symbols", (unsigned long long)p->seed, h->count);
-  for (size_t i = 0; i < h->count; i++)
+  REQUIRE(h->num_segments <= p->frames, "seed %llu: %zu symbols", (unsigned long long)p->seed, h->num_segments);
+  for (size_t i = 0; i < h->num_segments; i++)
     label[i] = h->segments[i].symbol;
-  const struct sequence *s = &p->all[number_of(label, h->count)];
+  const struct sequence *s = &p->all[number_of(label, h->num_segments)];
   CHECK(beam_error(h->acoustic, log(s->sum)) < 1e-12, "seed %llu: acoustic %.15g, expected %.15g",
         (unsigned long long)p->seed, h->acoustic, log(s->sum));
   CHECK(beam_error(h->score, s->score) < 1e-6 && beam_error(h->language, s->language) < 1e-6,
@@ -103,7 +103,7 @@ static void check_problem(struct linnet_context *context, struct problem *p) {
   REQUIRE(linnet_beam_create(context, (int)p->symbols, &p->settings, &beam) == LINNET_OK, "%s",
           linnet_context_error(context));
   CHECK(linnet_beam_accept(beam, p->rows, p->frames) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "search");
-  size_t count = linnet_beam_count(beam), expected = count_possible(p);
+  size_t count = linnet_beam_num_hypotheses(beam), expected = count_possible(p);
   CHECK(count == expected, "seed %llu: %zu hypotheses, expected %zu", (unsigned long long)p->seed, count, expected);
   for (size_t i = 0; i < count; i++) {
     struct linnet_hypothesis h;

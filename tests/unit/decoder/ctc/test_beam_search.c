@@ -101,7 +101,7 @@ static void textbook_frame(struct textbook *t, const float *row) {
 
 static void check_against_textbook(struct linnet_beam *beam, const struct textbook *t, const float *rows, size_t frames,
                                    uint64_t seed) {
-  size_t count = linnet_beam_count(beam);
+  size_t count = linnet_beam_num_hypotheses(beam);
   CHECK(count == t->count, "seed %llu: %zu hypotheses, expected %zu", (unsigned long long)seed, count, t->count);
   for (size_t i = 0; i < count && i < t->count; i++) {
     struct linnet_hypothesis h;

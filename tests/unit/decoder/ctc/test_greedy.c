@@ -1,5 +1,5 @@
 /* Greedy decoding against the definition, row by row, on random posteriors in random chunkings. */
-#include <linnet/decoder.h>
+#include <linnet/greedy.h>
 
 #include "unit/base/failing_allocator.h"
 

@@ -45,7 +45,7 @@ static size_t find_unit(uint64_t key) {
 /* All paths of an entry, one after another. */
 struct walk {
   const uint16_t *letters, *phones;
-  size_t letter_count, phone_count, depth, best_depth;
+  size_t letter_count, num_phones, depth, best_depth;
   size_t units[G2P_MAX_LETTERS], best[G2P_MAX_LETTERS];
   double total, best_score;
   bool counting; /* add path / total to the expected counts */
@@ -75,13 +75,13 @@ static void end_path(struct walk *w) {
 static void walk_on(struct walk *w, size_t i, size_t j) {
   static const struct { size_t letters, phones; } shapes[] = {{1, 0}, {1, 1}, {1, 2}, {2, 1}};
   if (i == w->letter_count) {
-    if (j == w->phone_count)
+    if (j == w->num_phones)
       end_path(w);
     return;
   }
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
     size_t a = shapes[s].letters, b = shapes[s].phones;
-    if (i + a > w->letter_count || j + b > w->phone_count || w->phone_count - j - b > 2 * (w->letter_count - i - a))
+    if (i + a > w->letter_count || j + b > w->num_phones || w->num_phones - j - b > 2 * (w->letter_count - i - a))
       continue;
     uint16_t letters[2] = {w->letters[i], a > 1 ? w->letters[i + 1] : 0};
     uint16_t phones[2] = {b > 0 ? w->phones[j] : 0, b > 1 ? w->phones[j + 1] : 0};
@@ -93,7 +93,7 @@ static void walk_on(struct walk *w, size_t i, size_t j) {
 
 static struct walk all_paths(const struct g2p_data *data, size_t entry) {
   const struct g2p_entry *e = &data->entries[entry];
-  struct walk w = {.letters = data->pool + e->first, .letter_count = e->letters, .phone_count = e->phones};
+  struct walk w = {.letters = data->pool + e->first, .letter_count = e->letters, .num_phones = e->phones};
   w.phones = w.letters + e->letters;
   walk_on(&w, 0, 0);
   return w;
@@ -229,8 +229,8 @@ static void test_search(const struct linnet_g2p *g2p, struct linnet_context *con
   double best = 0;
   for (size_t i = 0; i < found_count; i++)
     best = *found[i].phones ? fmax(best, found[i].probability) : best;
-  CHECK(linnet_g2p_result_count(result) > 0, "%s: nothing", word);
-  for (size_t i = 0; i < linnet_g2p_result_count(result) && i < 5; i++) {
+  CHECK(linnet_g2p_result_num_pronunciations(result) > 0, "%s: nothing", word);
+  for (size_t i = 0; i < linnet_g2p_result_num_pronunciations(result) && i < 5; i++) {
     char phones[128];
     join(result, i, phones);
     double probability = exp(linnet_g2p_result_log_probability(result, i)), expected = probability_of(phones);
@@ -257,11 +257,11 @@ static void expect(const struct linnet_g2p *g2p, struct linnet_context *context,
   struct linnet_g2p_result *result;
   char text[128] = "";
   REQUIRE(linnet_g2p_pronounce(g2p, context, word, 1, &result) == LINNET_OK, "%s", linnet_context_error(context));
-  if (linnet_g2p_result_count(result) > 0)
+  if (linnet_g2p_result_num_pronunciations(result) > 0)
     join(result, 0, text);
   CHECK(strcmp(text, phones) == 0, "%s: '%s', expected '%s'", word, text, phones);
-  CHECK(linnet_g2p_result_ignored(result) == ignored, "%s: %zu letters left out, expected %zu", word,
-        linnet_g2p_result_ignored(result), ignored);
+  CHECK(linnet_g2p_result_num_ignored(result) == ignored, "%s: %zu letters left out, expected %zu", word,
+        linnet_g2p_result_num_ignored(result), ignored);
   double probability = linnet_g2p_result_probability(result, 0);
   CHECK(!*text || (probability > 0 && probability <= 1 + 1e-9), "%s: probability %g", word, probability);
   linnet_g2p_result_destroy(result);
@@ -313,9 +313,9 @@ static void test_letter_without_unit(struct linnet_context *context) {
   for (int i = 0; i < 20; i++)
     REQUIRE(g2p_add_word(trainer, "quq", "K") == LINNET_OK && g2p_add_word(trainer, "a", "AH") == LINNET_OK, "%s",
             linnet_context_error(context));
-  CHECK(g2p_add_word(trainer, "w", "D AH B") == LINNET_OK && linnet_g2p_trainer_left_out(trainer) == 1, "left out");
+  CHECK(g2p_add_word(trainer, "w", "D AH B") == LINNET_OK && linnet_g2p_trainer_num_left_out(trainer) == 1, "left out");
   CHECK(linnet_g2p_trainer_add(trainer, "a", (const char *[]){"A B"}, 1) == LINNET_ERROR_FORMAT, "white space");
-  CHECK(linnet_g2p_trainer_count(trainer) == 40, "count");
+  CHECK(linnet_g2p_trainer_num_pronunciations(trainer) == 40, "count");
   REQUIRE(linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK, "%s", linnet_context_error(context));
   struct linnet_g2p *again;
   CHECK(linnet_g2p_trainer_finish(trainer, &again) == LINNET_ERROR_STATE && !again, "finished twice");
@@ -329,11 +329,12 @@ static void test_letter_without_unit(struct linnet_context *context) {
 }
 
 static void test_settings(struct linnet_context *context) {
-  static const struct linnet_g2p_settings bad[] = {{.size = 1, .order = 8, .iterations = 10},
-                                                   {.size = sizeof *bad, .order = 9, .iterations = 10},
-                                                   {.size = sizeof *bad, .order = 0, .iterations = 10},
-                                                   {.size = sizeof *bad, .order = 8, .iterations = 0},
-                                                   {.size = sizeof *bad, .order = 8, .iterations = 10, .prune = NAN}};
+  static const struct linnet_g2p_settings bad[] = {
+      {.size = 1, .order = 8, .num_iterations = 10},
+      {.size = sizeof *bad, .order = 9, .num_iterations = 10},
+      {.size = sizeof *bad, .order = 0, .num_iterations = 10},
+      {.size = sizeof *bad, .order = 8, .num_iterations = 0},
+      {.size = sizeof *bad, .order = 8, .num_iterations = 10, .prune = NAN}};
   struct linnet_g2p_trainer *trainer;
   struct linnet_g2p *g2p;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

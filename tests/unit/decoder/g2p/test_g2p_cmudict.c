@@ -8,7 +8,7 @@ enum { EVERY = 10, TESTED = 1000, MAX_PHONES = 256 };
 
 static void add_word(struct linnet_context *context, struct linnet_g2p_trainer *trainer,
                      const struct linnet_lexicon *lexicon, size_t word) {
-  for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word); v++) {
+  for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
     const char *phones[MAX_PHONES];
     size_t count;
     const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &count);
@@ -25,9 +25,9 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
   struct linnet_g2p *g2p;
   struct linnet_g2p_settings settings;
   linnet_g2p_settings_default(&settings);
-  settings.iterations = 5;
+  settings.num_iterations = 5;
   REQUIRE(linnet_g2p_trainer_create(context, &settings, &trainer) == LINNET_OK, "%s", linnet_context_error(context));
-  for (size_t word = 0; word < linnet_lexicon_count(lexicon); word += EVERY)
+  for (size_t word = 0; word < linnet_lexicon_num_words(lexicon); word += EVERY)
     add_word(context, trainer, lexicon, word);
   REQUIRE(linnet_g2p_trainer_finish(trainer, &g2p) == LINNET_OK, "%s", linnet_context_error(context));
   linnet_g2p_trainer_destroy(trainer);
@@ -36,7 +36,7 @@ static struct linnet_g2p *train(struct linnet_context *context, const struct lin
 
 static bool is_pronunciation(const struct linnet_lexicon *lexicon, size_t word, const char *const *phones,
                              size_t count) {
-  for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word); v++) {
+  for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
     size_t wanted, i = 0;
     const int *labels = linnet_lexicon_pronunciation(lexicon, word, v, &wanted);
     while (i < count && i < wanted &&

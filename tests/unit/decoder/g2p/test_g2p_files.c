@@ -37,8 +37,8 @@ static void check_same(struct linnet_context *context, const struct linnet_g2p *
     REQUIRE(linnet_g2p_pronounce(a, context, G2P_WORDS[i].word, 5, &one) == LINNET_OK &&
                 linnet_g2p_pronounce(b, context, G2P_WORDS[i].word, 5, &two) == LINNET_OK,
             "%s", linnet_context_error(context));
-    bool same = linnet_g2p_result_count(one) == linnet_g2p_result_count(two);
-    for (size_t k = 0; same && k < linnet_g2p_result_count(one); k++)
+    bool same = linnet_g2p_result_num_pronunciations(one) == linnet_g2p_result_num_pronunciations(two);
+    for (size_t k = 0; same && k < linnet_g2p_result_num_pronunciations(one); k++)
       same = linnet_g2p_result_log_probability(one, k) == linnet_g2p_result_log_probability(two, k);
     CHECK(same, "%s", G2P_WORDS[i].word);
     linnet_g2p_result_destroy(one);
@@ -53,9 +53,9 @@ static void test_round_trip(struct linnet_context *context, unsigned order, doub
         "order %u: two trainings give two files", order);
   REQUIRE(linnet_g2p_load_memory(context, first.data, first.size, "FILE", &loaded) == LINNET_OK, "%s",
           linnet_context_error(context));
-  CHECK(linnet_g2p_order(loaded) == order && linnet_g2p_units(loaded) == linnet_g2p_units(made) &&
-            linnet_g2p_ngrams(loaded) == linnet_g2p_ngrams(made) &&
-            linnet_g2p_phone_count(loaded) == linnet_g2p_phone_count(made),
+  CHECK(linnet_g2p_order(loaded) == order && linnet_g2p_num_units(loaded) == linnet_g2p_num_units(made) &&
+            linnet_g2p_num_ngrams(loaded) == linnet_g2p_num_ngrams(made) &&
+            linnet_g2p_num_phones(loaded) == linnet_g2p_num_phones(made),
         "sizes");
   CHECK(strcmp(linnet_g2p_phone(loaded, 0), "F") == 0 && !linnet_g2p_phone(loaded, 1000), "phones");
   check_same(context, made, loaded);

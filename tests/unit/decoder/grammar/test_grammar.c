@@ -212,7 +212,7 @@ static void test_hotwords(const struct scene *s) {
     check_refusal(s, linnet_hotwords_load_memory(s->context, r->text, strlen(r->text), "g", s->lexicon, &hotwords), r);
   }
   REQUIRE(linnet_hotwords_load_memory(s->context, "#\n", 2, "g", s->lexicon, &hotwords) == LINNET_OK &&
-              linnet_hotwords_count(hotwords) == 0,
+              linnet_hotwords_num_phrases(hotwords) == 0,
           "an empty list");
   linnet_hotwords_destroy(hotwords);
 }
@@ -244,7 +244,7 @@ static void test_search(const struct scene *s) {
               linnet_word_search_finish(search) == LINNET_OK,
           "search");
     REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "no hypothesis");
-    for (size_t i = 0; i < h.word_count; i++)
+    for (size_t i = 0; i < h.num_words; i++)
       snprintf(sentence + strlen(sentence), sizeof sentence - strlen(sentence), " %s",
                linnet_word_search_text(search, h.words[i].token));
     CHECK(h.complete && accepts(s, grammar, sentence), "seed %llu: '%s'", (unsigned long long)seed, sentence);

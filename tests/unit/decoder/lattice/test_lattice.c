@@ -112,8 +112,8 @@ static void enumerate(const struct graph *g, size_t state, struct string path, s
 /* --- checks ------------------------------------------------------------------------------------------------------- */
 
 static struct string string_of(const struct linnet_lattice_path *path) {
-  struct string string = {.length = path->count, .score = path->score, .acoustic = path->acoustic};
-  for (size_t i = 0; i < path->count && i < MAX_LENGTH; i++)
+  struct string string = {.length = path->num_segments, .score = path->score, .acoustic = path->acoustic};
+  for (size_t i = 0; i < path->num_segments && i < MAX_LENGTH; i++)
     string.symbols[i] = path->segments[i].symbol;
   return string;
 }
@@ -169,8 +169,8 @@ static void check_order(const struct linnet_lattice *lattice) {
   const struct linnet_lattice_state *s = linnet_lattice_states(lattice, &states);
   const struct linnet_lattice_arc *a = linnet_lattice_arcs(lattice, &arcs);
   for (size_t i = 0; i < states; i++) {
-    CHECK(s[i].first_arc == expected && (s[i].arc_count > 0 || s[i].is_final), "state %zu", i);
-    expected += s[i].arc_count;
+    CHECK(s[i].first_arc == expected && (s[i].num_arcs > 0 || s[i].is_final), "state %zu", i);
+    expected += s[i].num_arcs;
   }
   CHECK(expected == arcs, "%zu arcs of states, %zu in all", expected, arcs);
   for (size_t i = 0; i < arcs; i++) {
@@ -235,10 +235,10 @@ static void check_oracle(struct test_random *r, struct linnet_lattice *lattice, 
   struct linnet_lattice_nearest nearest;
   REQUIRE(linnet_lattice_oracle(lattice, labels, reference, count, &nearest) == LINNET_OK, "oracle");
   const struct linnet_score *s = &nearest.score;
-  size_t errors = s->substitutions + s->insertions + s->deletions;
-  CHECK(errors == least && s->reference == count, "oracle %zu errors, expected %zu", errors, least);
-  struct string path = {.length = nearest.count};
-  memcpy(path.symbols, nearest.symbols, nearest.count * sizeof(int));
+  size_t errors = s->num_substitutions + s->num_insertions + s->num_deletions;
+  CHECK(errors == least && s->num_reference == count, "oracle %zu errors, expected %zu", errors, least);
+  struct string path = {.length = nearest.num_symbols};
+  memcpy(path.symbols, nearest.symbols, nearest.num_symbols * sizeof(int));
   CHECK(find_string(strings, &path) != NULL, "the oracle's path is not in the lattice");
   CHECK(distance(path.symbols, path.length, reference, count, labels) == least, "the oracle's path is not as told");
 }
@@ -347,13 +347,13 @@ static void test_beam(void) {
     REQUIRE(linnet_beam_accept(beam, rows, FRAMES) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK, "search");
     REQUIRE(linnet_lattice_add_beam(lattice, beam) == LINNET_OK && linnet_lattice_finish(lattice, NULL) == LINNET_OK,
             "lattice of a beam");
-    strings.count = linnet_beam_count(beam);
+    strings.count = linnet_beam_num_hypotheses(beam);
     for (size_t i = 0; i < strings.count; i++) {
       struct linnet_hypothesis h;
       struct string *s = &strings.items[i];
       linnet_beam_hypothesis(beam, i, &h);
-      *s = (struct string){.length = h.count, .score = h.score, .acoustic = h.acoustic};
-      for (size_t k = 0; k < h.count; k++)
+      *s = (struct string){.length = h.num_segments, .score = h.score, .acoustic = h.acoustic};
+      for (size_t k = 0; k < h.num_segments; k++)
         s->symbols[k] = h.segments[k].symbol;
     }
     check_order(lattice);
@@ -499,7 +499,7 @@ static void test_many_paths(void) {
     REQUIRE(linnet_lattice_nbest(lattice, 5, &paths, &count) == LINNET_OK, "nbest");
     CHECK(count == (empty ? 1 : 5) && paths[0].score == -40, "%zu paths, the best %g", count, paths[0].score);
     REQUIRE(linnet_lattice_oracle(lattice, NULL, reference, 40, &nearest) == LINNET_OK, "oracle");
-    CHECK(nearest.score.deletions == (empty ? 40u : 0u), "%zu deletions", nearest.score.deletions);
+    CHECK(nearest.score.num_deletions == (empty ? 40u : 0u), "%zu deletions", nearest.score.num_deletions);
   }
   linnet_lattice_destroy(lattice);
   linnet_context_destroy(context);

@@ -47,9 +47,10 @@ static void check_near(double value, double expected, const char *what) {
 /* By hand. */
 static void test_backoff(struct linnet_context *context) {
   struct linnet_ngram *ngram = load_text(context, SMALL);
-  CHECK(linnet_ngram_order(ngram) == 3 && linnet_ngram_count(ngram, 1) == 5 && linnet_ngram_count(ngram, 3) == 2,
+  CHECK(linnet_ngram_order(ngram) == 3 && linnet_ngram_num_ngrams(ngram, 1) == 5 &&
+            linnet_ngram_num_ngrams(ngram, 3) == 2,
         "size");
-  CHECK(linnet_ngram_count(ngram, 0) == 0 && linnet_ngram_count(ngram, 4) == 0, "orders that are not there");
+  CHECK(linnet_ngram_num_ngrams(ngram, 0) == 0 && linnet_ngram_num_ngrams(ngram, 4) == 0, "orders that are not there");
   uint32_t state = linnet_ngram_begin(ngram);
   check_near(score(ngram, &state, "a"), -0.1, "<s> a");
   uint32_t after_a = state;
@@ -84,7 +85,7 @@ static void test_binding(struct linnet_context *context) {
   CHECK(missing == 1, "%zu missing", missing);
   struct linnet_language_model model = linnet_ngram_language_model(binding);
   uint32_t state, next;
-  REQUIRE(model.state_size == sizeof state, "%zu bytes", model.state_size);
+  REQUIRE(model.state_bytes == sizeof state, "%zu bytes", model.state_bytes);
   model.begin(model.user, &state);
   check_near(model.score(model.user, &state, 2, &next) / log(10), -0.1, "<s> a");
   check_near(model.score(model.user, &next, 1, &next) / log(10), -0.05, "<s> a b");
@@ -139,7 +140,7 @@ static enum linnet_status estimate(struct linnet_context *context, unsigned orde
 
 /* Probabilities of all words but <s> add up to 1 after any history. */
 static void check_sums(const struct linnet_ngram *ngram, unsigned order, struct test_random *r) {
-  uint32_t words = (uint32_t)linnet_ngram_count(ngram, 1), start = linnet_ngram_find(ngram, "<s>");
+  size_t words = linnet_ngram_num_ngrams(ngram, 1), start = linnet_ngram_find(ngram, "<s>");
   double worst = 0;
   for (int history = 0; history < 300; history++) {
     uint32_t state = history % 3 == 0 ? linnet_ngram_begin(ngram) : 0;
@@ -226,7 +227,7 @@ static void test_sums(struct linnet_context *context) {
   for (unsigned order = 1; order <= LINNET_NGRAM_MAX_ORDER; order++) {
     struct linnet_ngram *ngram = NULL;
     REQUIRE(estimate(context, order, SENTENCES, &ngram) == LINNET_OK, "%s", linnet_context_error(context));
-    CHECK(linnet_ngram_order(ngram) == order && linnet_ngram_count(ngram, 1) == 19, "size");
+    CHECK(linnet_ngram_order(ngram) == order && linnet_ngram_num_ngrams(ngram, 1) == 19, "size");
     check_sums(ngram, order, &r);
     linnet_ngram_destroy(ngram);
   }

@@ -137,7 +137,7 @@ static void expect_gzip(struct linnet_context *context, const uint8_t *data, siz
     CHECK(status == LINNET_ERROR_FORMAT && strstr(linnet_context_error(context), refusal), "%s: %d %s", what,
           (int)status, linnet_context_error(context));
   else
-    CHECK(ngram && linnet_ngram_count(ngram, 1) >= MANY_WORDS, "%s: %s", what, linnet_context_error(context));
+    CHECK(ngram && linnet_ngram_num_ngrams(ngram, 1) >= MANY_WORDS, "%s: %s", what, linnet_context_error(context));
   linnet_ngram_destroy(ngram);
 }
 

@@ -36,7 +36,7 @@ static const struct linnet_span phones[] = {{"DH", 0.03, 0.06, 0.5f, 0, 0, 0, NU
 enum { WORDS = sizeof words / sizeof *words };
 
 static const struct linnet_output full = {
-    .id = "u1", .seconds = 5.25, .words = words, .word_count = WORDS, .phones = phones, .phone_count = 2};
+    .id = "u1", .seconds = 5.25, .words = words, .num_words = WORDS, .phones = phones, .num_phones = 2};
 
 static const struct linnet_alternative alternatives[] = {{-1.23456, -2.5, -INFINITY, NULL, phones, 0, 2},
                                                          {-30, -28, -4e-5, NULL, phones + 1, 0, 1},
@@ -47,9 +47,9 @@ static const struct linnet_output several = {.id = "u 1",
                                              .seconds = 1,
                                              .offset = 10,
                                              .phones = phones,
-                                             .phone_count = 2,
+                                             .num_phones = 2,
                                              .alternatives = alternatives,
-                                             .alternative_count = 3};
+                                             .num_alternatives = 3};
 
 static const char *const left_out[] = {"two \"words\"", "after"};
 static const struct linnet_output_jump jumps[] = {{"inserted", 0, 0.03, 0, 0, NULL},
@@ -85,7 +85,7 @@ static void compare_file(const char *name, const char *extension, const struct t
 static void test_golden(void) {
   static struct text text;
   const struct linnet_output only_phones = {
-      .id = "a b", .file = "dir/a b.wav", .seconds = 1, .phones = phones, .phone_count = 2};
+      .id = "a b", .file = "dir/a b.wav", .seconds = 1, .phones = phones, .num_phones = 2};
   const struct linnet_output nothing = {.id = "silence"};
   const struct linnet_output later = {.id = "part",
                                       .speaker = "s1",
@@ -93,9 +93,9 @@ static void test_golden(void) {
                                       .offset = 3599.9996,
                                       .seconds = 5.25,
                                       .words = words,
-                                      .word_count = WORDS};
+                                      .num_words = WORDS};
   const struct linnet_output aligned = {
-      .id = "u2", .seconds = 1, .offset = 10, .words = doubtful, .word_count = 3, .jumps = jumps, .jump_count = 2};
+      .id = "u2", .seconds = 1, .offset = 10, .words = doubtful, .num_words = 3, .jumps = jumps, .num_jumps = 2};
   const struct linnet_output_format *format;
   for (size_t i = 0; (format = linnet_output_format_at(i)); i++) {
     const char *extension = linnet_output_format_extension(format);
@@ -159,14 +159,14 @@ static void test_arguments(void) {
       {{NULL, 1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}},
       {{"a", -1, 2, 0, 0, 0, 0, NULL, 0, 0}, {"b", 2, 3, 0, 0, 0, 0, NULL, 0, 0}}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    const struct linnet_output output = {.id = "u", .seconds = 5, .words = bad[i], .word_count = 2};
+    const struct linnet_output output = {.id = "u", .seconds = 5, .words = bad[i], .num_words = 2};
     CHECK(linnet_output_write(format, &output, append, &text) == LINNET_ERROR_ARGUMENT, "spans %zu", i);
   }
   const struct linnet_output nameless = {.seconds = 1}, endless = {.id = "u", .seconds = NAN};
   CHECK(linnet_output_write(format, &nameless, append, &text) == LINNET_ERROR_ARGUMENT, "no id");
   CHECK(linnet_output_write(format, &endless, append, &text) == LINNET_ERROR_ARGUMENT, "NaN seconds");
-  const struct linnet_alternative worse = {.phones = bad[0], .phone_count = 2};
-  const struct linnet_output mixed = {.id = "u", .alternatives = &worse, .alternative_count = 1};
+  const struct linnet_alternative worse = {.phones = bad[0], .num_phones = 2};
+  const struct linnet_output mixed = {.id = "u", .alternatives = &worse, .num_alternatives = 1};
   CHECK(linnet_output_write(format, &mixed, append, &text) == LINNET_ERROR_ARGUMENT, "an alternative's spans");
   CHECK(linnet_output_write(NULL, &full, append, &text) == LINNET_ERROR_ARGUMENT, "no format");
 }

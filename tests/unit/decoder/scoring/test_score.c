@@ -1,5 +1,6 @@
 /* The alignment against a plain table, against exhaustive search and against stored counts of NIST sclite; the scorer's
  * totals, tables, confusions and bootstrap. sclite itself is compared in tests/recipe. */
+#include <linnet/lattice.h>
 #include <linnet/score.h>
 
 #include "locales.h"
@@ -33,18 +34,18 @@ static struct linnet_score plain_score(const int *a, size_t n, const int *b, siz
         *at =
             least(at[-(ptrdiff_t)width - 1] + (a[i - 1] == b[j - 1] ? 0 : 4), 3 + least(at[-1], at[-(ptrdiff_t)width]));
     }
-  struct linnet_score score = {.reference = n};
+  struct linnet_score score = {.num_reference = n};
   for (size_t i = n, j = m; i > 0 || j > 0;) {
     size_t *at = cost + i * width + j;
     size_t change = i > 0 && j > 0 && a[i - 1] != b[j - 1];
     if (i > 0 && j > 0 && *at == at[-(ptrdiff_t)width - 1] + 4 * change) {
-      score.substitutions += change;
+      score.num_substitutions += change;
       i--, j--;
     } else if (j > 0 && *at == at[-1] + 3) {
-      score.insertions++;
+      score.num_insertions++;
       j--;
     } else {
-      score.deletions++;
+      score.num_deletions++;
       i--;
     }
   }
@@ -66,10 +67,10 @@ static void check_random(struct linnet_context *context, uint64_t seed, size_t m
   struct linnet_score got = {0}, expected = plain_score(a, n, b, m);
   CHECK(linnet_score_add(context, n > 0 ? a : NULL, n, m > 0 ? b : NULL, m, &got) == LINNET_OK, "score_add");
   CHECK(memcmp(&got, &expected, sizeof got) == 0, "seed %llu: %zu sub %zu ins %zu del, expected %zu %zu %zu",
-        (unsigned long long)seed, got.substitutions, got.insertions, got.deletions, expected.substitutions,
-        expected.insertions, expected.deletions);
+        (unsigned long long)seed, got.num_substitutions, got.num_insertions, got.num_deletions,
+        expected.num_substitutions, expected.num_insertions, expected.num_deletions);
   if (n <= 6 && m <= 6)
-    CHECK(4 * got.substitutions + 3 * (got.insertions + got.deletions) == search(a, n, b, m),
+    CHECK(4 * got.num_substitutions + 3 * (got.num_insertions + got.num_deletions) == search(a, n, b, m),
           "seed %llu: not of least cost", (unsigned long long)seed);
 }
 
@@ -125,10 +126,10 @@ static void test_stored(struct linnet_context *context) {
       b[k] = cases[i].hypothesis[k];
     struct linnet_score s = {0};
     CHECK(linnet_score_add(context, a, n, b, m, &s) == LINNET_OK, "score_add");
-    CHECK(s.reference == n && s.substitutions == cases[i].substitutions && s.insertions == cases[i].insertions &&
-              s.deletions == cases[i].deletions,
-          "%s/%s: %zu sub %zu ins %zu del", cases[i].reference, cases[i].hypothesis, s.substitutions, s.insertions,
-          s.deletions);
+    CHECK(s.num_reference == n && s.num_substitutions == cases[i].substitutions &&
+              s.num_insertions == cases[i].insertions && s.num_deletions == cases[i].deletions,
+          "%s/%s: %zu sub %zu ins %zu del", cases[i].reference, cases[i].hypothesis, s.num_substitutions,
+          s.num_insertions, s.num_deletions);
   }
 }
 
@@ -144,8 +145,8 @@ static void test_blocks(struct linnet_context *context) {
     struct linnet_score got = {0}, expected = plain_score(a, n, b, m);
     CHECK(linnet_score_add(context, a, n, b, m, &got) == LINNET_OK, "score_add");
     CHECK(memcmp(&got, &expected, sizeof got) == 0, "%zu by %zu: %zu sub %zu ins %zu del, expected %zu %zu %zu", n, m,
-          got.substitutions, got.insertions, got.deletions, expected.substitutions, expected.insertions,
-          expected.deletions);
+          got.num_substitutions, got.num_insertions, got.num_deletions, expected.num_substitutions,
+          expected.num_insertions, expected.num_deletions);
   }
 }
 
@@ -160,7 +161,7 @@ static void test_limits(struct linnet_context *context) {
   CHECK(linnet_score_add(context, NULL, 1, tokens, 1, &s) == LINNET_ERROR_ARGUMENT, "no reference");
   CHECK(linnet_score_add(context, tokens, 1, NULL, 1, &s) == LINNET_ERROR_ARGUMENT, "no hypothesis");
   CHECK(linnet_score_add(context, tokens, 1, tokens, 1, NULL) == LINNET_ERROR_ARGUMENT, "no score");
-  CHECK(s.reference == 0, "counts were changed by a failure");
+  CHECK(s.num_reference == 0, "counts were changed by a failure");
   free(tokens);
 }
 
@@ -168,7 +169,7 @@ static void test_percent(void) {
   struct linnet_score s = {0};
   char line[LINNET_SCORE_LINE];
   CHECK(linnet_score_percent(&s) == 0, "empty");
-  s.insertions = 1;
+  s.num_insertions = 1;
   CHECK(isinf(linnet_score_percent(&s)), "insertions alone");
   s = (struct linnet_score){789, 53, 1, 2};
   linnet_score_line(&s, "WER", line, sizeof line);
@@ -191,7 +192,7 @@ static enum linnet_status add(struct linnet_scorer *scorer, const char *id, cons
       tokens[side][count[side]++] = t;
   }
   return hypothesis ? linnet_scorer_add(scorer, id, speaker, tokens[0], count[0], tokens[1], count[1])
-                    : linnet_scorer_add_lost(scorer, id, speaker, tokens[0], count[0]);
+                    : linnet_scorer_add_missing(scorer, id, speaker, tokens[0], count[0]);
 }
 
 static struct linnet_scorer *make_scorer(struct linnet_context *context, int strip_stress) {
@@ -224,19 +225,20 @@ static void test_totals(struct linnet_context *context) {
   struct linnet_scorer *scorer = small_corpus(context);
   struct linnet_score_sum sum = linnet_scorer_sum(scorer);
   check_line(&sum.score, "%PER 54.55 [ 6 / 11, 2 ins, 2 del, 2 sub ]");
-  CHECK(sum.utterances == 6 && sum.wrong == 4 && sum.lost == 1, "%zu utterances, %zu wrong, %zu lost", sum.utterances,
-        sum.wrong, sum.lost);
-  CHECK(linnet_scorer_speakers(scorer) == 2 && linnet_scorer_utterances(scorer) == 6, "counts");
+  CHECK(sum.num_utterances == 6 && sum.num_wrong == 4 && sum.num_missing == 1, "%zu utterances, %zu wrong, %zu lost",
+        sum.num_utterances, sum.num_wrong, sum.num_missing);
+  CHECK(linnet_scorer_num_speakers(scorer) == 2 && linnet_scorer_num_utterances(scorer) == 6, "counts");
   sum = linnet_scorer_speaker(scorer, 0);
-  CHECK(strcmp(sum.name, "s1") == 0 && sum.utterances == 2 && sum.wrong == 2, "speaker %s", sum.name);
+  CHECK(strcmp(sum.name, "s1") == 0 && sum.num_utterances == 2 && sum.num_wrong == 2, "speaker %s", sum.name);
   check_line(&sum.score, "%PER 50.00 [ 3 / 6, 2 ins, 0 del, 1 sub ]");
   sum = linnet_scorer_speaker(scorer, 1);
   check_line(&sum.score, "%PER 60.00 [ 3 / 5, 0 ins, 2 del, 1 sub ]");
-  CHECK(sum.lost == 1 && sum.utterances == 4 && sum.wrong == 2, "speaker %s", sum.name);
+  CHECK(sum.num_missing == 1 && sum.num_utterances == 4 && sum.num_wrong == 2, "speaker %s", sum.name);
   struct linnet_scored_utterance u = linnet_scorer_utterance(scorer, 3);
-  CHECK(strcmp(u.id, "u4") == 0 && strcmp(u.speaker, "s2") == 0 && u.lost && u.score.deletions == 2 && u.pairs == 2,
+  CHECK(strcmp(u.id, "u4") == 0 && strcmp(u.speaker, "s2") == 0 && u.missing && u.score.num_deletions == 2 &&
+            u.num_pairs == 2,
         "the lost utterance");
-  CHECK(!linnet_scorer_utterance(scorer, 0).lost, "u1 is not lost");
+  CHECK(!linnet_scorer_utterance(scorer, 0).missing, "u1 is not lost");
   linnet_scorer_destroy(scorer);
 }
 
@@ -247,9 +249,9 @@ static void test_alignment(struct linnet_context *context) {
   char got[64] = "";
   CHECK(add(scorer, "u", NULL, "b c d b b", "x b y b b") == LINNET_OK, "u");
   struct linnet_scored_utterance u = linnet_scorer_utterance(scorer, 0);
-  REQUIRE(u.pairs == 6 && !u.speaker, "%zu pairs", u.pairs);
+  REQUIRE(u.num_pairs == 6 && !u.speaker, "%zu pairs", u.num_pairs);
   linnet_scorer_alignment(scorer, 0, pairs);
-  for (size_t k = 0, at = 0; k < u.pairs; k++)
+  for (size_t k = 0, at = 0; k < u.num_pairs; k++)
     at += (size_t)snprintf(got + at, sizeof got - at, "%s/%s ", pairs[k].reference ? pairs[k].reference : "-",
                            pairs[k].hypothesis ? pairs[k].hypothesis : "-");
   CHECK(strcmp(got, expected) == 0, "'%s', expected '%s'", got, expected);
@@ -259,8 +261,8 @@ static void test_alignment(struct linnet_context *context) {
 static void check_confusion(const struct linnet_confusion *c, size_t count, const char *reference,
                             const char *hypothesis) {
   const char *a = c->pair.reference ? c->pair.reference : "-", *b = c->pair.hypothesis ? c->pair.hypothesis : "-";
-  CHECK(c->count == count && strcmp(a, reference) == 0 && strcmp(b, hypothesis) == 0, "%zu %s %s, expected %zu %s %s",
-        c->count, a, b, count, reference, hypothesis);
+  CHECK(c->num_occurrences == count && strcmp(a, reference) == 0 && strcmp(b, hypothesis) == 0,
+        "%zu %s %s, expected %zu %s %s", c->num_occurrences, a, b, count, reference, hypothesis);
 }
 
 static void test_confusions(struct linnet_context *context) {
@@ -328,7 +330,7 @@ static void test_map_file(struct linnet_context *context) {
   CHECK(linnet_scorer_load_map(scorer, "/no/such/file") == LINNET_ERROR_IO, "no file");
   CHECK(linnet_scorer_load_map(scorer, write_file("ix ih\nq\n")) == LINNET_OK, "load");
   CHECK(add(scorer, "u", NULL, "ix q b", "ih b q") == LINNET_OK, "add");
-  CHECK(linnet_scorer_sum(scorer).wrong == 0, "equal after the map");
+  CHECK(linnet_scorer_sum(scorer).num_wrong == 0, "equal after the map");
   remove(TEST_BINARY_DIR "/test_score.tmp");
   linnet_scorer_destroy(scorer);
 }
@@ -340,9 +342,9 @@ static void test_failed_adds(struct linnet_context *context) {
   CHECK(linnet_scorer_add(scorer, NULL, NULL, NULL, 0, NULL, 0) == LINNET_ERROR_ARGUMENT, "no id");
   CHECK(linnet_scorer_add(scorer, "v", NULL, NULL, 1, NULL, 0) == LINNET_ERROR_ARGUMENT, "no tokens");
   struct linnet_score_sum after = linnet_scorer_sum(scorer);
-  CHECK(after.utterances == before.utterances && after.score.reference == before.score.reference,
+  CHECK(after.num_utterances == before.num_utterances && after.score.num_reference == before.score.num_reference,
         "something was added");
-  CHECK(linnet_scorer_speakers(scorer) == 2, "a speaker was added");
+  CHECK(linnet_scorer_num_speakers(scorer) == 2, "a speaker was added");
   linnet_scorer_destroy(scorer);
   linnet_scorer_destroy(NULL);
 }
@@ -378,16 +380,18 @@ static void test_transcripts(struct linnet_context *context) {
   struct linnet_score_sum sum;
   CHECK(score_texts(context, "u1 a b\nu2 c d\nu3 e\n", "u3 e\nu1 a\n", NULL, 0, &sum) == LINNET_OK, "score");
   check_line(&sum.score, "%PER 60.00 [ 3 / 5, 0 ins, 3 del, 0 sub ]");
-  CHECK(sum.lost == 1 && sum.wrong == 2, "%zu lost, %zu wrong", sum.lost, sum.wrong);
+  CHECK(sum.num_missing == 1 && sum.num_wrong == 2, "%zu lost, %zu wrong", sum.num_missing, sum.num_wrong);
   CHECK(score_texts(context, "u1 a\n", "u1 a\nx7 b\n", NULL, 0, &sum) == LINNET_ERROR_FORMAT, "an extra hypothesis");
   CHECK(strstr(linnet_context_error(context), "x7"), "'%s'", linnet_context_error(context));
-  CHECK(score_texts(context, "u1 a\n", "u1 a\nx7 b\n", NULL, 1, &sum) == LINNET_OK && sum.utterances == 1, "allowed");
-  CHECK(score_texts(context, "u1 a\nu2 b\n", "", "u1 s\nu2 s\n", 0, &sum) == LINNET_OK && sum.lost == 2, "all lost");
+  CHECK(score_texts(context, "u1 a\n", "u1 a\nx7 b\n", NULL, 1, &sum) == LINNET_OK && sum.num_utterances == 1,
+        "allowed");
+  CHECK(score_texts(context, "u1 a\nu2 b\n", "", "u1 s\nu2 s\n", 0, &sum) == LINNET_OK && sum.num_missing == 2,
+        "all lost");
   CHECK(score_texts(context, "u1 a\nu2 b\n", "", "u1 s\n", 0, &sum) == LINNET_ERROR_FORMAT, "no speaker");
   CHECK(strstr(linnet_context_error(context), "u2"), "'%s'", linnet_context_error(context));
   CHECK(score_texts(context, "u1 a\n", "", "u1 s t\n", 0, &sum) == LINNET_ERROR_FORMAT, "two speakers");
-  CHECK(score_texts(context, "u1\n", "u1 a\n", NULL, 0, &sum) == LINNET_OK && sum.wrong == 1 &&
-            sum.score.insertions == 1,
+  CHECK(score_texts(context, "u1\n", "u1 a\n", NULL, 0, &sum) == LINNET_OK && sum.num_wrong == 1 &&
+            sum.score.num_insertions == 1,
         "an empty reference");
 }
 
@@ -413,7 +417,7 @@ static struct linnet_scorer *random_corpus(struct linnet_context *context, size_
 
 /* The standard error that the bootstrap tends to: that of the mean of utterances of equal length. */
 static double expected_error(const struct linnet_scorer *scorer) {
-  size_t n = linnet_scorer_utterances(scorer);
+  size_t n = linnet_scorer_num_utterances(scorer);
   struct linnet_score_sum sum = linnet_scorer_sum(scorer);
   double mean = linnet_score_percent(&sum.score), square = 0;
   for (size_t i = 0; i < n; i++) {
@@ -481,11 +485,11 @@ static enum linnet_status fill_and_evaluate(struct linnet_scorer *scorer) {
     char id[16], speaker[16];
     snprintf(id, sizeof id, "u%d", i);
     snprintf(speaker, sizeof speaker, "s%d", i);
-    size_t utterances = linnet_scorer_utterances(scorer), speakers = linnet_scorer_speakers(scorer);
+    size_t utterances = linnet_scorer_num_utterances(scorer), speakers = linnet_scorer_num_speakers(scorer);
     status = add(scorer, id, speaker, "a b c d", "a z x d");
     CHECK(status == LINNET_OK ||
-              (linnet_scorer_utterances(scorer) == utterances && linnet_scorer_speakers(scorer) == speakers &&
-               linnet_scorer_sum(scorer).utterances == utterances),
+              (linnet_scorer_num_utterances(scorer) == utterances && linnet_scorer_num_speakers(scorer) == speakers &&
+               linnet_scorer_sum(scorer).num_utterances == utterances),
           "a failed add left something");
   }
   if (status == LINNET_OK)
@@ -556,10 +560,10 @@ static void test_oracles(struct linnet_context *context) {
     REQUIRE(scorer && score_oracles(context, i == 0 ? NULL : oracle_lattices, scorer) == LINNET_OK, "%s",
             linnet_context_error(context));
     struct linnet_score_sum sum = linnet_scorer_sum(scorer);
-    CHECK(sum.score.reference == 6 && sum.score.substitutions == 1 && sum.score.insertions == 0 &&
-              sum.score.deletions == 1 && sum.lost == 1,
-          "%zu sub, %zu ins, %zu del of %zu, %zu lost", sum.score.substitutions, sum.score.insertions,
-          sum.score.deletions, sum.score.reference, sum.lost);
+    CHECK(sum.score.num_reference == 6 && sum.score.num_substitutions == 1 && sum.score.num_insertions == 0 &&
+              sum.score.num_deletions == 1 && sum.num_missing == 1,
+          "%zu sub, %zu ins, %zu del of %zu, %zu lost", sum.score.num_substitutions, sum.score.num_insertions,
+          sum.score.num_deletions, sum.score.num_reference, sum.num_missing);
     linnet_scorer_destroy(scorer);
   }
 }
@@ -591,7 +595,7 @@ static enum linnet_status list_scenario(struct linnet_context *context) {
 
 /* The line has a point in every locale. */
 static void test_locale(void) {
-  const struct linnet_score score = {.reference = 7, .substitutions = 1, .insertions = 1};
+  const struct linnet_score score = {.num_reference = 7, .num_substitutions = 1, .num_insertions = 1};
   char line[LINNET_SCORE_LINE];
   for (size_t i = 0; i < TEST_LOCALES; i++) {
     if (!test_set_locale(test_locales[i]))

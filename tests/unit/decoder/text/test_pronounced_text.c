@@ -59,7 +59,7 @@ static struct linnet_pronounced_text *pronounced(const struct world *w, const ch
 static const char *phones_of(const struct world *w, const struct linnet_pronunciation *variant) {
   static char line[512];
   line[0] = '\0';
-  for (size_t i = 0; i < variant->count; i++) {
+  for (size_t i = 0; i < variant->num_labels; i++) {
     strcat(line, i > 0 ? " " : "");
     strcat(line, linnet_symbols_name(w->phones, variant->labels[i]));
   }
@@ -103,8 +103,8 @@ static void test_variants(const struct world *w) {
   size_t count;
   const struct linnet_align_word *words = linnet_pronounced_text_align_words(text, &count);
   REQUIRE(count == 3, "%zu words", count);
-  CHECK(words[0].count == 2 && strcmp(phones_of(w, &words[0].variants[1]), "DH IY") == 0, "the");
-  REQUIRE(words[1].count == 2, "25 has %zu pronunciations", words[1].count);
+  CHECK(words[0].num_variants == 2 && strcmp(phones_of(w, &words[0].variants[1]), "DH IY") == 0, "the");
+  REQUIRE(words[1].num_variants == 2, "25 has %zu pronunciations", words[1].num_variants);
   CHECK(strcmp(phones_of(w, &words[1].variants[0]), "T W EH N F AY V") == 0, "25: %s",
         phones_of(w, &words[1].variants[0]));
   CHECK(strcmp(phones_of(w, &words[1].variants[1]), "T W EH N F AY") == 0, "25: %s",
@@ -128,10 +128,10 @@ static void test_after(const struct world *w) {
   const struct linnet_align_word *aligned = linnet_pronounced_text_align_words(text, &count);
   REQUIRE(count == 5, "%zu words", count);
   for (size_t i = 0; i < count; i++) {
-    const char *last = linnet_pronounced_text_spoken(text, i, aligned[i].count - 1);
+    const char *last = linnet_pronounced_text_spoken(text, i, aligned[i].num_variants - 1);
     CHECK((strcmp(last, "b sun") == 0) == (i == 2), "word %zu is said '%s'", i, last);
   }
-  CHECK(aligned[2].count == 2, "b has %zu ways", aligned[2].count);
+  CHECK(aligned[2].num_variants == 2, "b has %zu ways", aligned[2].num_variants);
   linnet_pronounced_text_destroy(text);
   linnet_text_normalizer_destroy(own.normalizer);
 }

@@ -191,7 +191,7 @@ static bool same_words(const char *wanted, const char *words, bool known) {
 }
 
 static bool has_way(const struct linnet_spoken *spoken, const char *wanted) {
-  for (size_t i = 0; i < linnet_spoken_count(spoken); i++)
+  for (size_t i = 0; i < linnet_spoken_num_ways(spoken); i++)
     if (same_words(wanted, linnet_spoken_words(spoken, i), linnet_spoken_is_known(spoken, i)))
       return true;
   return false;
@@ -204,13 +204,13 @@ static void check_case(const struct linnet_text_normalizer *n, struct linnet_con
   REQUIRE(status == LINNET_OK, "'%s': %s", c->token, linnet_context_error(context));
   const char *first = linnet_spoken_words(spoken, 0);
   if (!*c->first)
-    CHECK(linnet_spoken_count(spoken) == 0, "'%s' is said '%s'", c->token, first);
+    CHECK(linnet_spoken_num_ways(spoken) == 0, "'%s' is said '%s'", c->token, first);
   else
     CHECK(first && same_words(c->first, first, linnet_spoken_is_known(spoken, 0)), "'%s' is said '%s%s', not '%s'",
           c->token, linnet_spoken_is_known(spoken, 0) ? "" : "?", first ? first : "(nothing)", c->first);
   if (c->other)
     CHECK(has_way(spoken, c->other), "'%s' is not said '%s', but first '%s'", c->token, c->other, first);
-  CHECK(!linnet_spoken_words(spoken, linnet_spoken_count(spoken)), "a way out of range");
+  CHECK(!linnet_spoken_words(spoken, linnet_spoken_num_ways(spoken)), "a way out of range");
   linnet_spoken_destroy(spoken);
 }
 

@@ -20,19 +20,20 @@ static void test_symbols(struct linnet_context *context) {
                            *const blank_later[] = {"AA", LINNET_BLANK}, *const empty[] = {""}, *const space[] = {"a b"};
   struct linnet_symbols *s;
   REQUIRE(linnet_symbols_create(context, names, 3, &s) == LINNET_OK, "create");
-  CHECK(linnet_symbols_count(s) == 4, "%d symbols", linnet_symbols_count(s));
+  CHECK(linnet_symbols_num_symbols(s) == 4, "%zu symbols", linnet_symbols_num_symbols(s));
   CHECK(strcmp(linnet_symbols_name(s, 0), "<blk>") == 0 && strcmp(linnet_symbols_name(s, 3), "SPN") == 0, "names");
   CHECK(!linnet_symbols_name(s, 4) && !linnet_symbols_name(s, -1), "out of range");
   CHECK(linnet_symbols_find(s, "B") == 2 && linnet_symbols_find(s, LINNET_BLANK) == 0, "find");
-  CHECK(linnet_symbols_find(s, "b") == -1 && linnet_symbols_find(s, "") == -1, "find what is not there");
+  CHECK(linnet_symbols_find(s, "b") == LINNET_NOT_FOUND && linnet_symbols_find(s, "") == LINNET_NOT_FOUND,
+        "find what is not there");
   int index;
   CHECK(linnet_symbols_add(s, "NSN", &index) == LINNET_OK && index == 4, "add");
   CHECK(linnet_symbols_add(s, "NSN", &index) == LINNET_OK && index == 4, "add again");
   linnet_symbols_destroy(s);
   REQUIRE(linnet_symbols_create(context, with_blank, 2, &s) == LINNET_OK, "with blank");
-  CHECK(linnet_symbols_count(s) == 2 && linnet_symbols_find(s, "AA") == 1, "with blank");
+  CHECK(linnet_symbols_num_symbols(s) == 2 && linnet_symbols_find(s, "AA") == 1, "with blank");
   linnet_symbols_destroy(s);
-  CHECK(linnet_symbols_create(context, NULL, 0, &s) == LINNET_OK && linnet_symbols_count(s) == 1, "no names");
+  CHECK(linnet_symbols_create(context, NULL, 0, &s) == LINNET_OK && linnet_symbols_num_symbols(s) == 1, "no names");
   linnet_symbols_destroy(s);
   CHECK(linnet_symbols_create(context, twice, 3, &s) == LINNET_ERROR_ARGUMENT && !s, "a name twice");
   CHECK(linnet_symbols_create(context, blank_later, 2, &s) == LINNET_ERROR_ARGUMENT && !s, "blank later");
@@ -48,7 +49,7 @@ static void check_symbol_file(struct linnet_context *context, const char *text, 
   struct linnet_symbols *s;
   char joined[256] = "";
   enum linnet_status status = linnet_symbols_load(context, write_file(text), &s);
-  for (int i = 1; s && i < linnet_symbols_count(s); i++) {
+  for (int i = 1; s && (size_t)i < linnet_symbols_num_symbols(s); i++) {
     strcat(joined, i > 1 ? " " : "");
     strcat(joined, linnet_symbols_name(s, i));
   }
@@ -118,7 +119,7 @@ static void test_transcripts(struct linnet_context *context) {
   struct linnet_transcripts *t;
   REQUIRE(load_text(context, "\xEF\xBB\xBFu2 B A\r\n\nu1\tA  C \nempty\n  u3  \xC3\xA9", &t) == LINNET_OK, "%s",
           linnet_context_error(context));
-  CHECK(linnet_transcripts_count(t) == 4, "%zu utterances", linnet_transcripts_count(t));
+  CHECK(linnet_transcripts_num_utterances(t) == 4, "%zu utterances", linnet_transcripts_num_utterances(t));
   CHECK(strcmp(linnet_transcripts_id(t, 0), "u2") == 0 && strcmp(linnet_transcripts_id(t, 3), "u3") == 0, "order");
   CHECK(strcmp(tokens_of(t, "u2"), "B A") == 0, "'%s'", tokens_of(t, "u2"));
   CHECK(strcmp(tokens_of(t, "u1"), "A C") == 0, "'%s'", tokens_of(t, "u1"));
@@ -129,10 +130,11 @@ static void test_transcripts(struct linnet_context *context) {
   CHECK(!linnet_transcripts_id(t, 4) && !linnet_transcripts_tokens(t, 4, &count) && count == 0, "out of range");
   struct linnet_symbols *s;
   REQUIRE(linnet_transcripts_symbols(context, t, &s) == LINNET_OK, "symbols");
-  CHECK(linnet_symbols_count(s) == 5 && linnet_symbols_find(s, "A") == 1 && linnet_symbols_find(s, "C") == 3, "sorted");
+  CHECK(linnet_symbols_num_symbols(s) == 5 && linnet_symbols_find(s, "A") == 1 && linnet_symbols_find(s, "C") == 3,
+        "sorted");
   linnet_symbols_destroy(s);
   linnet_transcripts_destroy(t);
-  CHECK(load_text(context, "", &t) == LINNET_OK && linnet_transcripts_count(t) == 0, "empty");
+  CHECK(load_text(context, "", &t) == LINNET_OK && linnet_transcripts_num_utterances(t) == 0, "empty");
   CHECK(linnet_transcripts_find(t, "u") == LINNET_NOT_FOUND, "found in nothing");
   linnet_transcripts_destroy(t);
   linnet_transcripts_destroy(NULL);
@@ -170,7 +172,7 @@ static void test_text_phone(struct linnet_context *context) {
   struct linnet_transcripts *t;
   REQUIRE(linnet_transcripts_load_text_phone(context, write_file(text), 1, &t) == LINNET_OK, "%s",
           linnet_context_error(context));
-  CHECK(linnet_transcripts_count(t) == 2 && strcmp(linnet_transcripts_id(t, 0), "u.1") == 0, "ids");
+  CHECK(linnet_transcripts_num_utterances(t) == 2 && strcmp(linnet_transcripts_id(t, 0), "u.1") == 0, "ids");
   CHECK(strcmp(tokens_of(t, "u.1"), "W IY B EH R") == 0, "'%s'", tokens_of(t, "u.1"));
   CHECK(strcmp(tokens_of(t, "v"), "AY IH _X A_ B") == 0, "'%s'", tokens_of(t, "v"));
   linnet_transcripts_destroy(t);
@@ -178,7 +180,7 @@ static void test_text_phone(struct linnet_context *context) {
   CHECK(strcmp(tokens_of(t, "u.1"), "W IY0 B EH1 R") == 0, "'%s'", tokens_of(t, "u.1"));
   linnet_transcripts_destroy(t);
   CHECK(linnet_transcripts_load_text_phone(context, write_file(""), 1, &t) == LINNET_OK &&
-            linnet_transcripts_count(t) == 0,
+            linnet_transcripts_num_utterances(t) == 0,
         "empty");
   linnet_transcripts_destroy(t);
   check_text_phone(context, "u.0 A_S\nu.2 B_S\n", "tmp:2:");
@@ -200,12 +202,13 @@ static void test_real_text_phone(struct linnet_context *context) {
     return;
   }
   REQUIRE(linnet_transcripts_load_text_phone(context, path, 1, &t) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_transcripts_count(t) == 4200 || linnet_transcripts_count(t) == 5000, "%zu utterances",
-        linnet_transcripts_count(t));
+  CHECK(linnet_transcripts_num_utterances(t) == 4200 || linnet_transcripts_num_utterances(t) == 5000, "%zu utterances",
+        linnet_transcripts_num_utterances(t));
   CHECK(strcmp(tokens_of(t, "000010011"), "W IY K AO L IH T B EH R") == 0, "'%s'", tokens_of(t, "000010011"));
   struct linnet_symbols *s;
   REQUIRE(linnet_transcripts_symbols(context, t, &s) == LINNET_OK, "symbols");
-  CHECK(linnet_symbols_count(s) == 40, "%d symbols, expected 39 phones and the blank", linnet_symbols_count(s));
+  CHECK(linnet_symbols_num_symbols(s) == 40, "%zu symbols, expected 39 phones and the blank",
+        linnet_symbols_num_symbols(s));
   linnet_symbols_destroy(s);
   linnet_transcripts_destroy(t);
 }
@@ -254,7 +257,7 @@ static const char cmudict[] = ";;; a comment\n"
 static void test_lexicon(struct linnet_context *context) {
   struct linnet_lexicon *l;
   REQUIRE(load_lexicon(context, cmudict, NULL, NULL, &l) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_lexicon_count(l) == 6, "%zu words", linnet_lexicon_count(l));
+  CHECK(linnet_lexicon_num_words(l) == 6, "%zu words", linnet_lexicon_num_words(l));
   CHECK(strcmp(linnet_lexicon_word(l, 0), "A") == 0 && !linnet_lexicon_word(l, 6), "words");
   check_word(l, "a", 0, "AH0");
   check_word(l, "A", 1, "EY1");
@@ -271,7 +274,7 @@ static void test_lexicon(struct linnet_context *context) {
   CHECK(linnet_lexicon_find(l, "") == LINNET_NOT_FOUND, "found nothing");
   const struct linnet_symbols *phones = linnet_lexicon_phones(l);
   CHECK(linnet_symbols_find(phones, "AE1") == 1 &&
-            linnet_symbols_find(phones, "UW1") == linnet_symbols_count(phones) - 1,
+            linnet_symbols_find(phones, "UW1") == linnet_symbols_num_symbols(phones) - 1,
         "phones are sorted");
   linnet_lexicon_destroy(l);
   linnet_lexicon_destroy(NULL);
@@ -286,7 +289,7 @@ static void test_lexicon_settings(struct linnet_context *context) {
   check_word(l, "A", 0, "AH");
   check_word(l, "A", 1, "EY");
   check_word(l, "A", 2, "?"); /* equal to the first without stress */
-  CHECK(linnet_symbols_find(linnet_lexicon_phones(l), "AH0") < 0, "stress in the phones");
+  CHECK(linnet_symbols_find(linnet_lexicon_phones(l), "AH0") == LINNET_NOT_FOUND, "stress in the phones");
   linnet_lexicon_destroy(l);
   settings.fold_case = 0;
   REQUIRE(load_lexicon(context, cmudict, &settings, NULL, &l) == LINNET_OK, "%s", linnet_context_error(context));
@@ -328,7 +331,7 @@ static void test_pronounce(struct linnet_context *context) {
   static const char *const words[] = {"a", "xyzzy", "READ", "foo", "A"};
   struct linnet_lexicon *l;
   REQUIRE(load_lexicon(context, cmudict, NULL, NULL, &l) == LINNET_OK, "load");
-  int phones[8], a = linnet_symbols_find(linnet_lexicon_phones(l), "AH0");
+  int phones[8], a = (int)linnet_symbols_find(linnet_lexicon_phones(l), "AH0");
   size_t length;
   char missing[64] = "";
   CHECK(linnet_lexicon_pronounce(l, words, 5, -1, count_missing, missing, phones, 8, &length) == LINNET_OK,
@@ -364,12 +367,12 @@ static void test_bad_lexicons(struct linnet_context *context) {
   check_bad_lexicon(context, "A AH\nB B IY\na AH\n", LINNET_ERROR_FORMAT, "lexicon:3:");
   check_bad_lexicon(context, "A AH <blk>\n", LINNET_ERROR_FORMAT, "lexicon:1:");
   CHECK(load_lexicon(context, "A AH\na(2) AH\n", NULL, NULL, &l) == LINNET_OK, "a duplicate, allowed");
-  CHECK(linnet_lexicon_variants(l, 0) == 1, "%zu variants", linnet_lexicon_variants(l, 0));
+  CHECK(linnet_lexicon_num_variants(l, 0) == 1, "%zu variants", linnet_lexicon_num_variants(l, 0));
   linnet_lexicon_destroy(l);
   CHECK(linnet_lexicon_load_memory(context, "A \0 B\n", 6, "lexicon", NULL, NULL, &l) == LINNET_ERROR_FORMAT, "NUL");
   CHECK(linnet_lexicon_load(context, "/no/such/file", NULL, NULL, &l) == LINNET_ERROR_IO && !l, "no file");
-  CHECK(load_lexicon(context, "", NULL, NULL, &l) == LINNET_OK && linnet_lexicon_count(l) == 0, "empty");
-  CHECK(linnet_lexicon_find(l, "A") == LINNET_NOT_FOUND && linnet_symbols_count(linnet_lexicon_phones(l)) == 1,
+  CHECK(load_lexicon(context, "", NULL, NULL, &l) == LINNET_OK && linnet_lexicon_num_words(l) == 0, "empty");
+  CHECK(linnet_lexicon_find(l, "A") == LINNET_NOT_FOUND && linnet_symbols_num_symbols(linnet_lexicon_phones(l)) == 1,
         "empty");
   linnet_lexicon_destroy(l);
 }
@@ -435,9 +438,9 @@ static void test_real_lexicon(struct linnet_context *context) {
     return;
   }
   REQUIRE(linnet_lexicon_load(context, path, &settings, NULL, &l) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_symbols_count(linnet_lexicon_phones(l)) == 40, "%d symbols",
-        linnet_symbols_count(linnet_lexicon_phones(l)));
-  CHECK(linnet_lexicon_count(l) > 120000, "%zu words", linnet_lexicon_count(l));
+  CHECK(linnet_symbols_num_symbols(linnet_lexicon_phones(l)) == 40, "%zu symbols",
+        linnet_symbols_num_symbols(linnet_lexicon_phones(l)));
+  CHECK(linnet_lexicon_num_words(l) > 120000, "%zu words", linnet_lexicon_num_words(l));
   check_word(l, "linnet", 0, "L IH N IH T");
   check_word(l, "dail", 1, "D OY L");
   check_word(l, "Aalborg", 0, "AO L B AO R G");

@@ -43,13 +43,13 @@ struct reading {
 static void read_from(struct reading *r, size_t at, size_t words, double probability);
 
 static bool is_silence(const struct problem *p, int symbol) {
-  return p->settings.silence_count > 0 && symbol == CASE_SILENCE;
+  return p->settings.num_silences > 0 && symbol == CASE_SILENCE;
 }
 
 static void read_lexicon(struct reading *r, size_t at, size_t words, double probability) {
   const struct linnet_lexicon *lexicon = r->problem->words.lexicon;
-  for (size_t w = 0; w < linnet_lexicon_count(lexicon); w++)
-    for (size_t v = 0; v < linnet_lexicon_variants(lexicon, w); v++) {
+  for (size_t w = 0; w < linnet_lexicon_num_words(lexicon); w++)
+    for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, w); v++) {
       size_t length;
       const int *labels = linnet_lexicon_pronunciation(lexicon, w, v, &length);
       r->token[words] = (unsigned)w + 1;
@@ -146,12 +146,12 @@ static size_t count_possible(const struct problem *p) {
 static bool spells(const struct problem *p, const struct linnet_word_hypothesis *h,
                    const struct linnet_recognised_word *word) {
   const struct linnet_lexicon *lexicon = p->words.lexicon;
-  for (size_t v = 0; v < linnet_lexicon_variants(lexicon, word->token - 1); v++) {
+  for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word->token - 1); v++) {
     size_t count, same = 0;
     const int *labels = linnet_lexicon_pronunciation(lexicon, word->token - 1, v, &count);
-    while (same < count && same < word->count && labels[same] == h->segments[word->first + same].symbol)
+    while (same < count && same < word->num_phones && labels[same] == h->segments[word->first + same].symbol)
       same++;
-    if (same == count && same == word->count)
+    if (same == count && same == word->num_phones)
       return true;
   }
   return false;
@@ -161,27 +161,27 @@ static bool spells(const struct problem *p, const struct linnet_word_hypothesis 
 static double check_words(const struct problem *p, const struct linnet_word_hypothesis *h) {
   size_t at = 0;
   double penalty = 0;
-  for (size_t i = 0; i <= h->word_count; i++) {
+  for (size_t i = 0; i <= h->num_words; i++) {
     const struct linnet_recognised_word *word = &h->words[i];
-    for (; at < (i < h->word_count ? word->first : h->segment_count); at++)
+    for (; at < (i < h->num_words ? word->first : h->num_segments); at++)
       CHECK(is_silence(p, h->segments[at].symbol), "seed %llu: segment %zu outside words", (unsigned long long)p->seed,
             at);
-    if (i == h->word_count)
+    if (i == h->num_words)
       break;
     bool unknown = word->token == p->tokens - 1;
     CHECK(unknown || spells(p, h, word), "seed %llu: word %zu has other phones", (unsigned long long)p->seed, i);
-    CHECK(word->start == h->segments[at].start && word->end == h->segments[at + word->count - 1].end,
+    CHECK(word->start == h->segments[at].start && word->end == h->segments[at + word->num_phones - 1].end,
           "seed %llu: times of word %zu", (unsigned long long)p->seed, i);
-    penalty += unknown ? (double)p->settings.unknown_penalty * (double)word->count : 0;
-    at += word->count;
+    penalty += unknown ? (double)p->settings.unknown_penalty * (double)word->num_phones : 0;
+    at += word->num_phones;
   }
   return penalty;
 }
 
 static void check_hypothesis(const struct problem *p, const struct linnet_word_hypothesis *h) {
-  const struct linnet_hypothesis phones = {.segments = h->segments, .count = h->segment_count};
+  const struct linnet_hypothesis phones = {.segments = h->segments, .num_segments = h->num_segments};
   size_t number = 0;
-  for (size_t i = 0; i < h->word_count; i++)
+  for (size_t i = 0; i < h->num_words; i++)
     number = number * MOST_TOKENS + h->words[i].token;
   REQUIRE(number < SEQUENCES && h->complete, "seed %llu", (unsigned long long)p->seed);
   const struct sequence *s = &p->all[number];
@@ -191,8 +191,7 @@ static void check_hypothesis(const struct problem *p, const struct linnet_word_h
         "seed %llu: score %.15g and language %.15g, expected %.15g and %.15g", (unsigned long long)p->seed, h->score,
         h->language, score_of(p, s), language_of(p, s));
   check_segments(&phones, p->rows, p->frames, p->symbols, p->seed);
-  double path =
-      log(path_probability(h->segments, h->segment_count, p->rows, p->frames, p->symbols)) - check_words(p, h);
+  double path = log(path_probability(h->segments, h->num_segments, p->rows, p->frames, p->symbols)) - check_words(p, h);
   CHECK(beam_error(path, log(s->best)) < 1e-9, "seed %llu: alignment of log %.9g, the best has %.9g",
         (unsigned long long)p->seed, path, log(s->best));
 }
@@ -206,7 +205,7 @@ static void check_problem(struct linnet_context *context, struct problem *p) {
   REQUIRE(linnet_word_search_accept(search, p->rows, p->frames) == LINNET_OK &&
               linnet_word_search_finish(search) == LINNET_OK,
           "%s", linnet_context_error(context));
-  size_t count = linnet_word_search_count(search);
+  size_t count = linnet_word_search_num_hypotheses(search);
   CHECK(expected == 0 || count == expected, "seed %llu: %zu hypotheses, expected %zu", (unsigned long long)p->seed,
         count, expected);
   for (size_t i = 0; i < count && expected > 0; i++) {
@@ -226,7 +225,7 @@ static void check_problem(struct linnet_context *context, struct problem *p) {
 static struct linnet_hotwords *make_hotwords(struct linnet_context *context, struct problem *p, struct test_random *r) {
   struct linnet_hotwords *hotwords;
   char text[256] = "# phrases\n";
-  size_t at = strlen(text), words = linnet_lexicon_count(p->words.lexicon);
+  size_t at = strlen(text), words = linnet_lexicon_num_words(p->words.lexicon);
   for (size_t h = 0; h < HOTWORDS; h++) {
     struct hotword *hotword = &p->hotwords[h];
     hotword->count = h + 1;
@@ -248,7 +247,7 @@ static void make_problem(struct problem *p, struct linnet_context *context, uint
   struct test_random r = {seed};
   *p = (struct problem){.seed = seed, .frames = test_below(&r, MOST_FRAMES + 1), .symbols = CASE_SYMBOLS};
   make_word_case(&p->words, context, &r, 1 + test_below(&r, 3));
-  p->tokens = linnet_lexicon_count(p->words.lexicon) + 2;
+  p->tokens = linnet_lexicon_num_words(p->words.lexicon) + 2;
   fill_posteriors(&r, p->rows, p->frames, p->symbols, seed % 3 == 0 ? 12 : 2);
   for (size_t i = 0; i < p->frames * p->symbols && seed % 5 == 0; i++)
     if (i % p->symbols != 0 && test_below(&r, 6) == 0)
@@ -257,7 +256,7 @@ static void make_problem(struct problem *p, struct linnet_context *context, uint
   p->settings.beam = 20000;
   p->settings.recombine = 0;
   p->settings.silences = &silence;
-  p->settings.silence_count = test_below(&r, 2);
+  p->settings.num_silences = test_below(&r, 2);
   p->settings.unknown_penalty = test_below(&r, 2) ? 0.7f : INFINITY;
   p->settings.word_bonus = 0.4f;
   for (size_t i = 0; i < p->tokens; i++)

@@ -25,7 +25,7 @@ static void make_scene(struct scene *scene, struct linnet_context *context, uint
   scene->settings.beam = BEAM;
   scene->settings.model = seed % 3 ? &scene->model : NULL;
   scene->settings.silences = &silence;
-  scene->settings.silence_count = seed % 5 != 0;
+  scene->settings.num_silences = seed % 5 != 0;
   scene->settings.unknown_penalty = seed % 4 == 0 ? 2 : INFINITY;
   scene->settings.recombine = seed % 7 != 0;
   scene->settings.score_threshold = seed % 6 == 0 ? 9 : INFINITY;
@@ -43,17 +43,17 @@ static struct linnet_word_search *open_search(struct linnet_context *context, co
 /* --- streaming ---------------------------------------------------------------------------------------------------- */
 
 static void compare_hypotheses(struct linnet_word_search *a, struct linnet_word_search *b, uint64_t seed) {
-  size_t count = linnet_word_search_count(a);
-  CHECK(count == linnet_word_search_count(b) && count > 0, "seed %llu: counts", (unsigned long long)seed);
+  size_t count = linnet_word_search_num_hypotheses(a);
+  CHECK(count == linnet_word_search_num_hypotheses(b) && count > 0, "seed %llu: counts", (unsigned long long)seed);
   for (size_t i = 0; i < count; i++) {
     struct linnet_word_hypothesis x, y;
     REQUIRE(linnet_word_search_hypothesis(a, i, &x) == LINNET_OK &&
                 linnet_word_search_hypothesis(b, i, &y) == LINNET_OK,
             "seed %llu", (unsigned long long)seed);
     CHECK(x.score == y.score && x.acoustic == y.acoustic && x.language == y.language && x.complete == y.complete &&
-              x.word_count == y.word_count && x.segment_count == y.segment_count,
+              x.num_words == y.num_words && x.num_segments == y.num_segments,
           "seed %llu: hypothesis %zu: %.17g and %.17g", (unsigned long long)seed, i, x.score, y.score);
-    for (size_t w = 0; w < x.word_count && w < y.word_count; w++)
+    for (size_t w = 0; w < x.num_words && w < y.num_words; w++)
       CHECK(x.words[w].token == y.words[w].token && x.words[w].start == y.words[w].start &&
                 x.words[w].end == y.words[w].end && x.words[w].confidence == y.words[w].confidence,
             "seed %llu: word %zu of hypothesis %zu", (unsigned long long)seed, w, i);
@@ -63,9 +63,9 @@ static void compare_hypotheses(struct linnet_word_search *a, struct linnet_word_
 /* Words that were called stable, and are in the result. */
 static void check_stable(struct linnet_word_search *search, const unsigned *stable, size_t count, uint64_t seed) {
   struct linnet_word_hypothesis h;
-  for (size_t i = 0; i < linnet_word_search_count(search); i++) {
+  for (size_t i = 0; i < linnet_word_search_num_hypotheses(search); i++) {
     REQUIRE(linnet_word_search_hypothesis(search, i, &h) == LINNET_OK, "seed %llu", (unsigned long long)seed);
-    bool same = h.word_count >= count;
+    bool same = h.num_words >= count;
     for (size_t w = 0; same && w < count; w++)
       same = h.words[w].token == stable[w];
     CHECK(same, "seed %llu: stable words changed", (unsigned long long)seed);
@@ -82,10 +82,10 @@ static void stream(struct linnet_word_search *search, const struct scene *scene,
     step = t + step > FRAMES ? FRAMES - t : step;
     REQUIRE(linnet_word_search_accept(search, scene->rows + t * CASE_SYMBOLS, step) == LINNET_OK, "accept");
     struct linnet_word_hypothesis h;
-    size_t now = linnet_word_search_stable(search);
+    size_t now = linnet_word_search_num_stable_words(search);
     REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "seed %llu", (unsigned long long)seed);
-    CHECK(now >= stable_count && now <= h.word_count, "seed %llu: %zu stable words after %zu, of %zu",
-          (unsigned long long)seed, now, stable_count, h.word_count);
+    CHECK(now >= stable_count && now <= h.num_words, "seed %llu: %zu stable words after %zu, of %zu",
+          (unsigned long long)seed, now, stable_count, h.num_words);
     check_stable(search, stable, stable_count, seed);
     REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "seed %llu", (unsigned long long)seed);
     for (stable_count = 0; stable_count < now; stable_count++)
@@ -124,14 +124,14 @@ static void test_warm(void) {
   size_t calls = 0, bytes = 0;
   for (int round = 0; round < 3; round++) {
     calls = allocator.calls;
-    bytes = linnet_word_search_memory(search);
+    bytes = linnet_word_search_memory_bytes(search);
     for (size_t repeat = 0; repeat < 20; repeat++)
       CHECK(linnet_word_search_accept(search, scene.rows, FRAMES) == LINNET_OK, "accept");
-    CHECK(linnet_word_search_finish(search) == LINNET_OK && linnet_word_search_count(search) > 0, "finish");
+    CHECK(linnet_word_search_finish(search) == LINNET_OK && linnet_word_search_num_hypotheses(search) > 0, "finish");
     linnet_word_search_reset(search);
   }
   CHECK(allocator.calls == calls, "a warm search allocates %zu times", allocator.calls - calls);
-  CHECK(linnet_word_search_memory(search) == bytes, "a warm search grows");
+  CHECK(linnet_word_search_memory_bytes(search) == bytes, "a warm search grows");
   linnet_word_search_destroy(search);
   release_word_case(&scene.words);
   linnet_context_destroy(context);
@@ -152,7 +152,7 @@ static enum linnet_status scenario(struct linnet_context *context) {
   linnet_word_search_settings_default(&settings);
   settings.beam = 3;
   settings.silences = &silence;
-  settings.silence_count = 1;
+  settings.num_silences = 1;
   settings.unknown_penalty = 1;
   enum linnet_status status = linnet_symbols_create(context, names, CASE_SYMBOLS - 1, &symbols);
   if (status == LINNET_OK)
@@ -207,8 +207,8 @@ static void test_recombination(struct linnet_context *context) {
     REQUIRE(linnet_word_search_hypothesis(a, 0, &with) == LINNET_OK &&
                 linnet_word_search_hypothesis(b, 0, &without) == LINNET_OK,
             "no hypothesis");
-    bool equal = with.word_count == without.word_count;
-    for (size_t i = 0; equal && i < with.word_count; i++)
+    bool equal = with.num_words == without.num_words;
+    for (size_t i = 0; equal && i < with.num_words; i++)
       equal = with.words[i].token == without.words[i].token;
     same += equal;
     if (without.complete)
@@ -304,7 +304,7 @@ static void test_by_hand(struct linnet_context *context) {
     CHECK(linnet_word_search_accept(search, rows, frames) == LINNET_OK, "accept");
     CHECK(linnet_word_search_finish(search) == LINNET_OK, "finish");
     REQUIRE(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK, "no hypothesis");
-    for (size_t w = 0; w < h.word_count; w++)
+    for (size_t w = 0; w < h.num_words; w++)
       snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", w > 0 ? " " : "",
                linnet_word_search_text(search, h.words[w].token));
     CHECK(strcmp(found, e->words) == 0, "%s: '%s', expected '%s'", e->what, found, e->words);
@@ -344,13 +344,13 @@ static void test_arguments(struct linnet_context *context) {
   refuse(context, &scene, CASE_SYMBOLS, &s, "a threshold of NaN");
   linnet_word_search_settings_default(&s);
   s.silences = &wrong;
-  s.silence_count = 1;
+  s.num_silences = 1;
   refuse(context, &scene, CASE_SYMBOLS, &s, "a silence that is no symbol");
   s.size = 3;
   refuse(context, &scene, CASE_SYMBOLS, &s, "settings of another size");
   struct linnet_word_search *search = open_search(context, &scene);
-  CHECK(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK && h.word_count == 0, "no frames");
-  CHECK(linnet_word_search_finish(search) == LINNET_OK && linnet_word_search_count(search) == 1, "no frames");
+  CHECK(linnet_word_search_hypothesis(search, 0, &h) == LINNET_OK && h.num_words == 0, "no frames");
+  CHECK(linnet_word_search_finish(search) == LINNET_OK && linnet_word_search_num_hypotheses(search) == 1, "no frames");
   CHECK(linnet_word_search_accept(search, scene.rows, 1) == LINNET_ERROR_STATE, "frames after the end");
   CHECK(linnet_word_search_hypothesis(search, 1, &h) == LINNET_ERROR_ARGUMENT, "hypothesis 1 of 1");
   linnet_word_search_destroy(search);

@@ -1,7 +1,8 @@
 /* Audio reading: formats and ways in, headers that lie, channels, rates, parts, raw PCM, hostile files. The files are
  * written here through libsndfile. */
-#include "audio_files.h"
 #include "unit/base/failing_allocator.h"
+
+#include "audio_files.h"
 #include "unit/frontend/counting_allocator.h"
 
 /* --- Formats -------------------------------------------------------------------------------------------------- */
@@ -296,9 +297,9 @@ static void test_parts(const float *signal) {
     CHECK(linnet_audio_select(audio, 0.5, 0.5) == LINNET_ERROR_ARGUMENT, "selected nothing");
     CHECK(linnet_audio_select(audio, NAN, -1) == LINNET_ERROR_ARGUMENT, "selected from NaN");
     CHECK(fabs(linnet_audio_seconds(audio) - 1) < 1e-12 && linnet_audio_input_rate(audio) == 16000 &&
-              linnet_audio_input_channels(audio) == 1,
-          "%g s, %g Hz, %d channels", linnet_audio_seconds(audio), linnet_audio_input_rate(audio),
-          linnet_audio_input_channels(audio));
+              linnet_audio_num_input_channels(audio) == 1,
+          "%g s, %g Hz, %zu channels", linnet_audio_seconds(audio), linnet_audio_input_rate(audio),
+          linnet_audio_num_input_channels(audio));
     linnet_audio_destroy(audio);
     free(file.data);
   }
@@ -390,8 +391,8 @@ static void test_bad_settings(void) {
   BAD(channel = 1);
   BAD(raw_format = 99);
   BAD(raw_rate = 10);
-  BAD(raw_channels = 0);
-  BAD(raw_channels = 65);
+  BAD(num_raw_channels = 0);
+  BAD(num_raw_channels = 65);
   struct linnet_audio *audio;
   CHECK(linnet_audio_open(context, NULL, NULL, &audio) == LINNET_ERROR_ARGUMENT, "NULL path");
   CHECK(linnet_audio_open(context, "x", NULL, NULL) == LINNET_ERROR_ARGUMENT, "NULL result");

@@ -55,7 +55,7 @@ static void test_masks(void) {
   linnet_specaugment_settings_default(&s);
   static float x[SIZE];
   bool channels[DIM], frames[FRAMES];
-  s.frequency_masks = s.time_masks = 1; /* single masks do not overlap, so that their widths can be seen */
+  s.num_frequency_masks = s.num_time_masks = 1; /* single masks do not overlap, so that their widths can be seen */
   s.max_time = 60;
   size_t total_channels = 0, total_frames = 0, draws = 2000, widest = 0, longest = 0;
   for (uint64_t utterance = 0; utterance < draws; utterance++) {
@@ -98,7 +98,7 @@ static void test_mask_places(void) {
 static void test_masks_alone(void) {
   struct linnet_specaugment_settings s;
   linnet_specaugment_settings_default(&s);
-  CHECK(linnet_specaugment_count(&s) == 6, "%zu masks of 6", linnet_specaugment_count(&s));
+  CHECK(linnet_specaugment_num_masks(&s) == 6, "%zu masks of 6", linnet_specaugment_num_masks(&s));
   for (uint64_t utterance = 0; utterance < 200; utterance++) {
     static float x[SIZE], expected[SIZE];
     struct linnet_feature_mask masks[6];
@@ -107,8 +107,8 @@ static void test_masks_alone(void) {
     linnet_specaugment(&s, key_of(1, 2, utterance), expected, frames, DIM);
     CHECK(linnet_specaugment_masks(&s, key_of(1, 2, utterance), frames, DIM, masks) == LINNET_OK, "refused");
     for (size_t m = 0; m < 6; m++)
-      for (size_t t = 0; t < masks[m].frames; t++)
-        for (size_t c = 0; c < masks[m].channels; c++)
+      for (size_t t = 0; t < masks[m].num_frames; t++)
+        for (size_t c = 0; c < masks[m].num_channels; c++)
           x[(masks[m].first_frame + t) * DIM + masks[m].first_channel + c] = 0;
     CHECK(memcmp(x, expected, sizeof x) == 0, "utterance %d: other masks", (int)utterance);
   }
@@ -146,7 +146,7 @@ static void test_fill_mean(void) {
 static void check_warp(uint64_t utterance, size_t frames, int most, double *moved) {
   struct linnet_specaugment_settings s;
   linnet_specaugment_settings_default(&s);
-  s.frequency_masks = s.time_masks = 0;
+  s.num_frequency_masks = s.num_time_masks = 0;
   s.max_warp = most;
   static float x[SIZE];
   for (size_t i = 0; i < frames * 2; i++)
@@ -306,9 +306,9 @@ static void test_arguments(void) {
   CHECK(linnet_specaugment(&m, key_of(0, 0, 0), x, 2, 2) == LINNET_ERROR_ARGUMENT, "size");
   static const int bad_counts[] = {-1, 1001};
   for (int i = 0; i < 2; i++) {
-    m = masks, m.frequency_masks = bad_counts[i];
+    m = masks, m.num_frequency_masks = bad_counts[i];
     CHECK(linnet_specaugment(&m, key_of(0, 0, 0), x, 2, 2) == LINNET_ERROR_ARGUMENT, "frequency_masks");
-    m = masks, m.time_masks = bad_counts[i];
+    m = masks, m.num_time_masks = bad_counts[i];
     CHECK(linnet_specaugment(&m, key_of(0, 0, 0), x, 2, 2) == LINNET_ERROR_ARGUMENT, "time_masks");
   }
   m = masks, m.max_time_part = NAN;
@@ -320,7 +320,7 @@ static void test_arguments(void) {
   CHECK(linnet_specaugment(&masks, key_of(0, 0, 0), x, 2, 0) == LINNET_ERROR_ARGUMENT, "no channels");
   CHECK(linnet_specaugment(&masks, key_of(0, 0, 0), NULL, 0, 2) == LINNET_OK, "no frames");
   CHECK(linnet_specaugment_masks(&masks, key_of(0, 0, 0), 2, 2, NULL) == LINNET_ERROR_ARGUMENT, "NULL masks");
-  CHECK(linnet_specaugment_count(&m) == 0 && linnet_specaugment_count(NULL) == 0, "masks of bad settings");
+  CHECK(linnet_specaugment_num_masks(&m) == 0 && linnet_specaugment_num_masks(NULL) == 0, "masks of bad settings");
   n = noise, n.probability = 2;
   CHECK(linnet_augment_noise(&n, key_of(0, 0, 0), NULL, 0, x, 4) == LINNET_ERROR_ARGUMENT, "probability");
   n = noise, n.snr_low = 30;

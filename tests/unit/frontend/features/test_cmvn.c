@@ -1,5 +1,5 @@
 /* Mean and variance normalisation against its definition. */
-#include <linnet/features.h>
+#include <linnet/cmvn.h>
 
 #include "test.h"
 
@@ -95,7 +95,7 @@ static void make_padded(float *x, size_t before, float level) {
 
 static bool same_statistics(const struct linnet_cmvn *a, const struct linnet_cmvn *b) {
   bool same = a->count == b->count;
-  for (int i = 0; i < a->dim; i++)
+  for (size_t i = 0; i < a->dim; i++)
     same = same && fabs(a->sum[i] - b->sum[i]) <= 1e-9 * fabs(b->sum[i]);
   return same;
 }

@@ -1,6 +1,6 @@
 /* The filterbank against its definition in double precision, in every instruction set; any chunking gives the same
  * bytes; dither; settings; failing allocations. */
-#include <linnet/features.h>
+#include <linnet/fbank.h>
 
 #include <float.h>
 #include <pthread.h>
@@ -46,7 +46,7 @@ static void naive_frame(const struct linnet_fbank_settings *s, const float *samp
     power[k] = naive_power(x, n, fft, k);
   double high = s->high_frequency > 0 ? s->high_frequency : s->sample_rate / 2 + s->high_frequency;
   double from = mel_of(s->low_frequency), step = (mel_of(high) - from) / (s->num_mel + 1);
-  for (int band = 0; band < s->num_mel; band++) {
+  for (size_t band = 0; band < s->num_mel; band++) {
     double left = from + band * step, energy = 0;
     for (size_t k = 0; k < fft / 2; k++) {
       double at = (mel_of((double)k * s->sample_rate / (double)fft) - left) / step;
@@ -74,7 +74,7 @@ static float *make_signal(void) {
 static struct linnet_context *context_of(const char *kernels) {
   struct linnet_context_settings settings;
   linnet_context_settings_default(&settings);
-  settings.threads = 1;
+  settings.num_threads = 1;
   settings.kernels = kernels;
   struct linnet_context *context = NULL;
   return linnet_context_create(&settings, &context) == LINNET_OK ? context : NULL;
@@ -121,7 +121,7 @@ static void add_errors(const float *got, const float *expected, size_t dim, stru
 static void compare(const char *kernels, struct linnet_context *context, const struct linnet_fbank_settings *settings,
                     const float *signal) {
   struct linnet_fbank *fbank = fbank_of(context, settings);
-  size_t frames = linnet_fbank_frames(fbank, SIGNAL), dim = linnet_fbank_dim(fbank);
+  size_t frames = linnet_fbank_num_frames(fbank, SIGNAL), dim = linnet_fbank_dim(fbank);
   size_t window = linnet_fbank_window(fbank), shift = linnet_fbank_shift(fbank), step = frames / 40 + 1;
   float *features = malloc(frames * dim * sizeof *features), expected[512];
   struct error worst = {0}, bound = {3e-4, 2e-6};
@@ -200,13 +200,13 @@ static void test_log(void) {
 static void check_chunks(struct linnet_fbank *fbank, const float *signal, const float *expected, size_t most,
                          uint64_t seed) {
   struct test_random random = {seed};
-  size_t dim = linnet_fbank_dim(fbank), frames = linnet_fbank_frames(fbank, SIGNAL), done = 0, got = 0;
+  size_t dim = linnet_fbank_dim(fbank), frames = linnet_fbank_num_frames(fbank, SIGNAL), done = 0, got = 0;
   float *features = malloc((frames + 1) * dim * sizeof *features);
   linnet_fbank_reset(fbank);
   while (done < SIGNAL) {
     size_t now = test_below(&random, most + 1), made = 0;
     now = now < SIGNAL - done ? now : SIGNAL - done;
-    size_t pending = linnet_fbank_pending(fbank, now);
+    size_t pending = linnet_fbank_num_pending(fbank, now);
     if (pending > 0)
       CHECK(linnet_fbank_accept(fbank, signal + done, now, features + got * dim, pending - 1, &made) ==
                     LINNET_ERROR_LIMIT &&
@@ -232,7 +232,7 @@ static void test_chunks(struct linnet_context *context, const float *signal) {
     struct linnet_fbank_settings s = settings[i / 2];
     s.dither = i % 2 ? 3 : 0;
     struct linnet_fbank *fbank = fbank_of(context, &s);
-    size_t frames = linnet_fbank_frames(fbank, SIGNAL), bytes = frames * linnet_fbank_dim(fbank) * sizeof(float);
+    size_t frames = linnet_fbank_num_frames(fbank, SIGNAL), bytes = frames * linnet_fbank_dim(fbank) * sizeof(float);
     float *expected = malloc(bytes), *again = malloc(bytes);
     linnet_fbank_compute(fbank, signal, SIGNAL, expected);
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++)
@@ -247,7 +247,7 @@ static void test_chunks(struct linnet_context *context, const float *signal) {
 /* A frame has the same bytes alone and among others. */
 static void test_single_frames(struct linnet_context *context, const float *signal) {
   struct linnet_fbank *fbank = fbank_of(context, NULL);
-  size_t frames = linnet_fbank_frames(fbank, SIGNAL);
+  size_t frames = linnet_fbank_num_frames(fbank, SIGNAL);
   float *all = malloc(frames * 40 * sizeof *all), one[40];
   linnet_fbank_compute(fbank, signal, SIGNAL, all);
   for (size_t t = 0; t < frames; t++) {
@@ -262,8 +262,8 @@ static void test_frame_counts(struct linnet_context *context) {
   static const size_t samples[] = {0, 1, 399, 400, 559, 560, 16000}, frames[] = {0, 0, 0, 1, 1, 2, 98};
   struct linnet_fbank *fbank = fbank_of(context, NULL);
   for (size_t i = 0; i < 7; i++)
-    CHECK(linnet_fbank_frames(fbank, samples[i]) == frames[i], "%zu samples: %zu frames", samples[i],
-          linnet_fbank_frames(fbank, samples[i]));
+    CHECK(linnet_fbank_num_frames(fbank, samples[i]) == frames[i], "%zu samples: %zu frames", samples[i],
+          linnet_fbank_num_frames(fbank, samples[i]));
   CHECK(linnet_fbank_compute(fbank, NULL, 0, NULL) == LINNET_OK, "no samples");
   CHECK(linnet_fbank_compute(fbank, NULL, 400, NULL) == LINNET_ERROR_ARGUMENT, "NULL samples");
   CHECK(linnet_fbank_dim(fbank) == 40 && linnet_fbank_settings_of(fbank)->high_frequency == 8000, "settings");
@@ -283,7 +283,7 @@ static void test_dither(struct linnet_context *context) {
   struct linnet_fbank *one = fbank_of(context, &s);
   s.dither_seed = 1;
   struct linnet_fbank *two = fbank_of(context, &s);
-  size_t frames = linnet_fbank_frames(one, N);
+  size_t frames = linnet_fbank_num_frames(one, N);
   linnet_fbank_compute(one, zeros, N, a);
   linnet_fbank_compute(two, zeros, N, b);
   CHECK(memcmp(a, b, frames * 40 * sizeof *a) != 0, "two seeds give the same noise");
@@ -338,7 +338,7 @@ static void test_settings(struct linnet_context *context) {
   struct linnet_fbank_settings good, s;
   linnet_fbank_settings_default(&good);
 #define BAD(change, word) (s = good, s.change, expect_bad(context, &s, word))
-  BAD(size = 8, "initialised");
+  BAD(size = 4, "struct linnet_fbank_settings");
   BAD(sample_rate = 10, "rate");
   BAD(sample_rate = NAN, "rate");
   BAD(frame_length = 0.1, "frame length");

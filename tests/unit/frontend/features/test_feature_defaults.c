@@ -1,6 +1,7 @@
 /* The core keeps the filterbank's defaults and ranges a second time, because it cannot call the front end: they agree.
  */
 #include "test.h"
+#include <linnet/fbank.h>
 
 #include "model/format/feature_config.h"
 

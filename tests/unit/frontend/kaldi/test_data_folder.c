@@ -76,13 +76,15 @@ static void test_whole_folder(void) {
   save("corpus/train/phones", "b-1\tHH AH L OW\n");
   save("corpus/train/utt2spk", "b-1 b\nb-2 b\na-1 a\nc-1 c\n");
   struct linnet_data_folder *folder = open_folder();
-  CHECK(linnet_data_folder_count(folder) == 4 && linnet_data_folder_speakers(folder) == 3,
-        "%zu utterances, %zu speakers", linnet_data_folder_count(folder), linnet_data_folder_speakers(folder));
+  CHECK(linnet_data_folder_num_utterances(folder) == 4 && linnet_data_folder_num_speakers(folder) == 3,
+        "%zu utterances, %zu speakers", linnet_data_folder_num_utterances(folder),
+        linnet_data_folder_num_speakers(folder));
   CHECK(strstr(last_warning, "text: 1 of 3 lines"), "no warning, but \"%s\"", last_warning);
   SAME(linnet_data_folder_id(folder, 0), "a-1");
   SAME(linnet_data_folder_id(folder, 2), "b-2");
   SAME(linnet_data_folder_id(folder, 4), NULL);
-  CHECK(linnet_data_folder_find(folder, "b-2") == 2 && linnet_data_folder_find(folder, "b") == 4, "find");
+  CHECK(linnet_data_folder_find(folder, "b-2") == 2 && linnet_data_folder_find(folder, "b") == LINNET_NOT_FOUND,
+        "find");
   SAME(linnet_data_folder_text(folder, 0), NULL);
   SAME(linnet_data_folder_text(folder, 1), "HELLO   THERE");
   SAME(linnet_data_folder_text(folder, 2), "");
@@ -126,7 +128,7 @@ static void test_segments(void) {
   struct linnet_data_folder *folder = open_folder();
   static const size_t counts[] = {400, 800, 800};
   static const float firsts[] = {0, 800, 1607};
-  CHECK(linnet_data_folder_count(folder) == 3, "%zu utterances", linnet_data_folder_count(folder));
+  CHECK(linnet_data_folder_num_utterances(folder) == 3, "%zu utterances", linnet_data_folder_num_utterances(folder));
   for (size_t i = 0; i < 3; i++) {
     float *samples = NULL;
     size_t n = 0;
@@ -161,8 +163,8 @@ static void test_features(void) {
   save("corpus/train/cmvn.scp", "u1 feats.ark:71\n");
   struct linnet_data_folder *folder = open_folder();
   struct linnet_matrix matrix = {0};
-  CHECK(linnet_data_folder_count(folder) == 3 && linnet_data_folder_speakers(folder) == 3, "%zu utterances",
-        linnet_data_folder_count(folder));
+  CHECK(linnet_data_folder_num_utterances(folder) == 3 && linnet_data_folder_num_speakers(folder) == 3,
+        "%zu utterances", linnet_data_folder_num_utterances(folder));
   CHECK(linnet_data_folder_features(folder, context, 0, &matrix) == LINNET_OK && matrix.rows == 2 && matrix.cols == 3 &&
             memcmp(matrix.values, values, sizeof values) == 0,
         "%s", linnet_context_error(context));
@@ -232,8 +234,8 @@ static void test_empty_lists(void) {
   clear_folder();
   save("corpus/train/wav.scp", "");
   struct linnet_data_folder *folder = open_folder();
-  CHECK(linnet_data_folder_count(folder) == 0 && linnet_data_folder_speakers(folder) == 0 &&
-            linnet_data_folder_find(folder, "a") == 0,
+  CHECK(linnet_data_folder_num_utterances(folder) == 0 && linnet_data_folder_num_speakers(folder) == 0 &&
+            linnet_data_folder_find(folder, "a") == LINNET_NOT_FOUND,
         "something in an empty folder");
   linnet_data_folder_destroy(folder);
   linnet_data_folder_destroy(NULL);
@@ -273,7 +275,7 @@ static void test_real(const char *name, size_t least) {
   snprintf(path, sizeof path, "%.*s", (int)(strrchr(found, '/') - found), found);
   struct linnet_data_folder *folder = NULL;
   REQUIRE(linnet_data_folder_open(context, path, &folder) == LINNET_OK, "%s", linnet_context_error(context));
-  size_t missing = 0, silent = 0, count = linnet_data_folder_count(folder);
+  size_t missing = 0, silent = 0, count = linnet_data_folder_num_utterances(folder);
   for (size_t i = 0; i < count; i++) {
     missing += access(linnet_data_folder_path(folder, i), R_OK) != 0;
     silent += linnet_data_folder_text(folder, i) == NULL;
@@ -285,7 +287,7 @@ static void test_real(const char *name, size_t least) {
   CHECK(linnet_data_folder_audio(folder, context, count / 2, NULL, &samples, &n) == LINNET_OK && n > 8000, "%s",
         linnet_context_error(context));
   linnet_audio_release(context, samples);
-  printf("%s: %zu utterances of %zu speakers\n", name, count, linnet_data_folder_speakers(folder));
+  printf("%s: %zu utterances of %zu speakers\n", name, count, linnet_data_folder_num_speakers(folder));
   linnet_data_folder_destroy(folder);
 }
 

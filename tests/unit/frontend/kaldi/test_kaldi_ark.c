@@ -170,7 +170,7 @@ static void check_round_trip(enum linnet_kaldi_form form, struct test_random *ra
   struct linnet_ark *ark = open_ark(path);
   struct linnet_matrix matrix = {0}, sequential = {0};
   REQUIRE(linnet_scp_open(context, scp_path, &scp) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_scp_count(scp) == SHAPES, "%zu entries", linnet_scp_count(scp));
+  CHECK(linnet_scp_num_entries(scp) == SHAPES, "%zu entries", linnet_scp_num_entries(scp));
   for (size_t i = 0; i < SHAPES; i++) {
     const char *sequential_key;
     snprintf(key, sizeof key, "utt-%zu", SHAPES - i);
@@ -185,7 +185,7 @@ static void check_round_trip(enum linnet_kaldi_form form, struct test_random *ra
     compare(what, &sequential, &matrix, 0);
     free(values[i]);
   }
-  CHECK(linnet_scp_find(scp, "nobody") == SHAPES, "found nobody");
+  CHECK(linnet_scp_find(scp, "nobody") == LINNET_NOT_FOUND, "found nobody");
   CHECK(linnet_scp_read(scp, context, SHAPES, &matrix) == LINNET_ERROR_ARGUMENT, "read beyond the end");
   linnet_matrix_release(context, &matrix);
   linnet_matrix_release(context, &sequential);

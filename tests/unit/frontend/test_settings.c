@@ -1,0 +1,434 @@
+/* Settings structures of older and newer programs: every one of them, cut at each member, longer with zeros, longer
+ * with something else, and not filled at all. */
+#include <stddef.h>
+
+#include <linnet/align.h>
+#include <linnet/audio.h>
+#include <linnet/augment.h>
+#include <linnet/beam.h>
+#include <linnet/fbank.h>
+#include <linnet/g2p.h>
+#include <linnet/lattice.h>
+#include <linnet/ngram.h>
+#include <linnet/pronounced_text.h>
+#include <linnet/score.h>
+#include <linnet/train.h>
+#include <linnet/word_search.h>
+
+#include "test.h"
+
+static struct linnet_context *context;
+static struct linnet_lexicon *lexicon;
+static struct linnet_text_normalizer *normalizer;
+
+enum { MAX_MEMBERS = 20, BYTES = 2048, SPARE = 24 };
+
+/* --- a call that takes each structure ------------------------------------------------------------------------------
+ */
+
+#define CALL(name, object, create, destroy)                                                                            \
+  static enum linnet_status name(const void *settings) {                                                               \
+    struct object *made = NULL;                                                                                        \
+    enum linnet_status status = create;                                                                                \
+    destroy(made);                                                                                                     \
+    return status;                                                                                                     \
+  }
+
+static const float posteriors[4] = {-.1f, -3, -3, -.1f};
+static const int label = 1;
+static const unsigned char pcm[4];
+
+CALL(call_align, linnet_alignment,
+     linnet_alignment_create_labels(context, posteriors, 2, 2, &label, 1, settings, &made), linnet_alignment_destroy)
+CALL(call_beam, linnet_beam, linnet_beam_create(context, 2, settings, &made), linnet_beam_destroy)
+CALL(call_words, linnet_word_search, linnet_word_search_create(context, lexicon, 2, settings, &made),
+     linnet_word_search_destroy)
+CALL(call_scorer, linnet_scorer, linnet_scorer_create(context, settings, &made), linnet_scorer_destroy)
+CALL(call_lexicon, linnet_lexicon, linnet_lexicon_load_memory(context, "A a\n", 4, "x", settings, NULL, &made),
+     linnet_lexicon_destroy)
+CALL(call_ngram, linnet_ngram_estimator, linnet_ngram_estimator_create(context, settings, &made),
+     linnet_ngram_estimator_destroy)
+CALL(call_g2p, linnet_g2p_trainer, linnet_g2p_trainer_create(context, settings, &made), linnet_g2p_trainer_destroy)
+CALL(call_text, linnet_pronounced_text, linnet_pronounced_text_create(context, "a", "x", settings, &made),
+     linnet_pronounced_text_destroy)
+CALL(call_fbank, linnet_fbank, linnet_fbank_create(context, settings, &made), linnet_fbank_destroy)
+CALL(call_audio, linnet_audio, linnet_audio_open_memory(context, pcm, sizeof pcm, settings, &made),
+     linnet_audio_destroy)
+
+static enum linnet_status call_lattice(const void *settings) {
+  struct linnet_lattice *lattice = NULL;
+  REQUIRE(linnet_lattice_create(context, &lattice) == LINNET_OK, "lattice");
+  enum linnet_status status = linnet_lattice_finish(lattice, settings);
+  linnet_lattice_destroy(lattice);
+  return status;
+}
+
+static char sentence[LINNET_ERROR_BYTES];
+
+static enum linnet_status call_context(const void *settings) {
+  struct linnet_context *made = NULL;
+  enum linnet_status status = linnet_context_create(settings, &made);
+  linnet_context_destroy(made);
+  return status;
+}
+
+static enum linnet_status call_features(const void *features) {
+  return linnet_feature_config_parse(context, "{\"num_mel\": 23}", "x", (void *)(uintptr_t)features);
+}
+
+static const struct linnet_augment_key key = {1, 1, 1};
+static float values[8];
+
+static enum linnet_status call_specaugment(const void *settings) {
+  return linnet_specaugment(settings, key, values, 2, 4);
+}
+
+static enum linnet_status call_noise(const void *settings) {
+  return linnet_augment_noise(settings, key, NULL, 0, values, 8);
+}
+
+static enum linnet_status call_level(const void *settings) {
+  return linnet_augment_level(settings, key, values, 8);
+}
+
+static enum linnet_status call_band(const void *settings) {
+  return linnet_augment_band(settings, key, 16000, values, 8);
+}
+
+static enum linnet_status call_padding(const void *settings) {
+  return linnet_padding_check(settings);
+}
+
+/* --- the structures ------------------------------------------------------------------------------------------------
+ */
+
+/* `fill` is ..._default with the caller's size; `ready` makes the defaults acceptable to the call. */
+#define FILL(kind)                                                                                                     \
+  static void fill_##kind(void *settings, size_t size) {                                                               \
+    (linnet_##kind##_default)(settings, size);                                                                         \
+  }
+FILL(align_settings)
+FILL(audio_settings)
+FILL(band_settings)
+FILL(beam_settings)
+FILL(context_settings)
+FILL(fbank_settings)
+FILL(feature_config)
+FILL(g2p_settings)
+FILL(lattice_settings)
+FILL(level_settings)
+FILL(lexicon_settings)
+FILL(ngram_estimator_settings)
+FILL(noise_settings)
+FILL(padding_settings)
+FILL(pronounced_text_settings)
+FILL(scorer_settings)
+FILL(specaugment_settings)
+FILL(word_search_settings)
+
+static void ready_audio(void *settings) {
+  ((struct linnet_audio_settings *)settings)->raw_format = LINNET_SAMPLE_S16LE;
+}
+
+static void ready_text(void *settings) {
+  ((struct linnet_pronounced_text_settings *)settings)->normalizer = normalizer;
+}
+
+static void ready_context(void *settings) {
+  struct linnet_context_settings *s = settings;
+  s->num_threads = 1, s->error = sentence, s->error_bytes = sizeof sentence;
+}
+
+#define AT(member) offsetof(struct S, member)
+static const struct structure {
+  const char *name;    /* NULL: the call has no context and leaves no sentence */
+  size_t bytes, first; /* of the structure; the smallest size that the call can do with */
+  void (*fill)(void *settings, size_t size);
+  enum linnet_status (*call)(const void *settings);
+  void (*ready)(void *settings);
+  size_t members[MAX_MEMBERS]; /* where each begins, 0 after the last */
+} structures[] = {
+#define S linnet_align_settings
+    {"linnet_align_settings",
+     sizeof(struct S),
+     0,
+     fill_align_settings,
+     call_align,
+     NULL,
+     {AT(band), AT(jumps), AT(jump_cost), AT(frame_cost), AT(doubt), AT(calibrations)}},
+#undef S
+#define S linnet_audio_settings
+    {"linnet_audio_settings",
+     sizeof(struct S),
+     AT(raw_rate),
+     fill_audio_settings,
+     call_audio,
+     ready_audio,
+     {AT(sample_rate), AT(channel), AT(raw_format), AT(raw_rate), AT(num_raw_channels), AT(max_seconds)}},
+#undef S
+#define S linnet_band_settings
+    {NULL,
+     sizeof(struct S),
+     0,
+     fill_band_settings,
+     call_band,
+     NULL,
+     {AT(probability), AT(max_low), AT(min_high), AT(max_high)}},
+#undef S
+#define S linnet_beam_settings
+    {"linnet_beam_settings",
+     sizeof(struct S),
+     0,
+     fill_beam_settings,
+     call_beam,
+     NULL,
+     {AT(beam), AT(top_symbols), AT(symbol_threshold), AT(score_threshold), AT(model), AT(tokens), AT(model_weight),
+      AT(insertion_bonus), AT(calibrations)}},
+#undef S
+#define S linnet_context_settings
+    {"linnet_context_settings",
+     sizeof(struct S),
+     0,
+     fill_context_settings,
+     call_context,
+     ready_context,
+     {AT(num_threads), AT(kernels), AT(precision), AT(device), AT(reallocate), AT(reallocate_user), AT(log),
+      AT(log_user), AT(cancel), AT(cancel_user), AT(progress), AT(progress_user), AT(error), AT(error_bytes)}},
+#undef S
+#define S linnet_fbank_settings
+    {"linnet_fbank_settings",
+     sizeof(struct S),
+     0,
+     fill_fbank_settings,
+     call_fbank,
+     NULL,
+     {AT(sample_rate), AT(frame_length), AT(frame_shift), AT(num_mel), AT(low_frequency), AT(high_frequency),
+      AT(preemphasis), AT(dither), AT(dither_seed), AT(reserved)}},
+#undef S
+#define S linnet_feature_config
+    {"linnet_feature_config",
+     sizeof(struct S),
+     0,
+     fill_feature_config,
+     call_features,
+     NULL,
+     {AT(fbank), AT(cmvn), AT(cmvn_variance), AT(cmvn_frames), AT(max_silence)}},
+#undef S
+#define S linnet_g2p_settings
+    {"linnet_g2p_settings",
+     sizeof(struct S),
+     0,
+     fill_g2p_settings,
+     call_g2p,
+     NULL,
+     {AT(order), AT(num_iterations), AT(prune)}},
+#undef S
+#define S linnet_lattice_settings
+    {"linnet_lattice_settings", sizeof(struct S), 0, fill_lattice_settings, call_lattice, NULL, {AT(tolerance)}},
+#undef S
+#define S linnet_level_settings
+    {NULL, sizeof(struct S), 0, fill_level_settings, call_level, NULL, {AT(probability), AT(gain_low), AT(gain_high)}},
+#undef S
+#define S linnet_lexicon_settings
+    {"linnet_lexicon_settings",
+     sizeof(struct S),
+     0,
+     fill_lexicon_settings,
+     call_lexicon,
+     NULL,
+     {AT(fold_case), AT(strip_stress), AT(refuse_duplicates)}},
+#undef S
+#define S linnet_ngram_estimator_settings
+    {"linnet_ngram_estimator_settings",
+     sizeof(struct S),
+     0,
+     fill_ngram_estimator_settings,
+     call_ngram,
+     NULL,
+     {AT(order), AT(discount_fallback)}},
+#undef S
+#define S linnet_noise_settings
+    {NULL, sizeof(struct S), 0, fill_noise_settings, call_noise, NULL, {AT(probability), AT(snr_low), AT(snr_high)}},
+#undef S
+#define S linnet_padding_settings
+    {NULL,
+     sizeof(struct S),
+     0,
+     fill_padding_settings,
+     call_padding,
+     NULL,
+     {AT(probability), AT(max_seconds), AT(level_low), AT(level_high)}},
+#undef S
+#define S linnet_pronounced_text_settings
+    {"linnet_pronounced_text_settings",
+     sizeof(struct S),
+     AT(lexicon),
+     fill_pronounced_text_settings,
+     call_text,
+     ready_text,
+     {AT(normalizer), AT(lexicon), AT(g2p), AT(phones)}},
+#undef S
+#define S linnet_scorer_settings
+    {"linnet_scorer_settings",
+     sizeof(struct S),
+     0,
+     fill_scorer_settings,
+     call_scorer,
+     NULL,
+     {AT(strip_stress), AT(allow_extra)}},
+#undef S
+#define S linnet_specaugment_settings
+    {NULL,
+     sizeof(struct S),
+     0,
+     fill_specaugment_settings,
+     call_specaugment,
+     NULL,
+     {AT(num_frequency_masks), AT(max_frequency), AT(num_time_masks), AT(max_time), AT(max_time_part), AT(max_warp),
+      AT(fill_mean)}},
+#undef S
+#define S linnet_word_search_settings
+    {"linnet_word_search_settings",
+     sizeof(struct S),
+     0,
+     fill_word_search_settings,
+     call_words,
+     NULL,
+     {AT(beam), AT(top_symbols), AT(symbol_threshold), AT(score_threshold), AT(model), AT(lookahead), AT(model_weight),
+      AT(word_bonus), AT(hotwords), AT(silences), AT(num_silences), AT(unknown_penalty), AT(recombine),
+      AT(calibrations)}},
+#undef S
+};
+
+/* --- checks --------------------------------------------------------------------------------------------------------
+ */
+
+static union {
+  max_align_t align;
+  unsigned char bytes[BYTES];
+} memory;
+
+/* The defaults as a program whose structure has `size` bytes fills them; what lies behind must not be touched, nor read
+ * by the call. */
+static void prepare(const struct structure *s, size_t size) {
+  memset(memory.bytes, 0xa5, sizeof memory.bytes);
+  if (s->ready && size >= s->bytes) {
+    s->fill(memory.bytes, size);
+    s->ready(memory.bytes);
+  } else if (s->ready) { /* filled in full, then cut */
+    s->fill(memory.bytes, s->bytes);
+    s->ready(memory.bytes);
+    memset(memory.bytes + size, 0xa5, sizeof memory.bytes - size);
+    memcpy(memory.bytes, &size, sizeof size);
+  } else {
+    s->fill(memory.bytes, size);
+  }
+  for (size_t i = size; i < sizeof memory.bytes; i++)
+    if (memory.bytes[i] != 0xa5) {
+      CHECK(false, "%s: size %zu: byte %zu was written", s->name ? s->name : "augment", size, i);
+      break;
+    }
+}
+
+static void expect_fine(const struct structure *s, size_t size) {
+  prepare(s, size);
+  enum linnet_status status = s->call(memory.bytes);
+  CHECK(status == LINNET_OK, "%s of %zu bytes, here %zu: %s (%s)", s->name ? s->name : "augment", size, s->bytes,
+        linnet_status_string(status), linnet_context_error(context));
+}
+
+static void expect_refused(const struct structure *s, const char *what) {
+  sentence[0] = '\0';
+  enum linnet_status status = s->call(memory.bytes);
+  const char *error = s->call == call_context ? sentence : linnet_context_error(context);
+  CHECK(status == LINNET_ERROR_ARGUMENT, "%s, %s: %s", s->name ? s->name : "augment", what,
+        linnet_status_string(status));
+  CHECK(!s->name || strstr(error, s->name), "%s, %s: \"%s\"", s->name, what, error);
+}
+
+static void check_structure(const struct structure *s) {
+  REQUIRE(s->bytes + SPARE + 8 < BYTES, "a larger buffer is needed");
+  for (size_t m = 0; m < MAX_MEMBERS && s->members[m] > 0; m++)
+    if (s->members[m] >= s->first)
+      expect_fine(s, s->members[m]);
+  expect_fine(s, s->bytes);
+  expect_fine(s, s->bytes + SPARE); /* with zeros behind */
+  for (size_t byte = s->bytes; byte < s->bytes + SPARE; byte += SPARE - 1) {
+    prepare(s, s->bytes + SPARE);
+    memory.bytes[byte] = 1;
+    expect_refused(s, "unknown members");
+  }
+  const size_t wrong[] = {0, sizeof(size_t) - 1, (size_t)1 << 20, (size_t)-1};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong && s->call != call_context; i++) {
+    prepare(s, s->bytes);
+    memcpy(memory.bytes, &wrong[i], sizeof *wrong);
+    expect_refused(s, "not filled");
+  }
+}
+
+/* Members that an older program lacks really have their defaults. */
+static void check_defaults(void) {
+  struct linnet_fbank_settings settings;
+  struct linnet_fbank *fbank = NULL;
+  linnet_fbank_settings_default(&settings);
+  settings.sample_rate = 8000, settings.preemphasis = 0.5, settings.dither = 2;
+  settings.size = offsetof(struct linnet_fbank_settings, preemphasis);
+  REQUIRE(linnet_fbank_create(context, &settings, &fbank) == LINNET_OK, "%s", linnet_context_error(context));
+  const struct linnet_fbank_settings *used = linnet_fbank_settings_of(fbank);
+  CHECK(used->sample_rate == 8000 && used->preemphasis == 0.97 && used->dither == 0 && used->size == sizeof *used,
+        "%g Hz, pre-emphasis %g, dither %g", used->sample_rate, used->preemphasis, used->dither);
+  linnet_fbank_destroy(fbank);
+  linnet_fbank_settings_default(&settings);
+  settings.reserved[3] = 1;
+  CHECK(linnet_fbank_create(context, &settings, &fbank) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "reserved[3]"),
+        "\"%s\"", linnet_context_error(context));
+}
+
+/* The structures that a trainer takes: the sentence names the first that is refused. */
+static void check_trainer(void) {
+  struct {
+    struct linnet_train_settings known;
+    size_t more;
+  } settings;
+  struct {
+    struct linnet_train_model known;
+    size_t more;
+  } model = {.known = {.size = sizeof model}, .more = 1};
+  struct {
+    struct linnet_corpus known;
+    size_t more;
+  } corpus = {.known = {.size = sizeof corpus}, .more = 1};
+  struct linnet_trainer *trainer;
+  (linnet_train_settings_default)(&settings.known, sizeof settings);
+  CHECK(settings.known.size == sizeof settings && settings.known.num_epochs == 100 && settings.more == 0, "defaults");
+  settings.more = 1;
+  const char *const refused[] = {"struct linnet_train_settings", "struct linnet_train_model", "struct linnet_corpus",
+                                 "NULL in a structure"};
+  size_t *const more[] = {&settings.more, &model.more, &corpus.more};
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    enum linnet_status status =
+        linnet_trainer_create(context, "x", &settings.known, &model.known, &corpus.known, &corpus.known, &trainer);
+    CHECK(status == LINNET_ERROR_ARGUMENT && strstr(linnet_context_error(context), refused[i]), "%s: \"%s\"",
+          refused[i], linnet_context_error(context));
+    if (i < sizeof more / sizeof *more)
+      *more[i] = 0;
+  }
+}
+
+int main(void) {
+  struct linnet_context_settings settings;
+  linnet_context_settings_default(&settings);
+  settings.num_threads = 1;
+  REQUIRE(linnet_context_create(&settings, &context) == LINNET_OK, "context");
+  REQUIRE(linnet_lexicon_load_memory(context, "A a\n", 4, "lexicon", NULL, NULL, &lexicon) == LINNET_OK, "lexicon");
+  REQUIRE(linnet_text_normalizer_load(context, NULL, &normalizer) == LINNET_OK, "normalizer");
+  for (size_t i = 0; i < sizeof structures / sizeof *structures; i++)
+    check_structure(&structures[i]);
+  check_defaults();
+  check_trainer();
+  linnet_text_normalizer_destroy(normalizer);
+  linnet_lexicon_destroy(lexicon);
+  linnet_context_destroy(context);
+  return test_result();
+}
