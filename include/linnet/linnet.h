@@ -1,5 +1,5 @@
 /* Linnet: speech to phonemes by linear-attention transformers. This header includes all that recognition needs;
- * training has its own, <linnet/train.h>. Start reading at <linnet/stream.h>.
+ * training has its own, <linnet/train.h>. Start reading at <linnet/recognizer.h>.
  *
  * Stability: each header says whether it is stable or experimental. A program that uses what is stable compiles with
  * every later version of the same major version, and before 1.0 of the same minor version; what has to change is
@@ -30,10 +30,14 @@
 #include <linnet/model.h>
 #include <linnet/output.h>
 #include <linnet/pronounced_text.h>
+#include <linnet/recognizer.h>
 #include <linnet/recurrence.h>
+#include <linnet/search.h>
 #include <linnet/segment.h>
+#include <linnet/source.h>
 #include <linnet/status.h>
 #include <linnet/stream.h>
+#include <linnet/text_aligner.h>
 #include <linnet/text_normalizer.h>
 #include <linnet/version.h>
 #include <linnet/word_search.h>

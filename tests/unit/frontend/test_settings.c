@@ -12,6 +12,8 @@
 #include <linnet/ngram.h>
 #include <linnet/pronounced_text.h>
 #include <linnet/score.h>
+#include <linnet/search.h>
+#include <linnet/text_aligner.h>
 #include <linnet/train.h>
 #include <linnet/word_search.h>
 
@@ -43,6 +45,10 @@ CALL(call_align, linnet_alignment,
 CALL(call_beam, linnet_beam, linnet_beam_create(context, 2, settings, &made), linnet_beam_destroy)
 CALL(call_words, linnet_word_search, linnet_word_search_create(context, lexicon, 2, settings, &made),
      linnet_word_search_destroy)
+static const char *const phones[] = {"<blk>", "a"};
+CALL(call_search, linnet_search, linnet_search_create(context, phones, 2, settings, &made), linnet_search_destroy)
+CALL(call_text_aligner, linnet_text_aligner, linnet_text_aligner_create(context, phones, 2, settings, &made),
+     linnet_text_aligner_destroy)
 CALL(call_scorer, linnet_scorer, linnet_scorer_create(context, settings, &made), linnet_scorer_destroy)
 CALL(call_lexicon, linnet_lexicon, linnet_lexicon_load_memory(context, "A a\n", 4, "x", settings, NULL, &made),
      linnet_lexicon_destroy)
@@ -123,6 +129,8 @@ FILL(noise_settings)
 FILL(padding_settings)
 FILL(pronounced_text_settings)
 FILL(scorer_settings)
+FILL(search_settings)
+FILL(text_aligner_settings)
 FILL(specaugment_settings)
 FILL(word_search_settings)
 
@@ -276,6 +284,20 @@ static const struct structure {
      call_scorer,
      NULL,
      {AT(strip_stress), AT(allow_extra)}},
+#undef S
+#define S linnet_search_settings
+    {NULL,
+     sizeof(struct S),
+     0,
+     fill_search_settings,
+     call_search,
+     NULL,
+     {AT(kind), AT(num_alternatives), AT(beam), AT(top_symbols), AT(symbol_threshold), AT(score_threshold),
+      AT(language_model_weight), AT(insertion_bonus), AT(word_bonus), AT(unknown_penalty), AT(lattice), AT(lexicon),
+      AT(language_model), AT(grammar), AT(hotwords), AT(silences), AT(num_silences), AT(calibrations)}},
+#undef S
+#define S linnet_text_aligner_settings
+    {NULL, sizeof(struct S), 0, fill_text_aligner_settings, call_text_aligner, NULL, {AT(lexicon), AT(g2p), AT(rules)}},
 #undef S
 #define S linnet_specaugment_settings
     {NULL,
