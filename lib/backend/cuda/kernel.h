@@ -1,12 +1,12 @@
-/* What the sources of kernels share: launches, sums over a warp, rows of vectors. tests/cuda/emulate.h compiles the
- * same sources for the CPU. Floats are never added atomically, and every sum has one order. */
+/* What the sources of kernels share: launches, sums over a warp, rows of vectors. The tests compile the same sources
+ * for the CPU against a cuda_runtime.h of their own, which launches otherwise. Floats are never added atomically, and
+ * every sum has one order. */
 #ifndef LINNET_CUDA_KERNEL_H
 #define LINNET_CUDA_KERNEL_H
 
-#ifdef LINNET_CUDA_EMULATE
-#include "cuda/emulate.h"
-#else
 #include <cuda_runtime.h>
+
+#ifndef LINNET_LAUNCH
 #define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
   (kernel<<<(grid), (block), (shared), (cudaStream_t)linnet_cuda_stream(device)>>>(__VA_ARGS__),                       \
    linnet_cuda_launched(device, #kernel))
