@@ -61,8 +61,8 @@ static struct linnet_span word_span(const struct linnet_aligned_text *t, const s
 }
 
 static bool make_words(struct linnet_aligned_text *t) {
-  size_t word_count;
-  const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &word_count);
+  size_t num_words;
+  const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &num_words);
   linnet_pronounced_text_place(t->spoken, t->alignment, t->frames, NULL, 0, &t->num_word_spans);
   struct linnet_placed_word *placed = linnet_alloc(t->context, t->num_word_spans, sizeof *placed);
   t->word_spans = linnet_alloc(t->context, t->num_word_spans, sizeof *t->word_spans);

@@ -1,4 +1,7 @@
-/* Contexts: handles on a shared core of allocator, log callback and thread pool. */
+/* Contexts: handles on a shared core of allocator, log callback, thread pool, kernels and device. What the rest of the
+ * library sees of them: base/base.h. */
+#include "base/base.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,17 +17,16 @@ size_t linnet_mapped_columns(const struct linnet_config *config, size_t layer) {
   return apart ? 2 * config->heads * map_size(config) : 0;
 }
 
-struct linnet_feature_map_terms linnet_layer_feature_map(const struct linnet_config *config, size_t layer,
-                                                         const struct linnet_layer_offsets *offsets,
-                                                         const real *weights) {
+struct linnet_feature_map_terms linnet_sublayer_feature_map(const struct linnet_config *config,
+                                                            const struct linnet_sublayer *s, const real *weights) {
   return (struct linnet_feature_map_terms){
       .map = config->feature_map,
       .heads = config->heads,
       .width = config->width / config->heads,
       .features = config->features,
-      .directions = linnet_feature_map_random(config->feature_map) ? weights + offsets->directions : NULL,
-      .x_ld = linnet_attention_columns(config, layer),
-      .phi_ld = linnet_mapped_columns(config, layer)};
+      .directions = linnet_feature_map_random(config->feature_map) ? weights + s->directions : NULL,
+      .x_ld = linnet_attention_columns(config, s->layer),
+      .phi_ld = linnet_mapped_columns(config, s->layer)};
 }
 
 struct linnet_attention linnet_layer_attention(const struct linnet_config *config, size_t layer) {

@@ -16,10 +16,9 @@ size_t linnet_attention_columns(const struct linnet_config *config, size_t layer
 /* Columns of the layer's mapped queries and keys, 2 heads * F; 0 if attention takes them as they are. */
 size_t linnet_mapped_columns(const struct linnet_config *config, size_t layer);
 
-/* The feature map of a layer with mapped columns, from and to the matrices of training; `weights` of the network. */
-struct linnet_feature_map_terms linnet_layer_feature_map(const struct linnet_config *config, size_t layer,
-                                                         const struct linnet_layer_offsets *offsets,
-                                                         const real *weights);
+/* The feature map of a sublayer with mapped columns, from and to the matrices of training; `weights` of the network. */
+struct linnet_feature_map_terms linnet_sublayer_feature_map(const struct linnet_config *config,
+                                                            const struct linnet_sublayer *s, const real *weights);
 
 static inline const struct linnet_attention_traits *linnet_layer_traits(const struct linnet_config *config,
                                                                         size_t layer) {

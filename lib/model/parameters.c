@@ -66,66 +66,105 @@ static void put_weights(struct builder *b, const char *name, size_t rows, size_t
   *bias = put_aligned(b, suffix, bias_count, 0, fan_in, 0);
 }
 
-static void put_linear(struct builder *b, const char *name, size_t outputs, size_t inputs, size_t *weight,
-                       size_t *bias) {
-  put_weights(b, name, outputs, inputs, outputs, inputs, weight, bias);
+static struct linnet_linear put_linear(struct builder *b, const char *name, size_t outputs, size_t inputs) {
+  struct linnet_linear l = {.in = inputs, .out = outputs};
+  put_weights(b, name, outputs, inputs, outputs, inputs, &l.weight, &l.bias);
+  return l;
 }
 
-static void put_norm(struct builder *b, const char *name, size_t width, size_t *gain, size_t *bias) {
+static struct linnet_norm put_norm(struct builder *b, const char *name, size_t width) {
+  struct linnet_norm norm;
   char suffix[64];
   snprintf(suffix, sizeof suffix, "%s.weight", name);
-  *gain = put_aligned(b, suffix, width, 0, 0, 1);
+  norm.gain = put_aligned(b, suffix, width, 0, 0, 1);
   snprintf(suffix, sizeof suffix, "%s.bias", name);
-  *bias = put_aligned(b, suffix, width, 0, 0, 0);
+  norm.bias = put_aligned(b, suffix, width, 0, 0, 0);
+  return norm;
 }
 
-static void put_attention(struct builder *b, const struct linnet_config *config, size_t index,
-                          struct linnet_layer_offsets *layer) {
-  const struct linnet_attention_traits *traits = linnet_layer_traits(config, index);
+/* --- a transformer ------------------------------------------------------------------------------------------------ */
+
+static void put_attention(struct builder *b, const struct linnet_config *config, struct linnet_sublayer *s) {
+  const struct linnet_attention_traits *traits = linnet_layer_traits(config, s->layer);
   const size_t width = config->width;
-  layer->qkv = put_aligned(b, "attention.query.weight", width, width, width, 0);
+  s->parts = width;
+  s->first = (struct linnet_linear){.in = width, .out = linnet_attention_columns(config, s->layer)};
+  s->first.weight = put_aligned(b, "attention.query.weight", width, width, width, 0);
   if (!traits->shared_key)
     put(b, "attention.key.weight", width, width, width, 0);
   put(b, "attention.value.weight", width, width, width, 0);
-  layer->qkv_bias = put_aligned(b, "attention.query.bias", width, 0, width, 0);
+  s->first.bias = put_aligned(b, "attention.query.bias", width, 0, width, 0);
   if (!traits->shared_key)
     put(b, "attention.key.bias", width, 0, width, 0);
   put(b, "attention.value.bias", width, 0, width, 0);
-  put_linear(b, "attention.output", width, width, &layer->attention_output, &layer->attention_output_bias);
+  s->last = put_linear(b, "attention.output", width, width);
   if (traits->mapped && linnet_feature_map_random(config->feature_map))
-    layer->directions = put_fixed(b, "attention.features.weight", config->features, width / config->heads);
-  put_norm(b, "norm1", width, &layer->norm1_gain, &layer->norm1_bias);
+    s->directions = put_fixed(b, "attention.features.weight", config->features, width / config->heads);
+  s->norm = put_norm(b, "norm1", width);
 }
 
-static void put_convolution(struct builder *b, size_t width, size_t kernel, struct linnet_layer_offsets *layer) {
-  put_norm(b, "convolution.norm1", width, &layer->conv_norm1_gain, &layer->conv_norm1_bias);
-  put_linear(b, "convolution.pointwise1", 2 * width, width, &layer->conv_pointwise1, &layer->conv_pointwise1_bias);
-  put_weights(b, "convolution.depthwise", kernel, width, width, kernel, &layer->conv_depthwise,
-              &layer->conv_depthwise_bias);
-  put_norm(b, "convolution.norm2", width, &layer->conv_norm2_gain, &layer->conv_norm2_bias);
-  put_linear(b, "convolution.pointwise2", width, width, &layer->conv_pointwise2, &layer->conv_pointwise2_bias);
+static void put_convolution(struct builder *b, const struct linnet_config *config, struct linnet_sublayer *s) {
+  const size_t width = config->width, kernel = config->convolution;
+  s->pre = true;
+  s->norm = put_norm(b, "convolution.norm1", width);
+  s->first = put_linear(b, "convolution.pointwise1", 2 * width, width);
+  put_weights(b, "convolution.depthwise", kernel, width, width, kernel, &s->depthwise, &s->depthwise_bias);
+  s->depthwise_norm = put_norm(b, "convolution.norm2", width);
+  s->last = put_linear(b, "convolution.pointwise2", width, width);
 }
 
-static void put_layer(struct builder *b, const struct linnet_config *config, size_t index,
-                      struct linnet_layer_offsets *layer) {
-  snprintf(b->prefix, sizeof b->prefix, "layers.%zu.", index);
-  put_attention(b, config, index, layer);
-  if (config->convolution > 0)
-    put_convolution(b, config->width, config->convolution, layer);
-  put_linear(b, "feed_forward.linear1", config->feed_forward, config->width, &layer->linear1, &layer->linear1_bias);
-  put_linear(b, "feed_forward.linear2", config->width, config->feed_forward, &layer->linear2, &layer->linear2_bias);
-  put_norm(b, "norm2", config->width, &layer->norm2_gain, &layer->norm2_bias);
+static void put_feed_forward(struct builder *b, const struct linnet_config *config, struct linnet_sublayer *s) {
+  s->first = put_linear(b, "feed_forward.linear1", config->feed_forward, config->width);
+  s->last = put_linear(b, "feed_forward.linear2", config->width, config->feed_forward);
+  s->norm = put_norm(b, "norm2", config->width);
+}
+
+static void (*const put_block[LINNET_BLOCK_KINDS])(struct builder *b, const struct linnet_config *config,
+                                                   struct linnet_sublayer *s) = {
+    [LINNET_BLOCK_ATTENTION] = put_attention,
+    [LINNET_BLOCK_CONVOLUTION] = put_convolution,
+    [LINNET_BLOCK_FEED_FORWARD] = put_feed_forward};
+
+static bool has_block(const struct linnet_config *config, enum linnet_block_kind kind) {
+  return kind != LINNET_BLOCK_CONVOLUTION || config->convolution > 0;
+}
+
+/* A layer's sublayers are its blocks in the order of their kinds. */
+static void put_layer(struct builder *b, const struct linnet_config *config, size_t layer) {
+  struct linnet_parameters *p = b->parameters;
+  snprintf(b->prefix, sizeof b->prefix, "layers.%zu.", layer);
+  for (unsigned kind = 0; kind < LINNET_BLOCK_KINDS; kind++)
+    if (has_block(config, (enum linnet_block_kind)kind)) {
+      struct linnet_sublayer *s = &p->sublayers[p->num_sublayers++];
+      *s = (struct linnet_sublayer){.kind = (enum linnet_block_kind)kind,
+                                    .layer = layer,
+                                    .pre = config->norm == LINNET_NORM_PRE,
+                                    .site = linnet_layer_site(layer) + 2 * kind};
+      put_block[kind](b, config, s);
+    }
   b->prefix[0] = '\0';
 }
 
 static void put_transformer(struct linnet_parameters *p, const struct linnet_config *config) {
   struct builder b = {.parameters = p};
-  put_linear(&b, "input", config->width, config->input_dim * config->stack, &p->input, &p->input_bias);
+  p->input = put_linear(&b, "input", config->width, config->input_dim * config->stack);
   for (size_t i = 0; i < config->layers; i++)
-    put_layer(&b, config, i, &p->layers[i]);
+    put_layer(&b, config, i);
   if (config->norm == LINNET_NORM_PRE)
-    put_norm(&b, "norm", config->width, &p->norm_gain, &p->norm_bias);
-  put_linear(&b, "output", config->outputs, config->width, &p->output, &p->output_bias);
+    p->norm = put_norm(&b, "norm", config->width);
+  p->output = put_linear(&b, "output", config->outputs, config->width);
+}
+
+/* --- a Bi-LSTM ---------------------------------------------------------------------------------------------------- */
+
+static size_t lstm_inputs(const struct linnet_config *config, size_t layer) {
+  return layer > 0 ? 2 * config->width : config->input_dim * config->stack;
+}
+
+struct linnet_linear linnet_lstm_input(const struct linnet_config *config, const struct linnet_parameters *parameters,
+                                       size_t layer, size_t direction) {
+  const struct linnet_lstm_offsets *o = &parameters->lstm[layer][direction];
+  return (struct linnet_linear){lstm_inputs(config, layer), 4 * config->width, o->weight_ih, o->bias_ih};
 }
 
 /* Names as in torch.nn.LSTM, such as "lstm.weight_ih_l0_reverse", so that PyTorch can load them. */
@@ -149,10 +188,11 @@ static void put_blstm(struct linnet_parameters *p, const struct linnet_config *c
   struct builder b = {.parameters = p};
   for (size_t l = 0; l < config->layers; l++)
     for (size_t d = 0; d < 2; d++)
-      put_direction(&b, l, d == 1, l > 0 ? 2 * config->width : config->input_dim * config->stack, config->width,
-                    &p->lstm[l][d]);
-  put_linear(&b, "output", config->outputs, 2 * config->width, &p->output, &p->output_bias);
+      put_direction(&b, l, d == 1, lstm_inputs(config, l), config->width, &p->lstm[l][d]);
+  p->output = put_linear(&b, "output", config->outputs, 2 * config->width);
 }
+
+/* --- the table of either ------------------------------------------------------------------------------------------ */
 
 static void (*const put_all[])(struct linnet_parameters *p, const struct linnet_config *config) = {
     [LINNET_ENCODER_TRANSFORMER] = put_transformer, [LINNET_ENCODER_BLSTM] = put_blstm};
@@ -167,9 +207,9 @@ enum linnet_status linnet_parameters_create(struct linnet_context *context, cons
   p->context = context;
   p->num_layers = config->layers;
   p->list = linnet_alloc(context, config->layers * TENSORS_PER_LAYER + OTHER_TENSORS, sizeof *p->list);
-  p->layers = linnet_calloc(context, config->layers, sizeof *p->layers);
+  p->sublayers = linnet_calloc(context, config->layers * LINNET_BLOCK_KINDS, sizeof *p->sublayers);
   p->lstm = linnet_calloc(context, config->layers, sizeof *p->lstm);
-  if (!p->list || !p->layers || !p->lstm) {
+  if (!p->list || !p->sublayers || !p->lstm) {
     linnet_parameters_destroy(p);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the table of parameters");
   }
@@ -183,7 +223,7 @@ void linnet_parameters_destroy(struct linnet_parameters *parameters) {
   if (!parameters)
     return;
   linnet_free(parameters->context, parameters->list);
-  linnet_free(parameters->context, parameters->layers);
+  linnet_free(parameters->context, parameters->sublayers);
   linnet_free(parameters->context, parameters->lstm);
   linnet_free(parameters->context, parameters);
 }

@@ -9,8 +9,8 @@
 #ifndef LINNET_PARAMETERS_H
 #define LINNET_PARAMETERS_H
 
-#include "backend/backend.h"
 #include "model/config.h"
+#include "ops/lstm.h"
 
 enum { LINNET_PARAMETER_ALIGN = 16 };
 
@@ -24,21 +24,44 @@ struct linnet_parameter {
   bool fixed; /* drawn from the normal distribution and not trained: no gradient is ever added */
 };
 
-/* Offsets of one layer's tensors in the buffer. D width, F feed-forward width, K kernel. The conv_... fields are 0
- * without a convolution module. */
-struct linnet_layer_offsets {
-  size_t qkv, qkv_bias;                           /* (3D, D), (3D): query, then key if there is one, then value */
-  size_t attention_output, attention_output_bias; /* (D, D), (D) */
-  size_t directions;                              /* (features, C): of a random feature map; else 0 */
-  size_t norm1_gain, norm1_bias;                  /* (D): of the attention block */
-  size_t conv_norm1_gain, conv_norm1_bias;        /* (D) */
-  size_t conv_pointwise1, conv_pointwise1_bias;   /* (2D, D), (2D): before the gate */
-  size_t conv_depthwise, conv_depthwise_bias;     /* (K, D), (D) */
-  size_t conv_norm2_gain, conv_norm2_bias;        /* (D) */
-  size_t conv_pointwise2, conv_pointwise2_bias;   /* (D, D), (D) */
-  size_t linear1, linear1_bias;                   /* (F, D), (F) */
-  size_t linear2, linear2_bias;                   /* (D, F), (D) */
-  size_t norm2_gain, norm2_bias;                  /* (D): of the feed-forward block */
+/* A linear layer y = x W^T + b: where W (out, in) and b (out) begin in the buffer. */
+struct linnet_linear {
+  size_t in, out, weight, bias;
+};
+
+/* A norm: where gain and bias begin. */
+struct linnet_norm {
+  size_t gain, bias;
+};
+
+/* What a sublayer is a residual connection and a norm around. A new block is a kind here, its tensors in parameters.c,
+ * and a row of functions each in training (training/block.h) and in inference (inference/block.h). */
+enum linnet_block_kind {
+  LINNET_BLOCK_ATTENTION,
+  LINNET_BLOCK_CONVOLUTION,
+  LINNET_BLOCK_FEED_FORWARD,
+  LINNET_BLOCK_KINDS
+};
+
+/* One sublayer of a transformer. Training, inference and recurrence walk the list of them. D width, F feed-forward
+ * width, K kernel:
+ *
+ *   kind           first                                            last
+ *   attention      (3D, D): query, key if there is one, then value  (D, D)
+ *   convolution    (2D, D): before the gate                         (D, D)
+ *   feed-forward   (F, D)                                           (D, F) */
+struct linnet_sublayer {
+  enum linnet_block_kind kind;
+  size_t layer;
+  bool pre;                         /* x + block(norm(x)), else norm(x + block(x)) */
+  uint32_t site;                    /* of dropout and random draws; the next one is the block's own */
+  struct linnet_norm norm;          /* (D) */
+  struct linnet_linear first, last; /* the block's linear layers: from x, and to what is added to x */
+  size_t parts;                     /* outputs of `first` that inference computes by themselves, D of attention */
+
+  size_t directions;                 /* attention: (features, C) of a random feature map; else 0 */
+  size_t depthwise, depthwise_bias;  /* convolution: (K, D), (D) */
+  struct linnet_norm depthwise_norm; /* convolution: behind it */
 };
 
 struct linnet_parameters {
@@ -49,17 +72,22 @@ struct linnet_parameters {
   size_t trained; /* elements without padding and fixed tensors: the number of parameters */
 
   size_t num_layers;
-  size_t input, input_bias;              /* (D, input_dim * stack), (D); 0 in a Bi-LSTM */
-  struct linnet_layer_offsets *layers;   /* (num_layers) of a transformer; zeros in a Bi-LSTM */
+  struct linnet_linear input;            /* (D, input_dim * stack); zeros in a Bi-LSTM */
+  struct linnet_sublayer *sublayers;     /* (num_sublayers) of a transformer, in their order */
+  size_t num_sublayers;                  /* the same number in each layer; 0 in a Bi-LSTM */
   struct linnet_lstm_offsets (*lstm)[2]; /* (num_layers) of a Bi-LSTM: forward, reverse; zeros in a transformer */
-  size_t norm_gain, norm_bias;           /* (D), before the output; 0 unless the network is pre-norm */
-  size_t output, output_bias;            /* (V, D), (V); D is twice the width in a Bi-LSTM */
+  struct linnet_norm norm;               /* (D), before the output; zeros unless the network is pre-norm */
+  struct linnet_linear output;           /* (V, D); D is twice the width in a Bi-LSTM */
 };
 
 /* Makes the table of `config`, which is validated first and need not outlive the call. On failure *parameters is
  * NULL. The table is immutable from here on and may be read from any thread. */
 enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
                                             struct linnet_parameters **parameters);
+
+/* The linear layer from the inputs of a direction of layer `layer` of a Bi-LSTM to its gates. */
+struct linnet_linear linnet_lstm_input(const struct linnet_config *config, const struct linnet_parameters *parameters,
+                                       size_t layer, size_t direction);
 
 /* NULL is allowed. */
 void linnet_parameters_destroy(struct linnet_parameters *parameters);

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "check.h"
 #include "fuzz.h"
 
 static void check_source(const struct linnet_source *source) {

@@ -6,7 +6,7 @@
 
 #include "model/format/bounded_json.h"
 #include "model/format/feature_config.h"
-#include "model/inference/maps.h"
+#include "model/inference/linear_layers.h"
 
 #define BLANK_SYMBOL "<blk>"
 
@@ -341,8 +341,9 @@ static enum linnet_status load_all(struct linnet_model *model, const struct linn
   LINNET_TRY(linnet_parameters_create(model->context, &model->config, &model->parameters));
   LINNET_TRY(load_weights(model, file));
   LINNET_TRY(copy_metadata(model, file));
-  LINNET_TRY(linnet_maps_create(model->context, &model->config, model->parameters, model->weights, &model->maps));
-  model->memory += model->maps->packed_size * sizeof(real);
+  LINNET_TRY(linnet_linear_layers_create(model->context, &model->config, model->parameters, model->weights,
+                                         &model->linear_layers));
+  model->memory += model->linear_layers->packed_size * sizeof(real);
   return LINNET_OK;
 }
 
@@ -389,7 +390,7 @@ enum linnet_status linnet_model_load(struct linnet_context *context, const char 
 void linnet_model_destroy(struct linnet_model *model) {
   if (!model)
     return;
-  linnet_maps_destroy(model->maps);
+  linnet_linear_layers_destroy(model->linear_layers);
   linnet_parameters_destroy(model->parameters);
   linnet_free(model->context, model->weights);
   linnet_free(model->context, model->cmvn);

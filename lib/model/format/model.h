@@ -19,9 +19,9 @@ enum {
 struct linnet_model {
   struct linnet_context *context;
   struct linnet_config config;
-  struct linnet_parameters *parameters; /* the table of config */
-  real *weights;                        /* (parameters->size), all finite */
-  struct linnet_maps *maps;             /* weights laid out for the context's kernels; see maps.h */
+  struct linnet_parameters *parameters;       /* the table of config */
+  real *weights;                              /* (parameters->size), all finite */
+  struct linnet_linear_layers *linear_layers; /* weights laid out for the context's kernels */
   struct linnet_feature_config features;
   struct linnet_cmvn *cmvn; /* for LINNET_CMVN_GLOBAL, else NULL */
   struct linnet_calibrations calibrations;

@@ -1,4 +1,4 @@
-/* The bidirectional LSTM in recognition. Per layer two tasks, one each direction, walk the blocks of rows from their
+/* The bidirectional LSTM in inference. Per layer two tasks, one each direction, walk the blocks of rows from their
  * end of the utterance: the inputs of all gates for a block in one product, then its steps while they are in the
  * cache. A layer reads x and writes y; then the two change places. */
 #include <string.h>
@@ -22,7 +22,7 @@ static real *state(const struct linnet_encoder *e, size_t direction) {
 }
 
 static void run_block(const struct linnet_encoder *e, const struct scratch *s, size_t direction, struct rows r) {
-  const struct linnet_direction_maps *maps = &e->model->maps->directions[e->layer][direction];
+  const struct linnet_packed_direction *l = &e->model->linear_layers->directions[e->layer][direction];
   const struct linnet_span span = {0, r.count};
   size_t units = e->model->config.width;
   struct linnet_lstm lstm = {.width = units,
@@ -30,12 +30,12 @@ static void run_block(const struct linnet_encoder *e, const struct scratch *s, s
                              .reverse = direction == 1,
                              .sequences = 1,
                              .spans = &span,
-                             .weights = maps->recurrent,
-                             .bias = maps->bias};
+                             .weights = l->recurrent,
+                             .bias = l->bias};
   if (e->layer == 0)
-    linnet_encoder_input(e, s, &maps->input, r, s->wide);
+    linnet_encoder_input(e, s, &l->input, r, s->wide);
   else
-    apply(e, s, &maps->input, r.count, row(e, r.first), LINNET_IDENTITY, s->wide);
+    apply(e, s, &l->input, r.count, row(e, r.first), LINNET_IDENTITY, s->wide);
   real *h = (real *)e->y.data + r.first * e->width + direction * units;
   e->ops->lstm_forward(&lstm, s->wide, NULL, state(e, direction), h, s->work);
 }

@@ -1,7 +1,8 @@
-/* Recognition: what all kinds of network share. One utterance is cut into blocks of rows that stay in the cache; the
- * kind runs its layers, then the output map and the softmax run block by block and the posteriors are handed over.
+/* Inference: what all kinds of network share. One utterance is divided into blocks of rows that stay in the cache; the
+ * kind runs its layers, then the last linear layer and the softmax run block by block and the posteriors are handed
+ * over.
  *
- * How T rows are cut depends on T alone, so results do not depend on the number of threads. */
+ * How T rows are divided depends on T alone, so results do not depend on the number of threads. */
 #include "model/inference/encoder.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
   e->model = model;
   e->ops = linnet_context_ops(model->context);
   e->kind = kinds[model->config.encoder];
-  e->width = e->model->maps->output.in;
+  e->width = e->model->linear_layers->output.in;
   bool host = linnet_device_of(context)->ops->host;
   enum linnet_status status = host ? create_buffers(e) : linnet_device_encoder_create(context, model, &e->on_device);
   if (status != LINNET_OK) {
@@ -72,9 +73,9 @@ enum linnet_status linnet_encoder_create(struct linnet_context *context, const s
 void linnet_encoder_destroy(struct linnet_encoder *e) {
   if (!e)
     return;
-  void *blocks[] = {e->scratch,          e->scratch_memory,  e->states.data,    e->padded,         e->log_p,
-                    e->x.data,           e->y.data,          e->edges.data,     e->whole.qkv.data, e->whole.phi.data,
-                    e->whole.heads.data, e->whole.kept.data, e->whole.work.data};
+  void *blocks[] = {e->scratch,          e->scratch_memory,   e->states.data,    e->padded,         e->log_p,
+                    e->x.data,           e->y.data,           e->edges.data,     e->whole.qkv.data, e->whole.phi.data,
+                    e->whole.heads.data, e->whole.saved.data, e->whole.work.data};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(e->context, blocks[i]);
   linnet_device_encoder_destroy(e->on_device);
@@ -102,11 +103,11 @@ enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linne
   return linnet_buffer_reserve(e->context, buffer, count, bytes);
 }
 
-/* Cuts the rows into an even number of blocks (two threads share them evenly) of a multiple of 12 rows. */
-static void cut_blocks(struct linnet_encoder *e) {
+/* Divides the rows into an even number of blocks (two threads share them evenly) of a multiple of 12 rows. */
+static void divide_blocks(struct linnet_encoder *e) {
   size_t pairs = linnet_divide_up(e->frames, 2 * BLOCK_ROWS);
   e->block_rows = linnet_divide_up(linnet_divide_up(e->frames, 2 * pairs), 12) * 12;
-  if (e->block_rows < e->kind->sizes(e).least_rows)
+  if (e->block_rows < e->kind->sizes(e).minimum_rows)
     e->block_rows = BLOCK_ROWS;
   e->blocks = linnet_divide_up(e->frames, e->block_rows);
 }
@@ -125,7 +126,7 @@ static enum linnet_status plan(struct linnet_encoder *e, const float *features, 
   e->features = features;
   e->in_frames = frames;
   e->frames = linnet_model_num_output_frames(e->model, frames);
-  cut_blocks(e);
+  divide_blocks(e);
   pad_features(e);
   LINNET_TRY(linnet_encoder_reserve(e, &e->x, e->frames, row_bytes(e)));
   return e->kind->plan(e);
@@ -133,19 +134,19 @@ static enum linnet_status plan(struct linnet_encoder *e, const float *features, 
 
 /* --- the ends of the network -------------------------------------------------------------------------------------- */
 
-void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                           struct rows r, real *y) {
-  /* Stacked rows are input rows side by side; the last is copied if frames lack. */
+  /* Stacked rows are input rows side by side; the last is copied if frames are missing. */
   size_t whole = e->in_frames / e->model->config.stack;
   size_t direct = r.first + r.count <= whole ? r.count : whole - r.first;
-  apply(e, s, map, direct, e->features + r.first * map->in, LINNET_IDENTITY, y);
+  apply(e, s, l, direct, e->features + r.first * l->in, LINNET_IDENTITY, y);
   if (direct < r.count)
-    apply(e, s, map, 1, e->padded, LINNET_IDENTITY, y + direct * map->out);
+    apply(e, s, l, 1, e->padded, LINNET_IDENTITY, y + direct * l->out);
 }
 
 void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
                                real *log_p) {
-  apply(e, s, &e->model->maps->output, rows, h, LINNET_IDENTITY, log_p);
+  apply(e, s, &e->model->linear_layers->output, rows, h, LINNET_IDENTITY, log_p);
   e->ops->log_softmax(rows, e->model->config.outputs, log_p, log_p);
 }
 

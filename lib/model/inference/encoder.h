@@ -1,4 +1,4 @@
-/* What the files of recognition share: the encoder's memory, and the first steps of a block. See encoder.c. */
+/* What the files of inference share: the encoder's memory, and the first steps of a block of rows. See encoder.c. */
 #ifndef LINNET_MODEL_ENCODER_H
 #define LINNET_MODEL_ENCODER_H
 
@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "model/attention.h"
 #include "model/format/model.h"
-#include "model/inference/maps.h"
+#include "model/inference/linear_layers.h"
 
 enum {
   BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */
@@ -28,7 +28,7 @@ struct scratch {
 struct linnet_encoder_sizes {
   size_t rows, narrow, wide, phi; /* of the scratch: R, and how wide its rows are */
   size_t work;
-  size_t least_rows; /* of a block */
+  size_t minimum_rows; /* of a block */
 };
 
 struct linnet_encoder;
@@ -56,11 +56,11 @@ struct linnet_buffer {
 
 /* What kinds of attention that see the whole utterance at once need; they run head by head. */
 struct whole {
-  struct linnet_buffer qkv;        /* (T, 3 D), or (T, 2 D) where queries are keys */
-  struct linnet_buffer phi;        /* (T, 2 heads F): mapped queries, then keys */
-  struct linnet_buffer heads;      /* (T, D): their output */
-  struct linnet_buffer kept, work; /* (threads, bytes of a head) */
-  size_t kept_bytes, work_bytes;
+  struct linnet_buffer qkv;         /* (T, 3 D), or (T, 2 D) where queries are keys */
+  struct linnet_buffer phi;         /* (T, 2 heads F): mapped queries, then keys */
+  struct linnet_buffer heads;       /* (T, D): their output */
+  struct linnet_buffer saved, work; /* (threads, bytes of a head) */
+  size_t saved_bytes, work_bytes;
 };
 
 struct linnet_device_encoder;
@@ -86,6 +86,10 @@ struct linnet_encoder {
   const float *features;
   size_t in_frames, frames, block_rows, blocks, groups;
   size_t layer, first_output; /* output: the first block of the chunk */
+  struct {
+    size_t first, end; /* sublayers */
+    double from, to;   /* of the layer's work */
+  } stage;             /* transformer: see transformer_encoder.c */
   struct {
     double from, to;
     size_t units, done; /* done: atomic */
@@ -127,32 +131,38 @@ static inline const real *weight(const struct linnet_encoder *e, size_t offset) 
   return e->model->weights + offset;
 }
 
-static inline void norm(const struct linnet_encoder *e, size_t rows, const real *x, size_t gain, size_t bias, real *y) {
-  const struct linnet_layernorm n = {
-      .rows = rows, .width = e->model->config.width, .x = x, .gain = weight(e, gain), .bias = weight(e, bias), .y = y};
+static inline void norm(const struct linnet_encoder *e, const struct linnet_norm *at, size_t rows, const real *x,
+                        real *y) {
+  const struct linnet_layernorm n = {.rows = rows,
+                                     .width = e->model->config.width,
+                                     .x = x,
+                                     .gain = weight(e, at->gain),
+                                     .bias = weight(e, at->bias),
+                                     .y = y};
   e->ops->layernorm_forward(&n);
 }
 
-static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+static inline void apply(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                          size_t rows, const real *x, enum linnet_activation activation, real *y) {
-  linnet_map_apply(e->ops, map, rows, x, map->in, activation, y, map->out, s->work);
+  linnet_packed_linear_apply(e->ops, l, rows, x, l->in, activation, y, l->out, s->work);
 }
 
-/* Pre-norm: norm(x) in scratch; post-norm: x itself. */
-static inline const real *block_input(const struct linnet_encoder *e, const struct scratch *s, size_t rows,
-                                      const real *x, size_t gain, size_t bias) {
-  if (e->model->config.norm == LINNET_NORM_POST)
+/* Sublayer i of a transformer, and its linear layers. */
+static inline const struct linnet_sublayer *sublayer(const struct linnet_encoder *e, size_t i) {
+  return &e->model->parameters->sublayers[i];
+}
+
+static inline const struct linnet_packed_sublayer *packed(const struct linnet_encoder *e, size_t i) {
+  return &e->model->linear_layers->sublayers[i];
+}
+
+/* What the block of sublayer i gets of rows x: their norm in the scratch, or x itself. */
+static inline const real *block_input(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                                      const real *x) {
+  if (!sublayer(e, i)->pre)
     return x;
-  norm(e, rows, x, gain, bias, s->normed);
+  norm(e, &sublayer(e, i)->norm, rows, x, s->normed);
   return s->normed;
-}
-
-static inline const struct linnet_layer_offsets *layer_offsets(const struct linnet_encoder *e) {
-  return &e->model->parameters->layers[e->layer];
-}
-
-static inline const struct linnet_layer_maps *layer_maps(const struct linnet_encoder *e) {
-  return &e->model->maps->layers[e->layer];
 }
 
 static inline real *row(const struct linnet_encoder *e, size_t t) {
@@ -165,8 +175,8 @@ enum linnet_status linnet_buffer_reserve(struct linnet_context *context, struct 
 enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
                                           size_t bytes);
 
-/* y (r.count, out) = the map of stacked features. */
-void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_map *map,
+/* y (r.count, out) = the linear layer of stacked features. */
+void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *s, const struct linnet_packed_linear *l,
                           struct rows r, real *y);
 
 /* Scratch of `threads` for `rows` rows; it is freed with the encoder. */
@@ -184,28 +194,38 @@ void linnet_device_encoder_destroy(struct linnet_device_encoder *encoder); /* NU
 enum linnet_status linnet_device_encoder_run(struct linnet_device_encoder *encoder, const float *features,
                                              size_t frames, linnet_posterior_fn sink, void *user);
 
-/* --- transformer_encoder.c */
+/* --- the transformer's blocks */
 
-/* Steps of the running layer on rows x (rows, D), changed in place: output map of attention, residual and norm; then
- * feed-forward. */
-void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *heads,
-                              real *x);
-void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x);
+/* A kind of block in inference, by enum linnet_block_kind: changes rows of x to x + block(x), normed. */
+struct linnet_block_rows {
+  bool neighbours; /* rows see others: all have to pass the sublayer before until this one begins */
+  bool edges;      /* ... in the edges of the blocks beside, which are saved then */
+  /* Memory for the utterance, and what comes before the rows; NULL: nothing. */
+  enum linnet_status (*plan)(struct linnet_encoder *e, size_t i);
+  void (*prepare)(struct linnet_encoder *e, size_t i);
+  /* The rows of a block. */
+  void (*run)(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t block);
+};
 
-/* --- encoder_attention.c */
+extern const struct linnet_block_rows linnet_attention_rows, linnet_convolution_rows, linnet_feed_forward_rows;
 
-/* Queries, keys and values side by side, in rows of linnet_attention_columns, of rows x (rows, D); where a feature map
- * is applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. */
-void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
-                            real *qkv, real *phi);
+/* linnet_encoder_loop with shares of the running stage's work. */
+void linnet_encoder_stage_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
+                               linnet_task_fn body);
 
-/* Memory for the attention of a layer. */
-enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer);
+/* The end of sublayer i on rows x (rows, D): x += y, and post-norm's norm. */
+void linnet_encoder_residual(const struct linnet_encoder *e, size_t i, size_t rows, const real *y, real *x);
 
-/* Step 1 of the running layer. */
-void linnet_encoder_keys(struct linnet_encoder *e);
+/* Sublayer i, feed-forward, on rows x. */
+void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                                 real *x);
 
-/* The heads (rows, D) of a block: in the scratch, or where step 1 left them. */
-const real *linnet_encoder_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
+/* Of sublayer i, attention: queries, keys and values side by side, in rows of linnet_attention_columns, of rows x
+ * (rows, D); where a feature map is applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. Then
+ * its end, from heads (rows, D). */
+void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                            const real *x, real *qkv, real *phi);
+void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                              const real *heads, real *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* The attention of a layer in recognition: kinds whose frames all read one state in blocks of rows around it, other
+/* Attention in inference: kinds whose frames all read one state in blocks of rows around it, other
  * kinds over the whole utterance, one head a task. */
 #include <string.h>
 
@@ -14,10 +14,10 @@ static const struct linnet_attention_ops *ops_of(const struct linnet_encoder *e,
 }
 
 /* Queries or keys of some rows through the layer's feature map; the heads' columns lie side by side. */
-static void map_rows(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x, size_t ld,
-                     real *phi, size_t phi_ld) {
+static void map_rows(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows, const real *x,
+                     size_t ld, real *phi, size_t phi_ld) {
   struct linnet_feature_map_terms map =
-      linnet_layer_feature_map(&e->model->config, e->layer, layer_offsets(e), e->model->weights);
+      linnet_sublayer_feature_map(&e->model->config, sublayer(e, i), e->model->weights);
   map.x_ld = ld;
   map.phi_ld = phi_ld;
   e->ops->feature_map_forward(&map, rows, x, phi, s->work);
@@ -32,20 +32,20 @@ static struct linnet_attention linear_attention(const struct linnet_encoder *e) 
 }
 
 /* The rows as attention takes them: x, or phi(x) in the scratch. */
-static const real *linear_rows(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
-                               size_t ld, struct linnet_attention *a) {
+static const real *linear_rows(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                               const real *x, size_t ld, struct linnet_attention *a) {
   size_t mapped = linnet_mapped_columns(&e->model->config, e->layer) / 2;
   a->key_ld = mapped > 0 ? mapped : ld;
   if (mapped == 0)
     return x;
-  map_rows(e, s, rows, x, ld, s->phi, mapped);
+  map_rows(e, s, i, rows, x, ld, s->phi, mapped);
   return s->phi;
 }
 
 static void task_accumulate(void *user, size_t group, unsigned worker) {
   struct linnet_encoder *e = user;
   const struct scratch *s = &e->scratch[worker];
-  const struct linnet_layer_offsets *o = layer_offsets(e);
+  const size_t i = e->stage.first;
   struct linnet_attention a = linear_attention(e);
   size_t size = linnet_linear_state_size(&a);
   real *state = (real *)e->states.data + group * size;
@@ -54,9 +54,9 @@ static void task_accumulate(void *user, size_t group, unsigned worker) {
     if (!linnet_encoder_unit(e, worker))
       return;
     struct rows r = block_rows(e, b);
-    const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
-    apply(e, s, &layer_maps(e)->key_value, r.count, h, LINNET_IDENTITY, s->wide);
-    const real *k = linear_rows(e, s, r.count, s->wide, a.value_ld, &a);
+    const real *h = block_input(e, s, i, r.count, row(e, r.first));
+    apply(e, s, &packed(e, i)->rest, r.count, h, LINNET_IDENTITY, s->wide);
+    const real *k = linear_rows(e, s, i, r.count, s->wide, a.value_ld, &a);
     e->ops->linear_accumulate(&a, r.count, k, s->wide + e->model->config.width, state);
   }
 }
@@ -70,12 +70,11 @@ static void sum_states(const struct linnet_encoder *e) {
     e->ops->add(size, states + g * size, states);
 }
 
-static const real *linear_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r) {
-  const struct linnet_layer_offsets *o = layer_offsets(e);
+static const real *linear_heads(const struct linnet_encoder *e, const struct scratch *s, size_t i, struct rows r) {
   struct linnet_attention a = linear_attention(e);
-  const real *h = block_input(e, s, r.count, row(e, r.first), o->norm1_gain, o->norm1_bias);
-  apply(e, s, &layer_maps(e)->query, r.count, h, LINNET_IDENTITY, s->narrow);
-  const real *q = linear_rows(e, s, r.count, s->narrow, e->model->config.width, &a);
+  const real *h = block_input(e, s, i, r.count, row(e, r.first));
+  apply(e, s, &packed(e, i)->first, r.count, h, LINNET_IDENTITY, s->narrow);
+  const real *q = linear_rows(e, s, i, r.count, s->narrow, e->model->config.width, &a);
   e->ops->linear_apply(&a, r.count, q, e->states.data, s->narrow2);
   return s->narrow2;
 }
@@ -91,35 +90,37 @@ static struct linnet_attention head_attention(const struct linnet_encoder *e, si
   return a;
 }
 
-enum linnet_status linnet_encoder_plan_attention(struct linnet_encoder *e, size_t layer) {
+static enum linnet_status plan(struct linnet_encoder *e, size_t i) {
+  const size_t layer = sublayer(e, i)->layer;
   const struct linnet_config *config = &e->model->config;
   const struct linnet_attention all = linnet_layer_attention(config, layer), a = head_attention(e, layer);
   if (by_state(e, layer))
     return linnet_encoder_reserve(e, &e->states, e->groups, linnet_linear_state_size(&all) * sizeof(real));
   const unsigned threads = linnet_context_num_threads(e->context);
   struct whole *w = &e->whole;
-  w->kept_bytes = linnet_max_size(w->kept_bytes, linnet_round_up(ops_of(e, layer)->saved_bytes(&a, e->frames, 1), 64));
+  w->saved_bytes =
+      linnet_max_size(w->saved_bytes, linnet_round_up(ops_of(e, layer)->saved_bytes(&a, e->frames, 1), 64));
   w->work_bytes = linnet_max_size(w->work_bytes, linnet_round_up(ops_of(e, layer)->work_bytes(&a, e->frames), 64));
   LINNET_TRY(linnet_encoder_reserve(e, &w->qkv, e->frames, linnet_attention_columns(config, layer) * sizeof(real)));
   LINNET_TRY(linnet_encoder_reserve(e, &w->phi, e->frames, linnet_mapped_columns(config, layer) * sizeof(real)));
   LINNET_TRY(linnet_encoder_reserve(e, &w->heads, e->frames, row_bytes(e)));
-  LINNET_TRY(linnet_encoder_reserve(e, &w->kept, threads, w->kept_bytes));
+  LINNET_TRY(linnet_encoder_reserve(e, &w->saved, threads, w->saved_bytes));
   return linnet_encoder_reserve(e, &w->work, threads, w->work_bytes);
 }
 
-void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *x,
-                            real *qkv, real *phi) {
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  const struct linnet_layer_maps *maps = layer_maps(e);
-  const size_t width = e->model->config.width, columns = linnet_attention_columns(&e->model->config, e->layer);
-  const real *h = block_input(e, s, rows, x, o->norm1_gain, o->norm1_bias);
-  linnet_map_apply(e->ops, &maps->query, rows, h, width, LINNET_IDENTITY, qkv, columns, s->work);
-  linnet_map_apply(e->ops, &maps->key_value, rows, h, width, LINNET_IDENTITY, qkv + width, columns, s->work);
-  const size_t mapped = linnet_mapped_columns(&e->model->config, e->layer);
+void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                            const real *x, real *qkv, real *phi) {
+  const struct linnet_packed_sublayer *l = packed(e, i);
+  const struct linnet_config *config = &e->model->config;
+  const size_t layer = sublayer(e, i)->layer, width = config->width, columns = linnet_attention_columns(config, layer);
+  const real *h = block_input(e, s, i, rows, x);
+  linnet_packed_linear_apply(e->ops, &l->first, rows, h, width, LINNET_IDENTITY, qkv, columns, s->work);
+  linnet_packed_linear_apply(e->ops, &l->rest, rows, h, width, LINNET_IDENTITY, qkv + width, columns, s->work);
+  const size_t mapped = linnet_mapped_columns(config, layer);
   if (mapped == 0)
     return;
-  map_rows(e, s, rows, qkv, columns, phi, mapped);
-  map_rows(e, s, rows, qkv + width, columns, phi + mapped / 2, mapped);
+  map_rows(e, s, i, rows, qkv, columns, phi, mapped);
+  map_rows(e, s, i, rows, qkv + width, columns, phi + mapped / 2, mapped);
 }
 
 static void task_project(void *user, size_t block, unsigned worker) {
@@ -131,7 +132,7 @@ static void task_project(void *user, size_t block, unsigned worker) {
     return;
   real *qkv = (real *)e->whole.qkv.data + r.first * columns;
   real *phi = mapped > 0 ? (real *)e->whole.phi.data + r.first * mapped : NULL;
-  linnet_encoder_project(e, &e->scratch[worker], r.count, row(e, r.first), qkv, phi);
+  linnet_encoder_project(e, &e->scratch[worker], e->stage.first, r.count, row(e, r.first), qkv, phi);
 }
 
 static void task_head(void *user, size_t head, unsigned worker) {
@@ -145,7 +146,7 @@ static void task_head(void *user, size_t head, unsigned worker) {
   const real *q = (mapped > 0 ? (const real *)w->phi.data : qkv) + head * a.key_width;
   const real *k = q + (mapped > 0 ? mapped / 2 : width);
   real *out = (real *)w->heads.data + head * a.width;
-  char *saved = w->kept_bytes > 0 ? (char *)w->kept.data + worker * w->kept_bytes : NULL;
+  char *saved = w->saved_bytes > 0 ? (char *)w->saved.data + worker * w->saved_bytes : NULL;
   char *work = w->work_bytes > 0 ? (char *)w->work.data + worker * w->work_bytes : NULL;
   if (linnet_encoder_unit(e, worker))
     ops_of(e, e->layer)
@@ -160,16 +161,30 @@ static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
 /* --- either ---------------------------------------------------------------------------------------------------------
  */
 
-void linnet_encoder_keys(struct linnet_encoder *e) {
-  if (by_state(e, e->layer)) {
-    linnet_encoder_loop(e, 0, 0.3, e->blocks, e->groups, task_accumulate);
+/* By state: per group of blocks, keys and values of x summed into the group's state (S, z); then the groups' states are
+ * summed in order. Else: per block, queries, keys and values of x, all of which stay; then per head, its attention. */
+static void prepare(struct linnet_encoder *e, size_t i) {
+  if (by_state(e, sublayer(e, i)->layer)) {
+    linnet_encoder_stage_loop(e, 0, 0.3, e->blocks, e->groups, task_accumulate);
     sum_states(e);
   } else {
-    linnet_encoder_loop(e, 0, 0.1, e->blocks, e->blocks, task_project);
-    linnet_encoder_loop(e, 0.1, 0.3, e->model->config.heads, e->model->config.heads, task_head);
+    linnet_encoder_stage_loop(e, 0, 0.1, e->blocks, e->blocks, task_project);
+    linnet_encoder_stage_loop(e, 0.1, 0.3, e->model->config.heads, e->model->config.heads, task_head);
   }
 }
 
-const real *linnet_encoder_heads(const struct linnet_encoder *e, const struct scratch *s, struct rows r) {
-  return by_state(e, e->layer) ? linear_heads(e, s, r) : whole_heads(e, r);
+void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
+                              const real *heads, real *x) {
+  apply(e, s, &packed(e, i)->last, rows, heads, LINNET_IDENTITY, s->narrow);
+  linnet_encoder_residual(e, i, rows, s->narrow, x);
 }
+
+/* By state, the queries of x read it; else the rows of all heads are there. */
+static void run(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t block) {
+  struct rows r = block_rows(e, block);
+  const real *heads = by_state(e, sublayer(e, i)->layer) ? linear_heads(e, s, i, r) : whole_heads(e, r);
+  linnet_encoder_add_heads(e, s, i, r.count, heads, row(e, r.first));
+}
+
+const struct linnet_block_rows linnet_attention_rows = {
+    .neighbours = true, .plan = plan, .prepare = prepare, .run = run};

@@ -159,29 +159,38 @@ static void add_position(struct linnet_recurrence *r) {
   r->rows.ops->add(width, r->positions + within * width, r->x);
 }
 
-static void run_layer(struct linnet_recurrence *r) {
+static void step_attention(struct linnet_recurrence *r, size_t i) {
   const struct linnet_encoder *e = &r->rows;
   const struct scratch *s = e->scratch;
-  const struct linnet_attention a = linnet_layer_attention(config_of(r), e->layer);
-  const size_t mapped = linnet_mapped_columns(config_of(r), e->layer);
+  const size_t layer = sublayer(e, i)->layer;
+  const struct linnet_attention a = linnet_layer_attention(config_of(r), layer);
+  const size_t mapped = linnet_mapped_columns(config_of(r), layer);
   const real *q = mapped > 0 ? r->phi : r->qkv, *k = q + (mapped > 0 ? mapped / 2 : a.out_ld);
-  linnet_encoder_project(e, s, 1, r->x, r->qkv, r->phi);
-  ops_of(r, e->layer)->step(&a, r->frame, q, k, r->qkv + a.value_ld - a.out_ld, r->layers[e->layer].data, s->narrow2);
-  linnet_encoder_add_heads(e, s, 1, s->narrow2, r->x);
-  linnet_encoder_feed_forward(e, s, 1, r->x);
+  linnet_encoder_project(e, s, i, 1, r->x, r->qkv, r->phi);
+  ops_of(r, layer)->step(&a, r->frame, q, k, r->qkv + a.value_ld - a.out_ld, r->layers[layer].data, s->narrow2);
+  linnet_encoder_add_heads(e, s, i, 1, s->narrow2, r->x);
 }
+
+static void step_feed_forward(struct linnet_recurrence *r, size_t i) {
+  linnet_encoder_feed_forward(&r->rows, r->rows.scratch, i, 1, r->x);
+}
+
+/* By the kind of block: sublayer i on one frame; NULL: not frame by frame. */
+static void (*const steps[LINNET_BLOCK_KINDS])(struct linnet_recurrence *r, size_t i) = {
+    [LINNET_BLOCK_ATTENTION] = step_attention, [LINNET_BLOCK_FEED_FORWARD] = step_feed_forward};
 
 /* The network on the stacked frames. */
 static enum linnet_status run_frame(struct linnet_recurrence *r, float *log_posteriors) {
   struct linnet_encoder *e = &r->rows;
-  apply(e, e->scratch, &e->model->maps->input, 1, r->input, LINNET_IDENTITY, r->x);
+  apply(e, e->scratch, &e->model->linear_layers->input, 1, r->input, LINNET_IDENTITY, r->x);
   if (config_of(r)->position == LINNET_POSITION_SINUSOIDAL)
     add_position(r);
-  for (e->layer = 0; e->layer < config_of(r)->layers; e->layer++)
-    run_layer(r);
-  const struct linnet_parameters *p = e->model->parameters;
-  linnet_encoder_posteriors(e, e->scratch, 1, block_input(e, e->scratch, 1, r->x, p->norm_gain, p->norm_bias),
-                            log_posteriors);
+  for (size_t i = 0; i < e->model->parameters->num_sublayers; i++)
+    steps[sublayer(e, i)->kind](r, i);
+  const real *h = r->x;
+  if (config_of(r)->norm == LINNET_NORM_PRE)
+    norm(e, &e->model->parameters->norm, 1, r->x, e->scratch->normed), h = e->scratch->normed;
+  linnet_encoder_posteriors(e, e->scratch, 1, h, log_posteriors);
   r->frame++;
   r->stacked = 0;
   return LINNET_OK;

@@ -1,21 +1,32 @@
-/* The transformer in recognition: all threads share each layer's blocks of rows. What lives through the run is x (T,
- * D), changed in place; per layer:
+/* The transformer in inference: the sublayers of the network one after the other; all threads share the blocks of rows
+ * of each. What lives through the run is x (T, D), changed in place.
  *
- *   1 keys         linear attention: per group of blocks, keys and values of x summed into the group's state (S, z);
- *                  then the groups' states are summed in order
- *                  other kinds: per block, queries, keys and values of x, kept whole; then per head, its attention
- *   2 attend       per block: linear attention reads the state with the queries of x, other kinds have their rows
- *                  already; output map, residual and norm; the rows at the block's edges are saved if a convolution
- *                  follows
- *   3 finish       per block: convolution module (neighbours' rows from the saved edges), feed-forward */
+ * Sublayers whose rows see no others run on a block while it is in the cache, right behind the sublayer before them: a
+ * stage is a sublayer with all of those that follow it. In a stage
+ *
+ *   prepare   attention: what is needed of all rows (encoder_attention.c)
+ *   run       per block: its sublayers; the rows at the block's edges are saved if a convolution follows */
 #include <string.h>
 
 #include "model/inference/encoder.h"
 #include "ops/position.h"
 
+static const struct linnet_block_rows *const blocks[LINNET_BLOCK_KINDS] = {
+    [LINNET_BLOCK_ATTENTION] = &linnet_attention_rows,
+    [LINNET_BLOCK_CONVOLUTION] = &linnet_convolution_rows,
+    [LINNET_BLOCK_FEED_FORWARD] = &linnet_feed_forward_rows};
+
+static size_t count_sublayers(const struct linnet_encoder *e) {
+  return e->model->parameters->num_sublayers;
+}
+
+static const struct linnet_block_rows *block_of(const struct linnet_encoder *e, size_t i) {
+  return blocks[sublayer(e, i)->kind];
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-static size_t scratch_widest(const struct linnet_config *config) {
+static size_t scratch_wide(const struct linnet_config *config) {
   return config->feed_forward > 2 * config->width ? config->feed_forward : 2 * config->width;
 }
 
@@ -39,28 +50,35 @@ static struct linnet_encoder_sizes sizes(const struct linnet_encoder *e) {
   const struct linnet_config *config = &e->model->config;
   return (struct linnet_encoder_sizes){.rows = BLOCK_ROWS + config->convolution,
                                        .narrow = config->width,
-                                       .wide = scratch_widest(config),
+                                       .wide = scratch_wide(config),
                                        .phi = scratch_mapped(config),
                                        .work = scratch_work(e),
-                                       .least_rows = 2 * half_kernel(e)};
+                                       .minimum_rows = 2 * half_kernel(e)};
 }
 
 static enum linnet_status plan(struct linnet_encoder *e) {
   e->groups = e->blocks < MAX_GROUPS ? e->blocks : MAX_GROUPS;
   if (half_kernel(e) > 0)
     LINNET_TRY(linnet_encoder_reserve(e, &e->edges, e->blocks * 2 * half_kernel(e), row_bytes(e)));
-  for (size_t l = 0; l < e->model->config.layers; l++)
-    LINNET_TRY(linnet_encoder_plan_attention(e, l));
+  for (size_t i = 0; i < count_sublayers(e); i++)
+    if (block_of(e, i)->plan)
+      LINNET_TRY(block_of(e, i)->plan(e, i));
   return LINNET_OK;
 }
 
-/* --- the steps of a layer ----------------------------------------------------------------------------------------- */
+/* --- stages ------------------------------------------------------------------------------------------------------- */
 
-/* x += y, and post-norm's norm. */
-static void residual(const struct linnet_encoder *e, size_t rows, const real *y, size_t gain, size_t bias, real *x) {
-  e->ops->add(rows * e->model->config.width, y, x);
-  if (e->model->config.norm == LINNET_NORM_POST)
-    norm(e, rows, x, gain, bias, x);
+static void save_edges(const struct linnet_encoder *e, size_t block, struct rows r) {
+  size_t half = half_kernel(e), width = e->model->config.width, n = r.count < half ? r.count : half;
+  real *first = (real *)e->edges.data + block * 2 * half * width, *last = first + half * width;
+  memcpy(first, row(e, r.first), n * width * sizeof *first);
+  memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
+}
+
+/* A block's rows are ready for sublayer i, or for the output. */
+static void reach(const struct linnet_encoder *e, size_t i, size_t block) {
+  if (i < count_sublayers(e) && block_of(e, i)->edges)
+    save_edges(e, block, block_rows(e, block));
 }
 
 static void task_input(void *user, size_t block, unsigned worker) {
@@ -68,111 +86,61 @@ static void task_input(void *user, size_t block, unsigned worker) {
   struct rows r = block_rows(e, block);
   if (linnet_encoder_stopped(e))
     return;
-  linnet_encoder_input(e, &e->scratch[worker], &e->model->maps->input, r, row(e, r.first));
+  linnet_encoder_input(e, &e->scratch[worker], &e->model->linear_layers->input, r, row(e, r.first));
   if (e->model->config.position == LINNET_POSITION_SINUSOIDAL)
     linnet_add_positions(r.first, r.count, e->width, row(e, r.first));
+  reach(e, 0, block);
 }
 
-static real *edges(const struct linnet_encoder *e) {
-  return e->edges.data;
-}
-
-static void save_edges(const struct linnet_encoder *e, size_t block, struct rows r) {
-  size_t half = half_kernel(e), width = e->model->config.width, n = r.count < half ? r.count : half;
-  real *first = edges(e) + block * 2 * half * width, *last = first + half * width;
-  memcpy(first, row(e, r.first), n * width * sizeof *first);
-  memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
-}
-
-void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t rows, real *x) {
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  const struct linnet_layer_maps *maps = layer_maps(e);
-  const real *h = block_input(e, s, rows, x, o->norm2_gain, o->norm2_bias);
-  apply(e, s, &maps->linear1, rows, h, e->model->config.activation, s->wide);
-  apply(e, s, &maps->linear2, rows, s->wide, LINNET_IDENTITY, s->narrow);
-  residual(e, rows, s->narrow, o->norm2_gain, o->norm2_bias, x);
-}
-
-void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *heads,
-                              real *x) {
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  apply(e, s, &layer_maps(e)->attention_output, rows, heads, LINNET_IDENTITY, s->narrow);
-  residual(e, rows, s->narrow, o->norm1_gain, o->norm1_bias, x);
-}
-
-static void task_attend(void *user, size_t block, unsigned worker) {
+static void task_stage(void *user, size_t block, unsigned worker) {
   struct linnet_encoder *e = user;
-  const struct scratch *s = &e->scratch[worker];
-  struct rows r = block_rows(e, block);
-  real *x = row(e, r.first);
   if (!linnet_encoder_unit(e, worker))
     return;
-  linnet_encoder_add_heads(e, s, r.count, linnet_encoder_heads(e, s, r), x);
-  if (half_kernel(e) > 0)
-    save_edges(e, block, r);
-  else
-    linnet_encoder_feed_forward(e, s, r.count, x);
+  for (size_t i = e->stage.first; i < e->stage.end; i++)
+    block_of(e, i)->run(e, &e->scratch[worker], i, block);
+  reach(e, e->stage.end, block);
 }
 
-/* The block's rows with up to half a kernel of its neighbours' on each side, as they were before the convolution;
- * returns the rows on the left. */
-static size_t gather(const struct linnet_encoder *e, size_t block, struct rows r, real *out, size_t *total) {
-  size_t half = half_kernel(e), width = e->model->config.width;
-  size_t left = block > 0 ? half : 0;
-  size_t after = e->frames - r.first - r.count, right = after < half ? after : half;
-  if (left > 0)
-    memcpy(out, edges(e) + ((block - 1) * 2 + 1) * half * width, left * width * sizeof *out);
-  memcpy(out + left * width, row(e, r.first), r.count * width * sizeof *out);
-  if (right > 0)
-    memcpy(out + (left + r.count) * width, edges(e) + (block + 1) * 2 * half * width, right * width * sizeof *out);
-  *total = left + r.count + right;
-  return left;
+void linnet_encoder_stage_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
+                               linnet_task_fn body) {
+  double first = e->stage.from, part = e->stage.to - e->stage.from;
+  linnet_encoder_loop(e, first + from * part, first + to * part, units, tasks, body);
 }
 
-static void finish_block(const struct linnet_encoder *e, size_t block, unsigned worker) {
-  const struct scratch *s = &e->scratch[worker];
-  const struct linnet_layer_offsets *o = layer_offsets(e);
-  const struct linnet_layer_maps *maps = layer_maps(e);
-  const struct linnet_conv conv = {e->model->config.width, e->model->config.convolution};
-  struct rows r = block_rows(e, block);
-  size_t width = conv.channels, total, left = gather(e, block, r, s->narrow, &total);
-  size_t offsets[2] = {0, total};
-  struct linnet_pack pack = {1, offsets};
-  norm(e, total, s->narrow, o->conv_norm1_gain, o->conv_norm1_bias, s->narrow);
-  apply(e, s, &maps->pointwise1, total, s->narrow, LINNET_IDENTITY, s->wide);
-  e->ops->glu_forward(total, width, s->wide, s->narrow);
-  e->ops->conv_forward(&conv, &pack, s->narrow, weight(e, o->conv_depthwise), weight(e, o->conv_depthwise_bias),
-                       s->narrow2);
-  real *own = s->narrow2 + left * width;
-  norm(e, r.count, own, o->conv_norm2_gain, o->conv_norm2_bias, own);
-  e->ops->activation_forward(LINNET_SILU, r.count * width, own, own);
-  apply(e, s, &maps->pointwise2, r.count, own, LINNET_IDENTITY, s->narrow);
-  e->ops->add(r.count * width, s->narrow, row(e, r.first));
-  linnet_encoder_feed_forward(e, s, r.count, row(e, r.first));
+/* The stage that begins with sublayer `first`. */
+static void begin_stage(struct linnet_encoder *e, size_t first) {
+  const size_t count = count_sublayers(e), per_layer = count / e->model->config.layers;
+  size_t end = first + 1;
+  while (end < count && !block_of(e, end)->neighbours)
+    end++;
+  e->layer = sublayer(e, first)->layer;
+  e->stage.first = first;
+  e->stage.end = end;
+  e->stage.from = (double)(first % per_layer) / (double)per_layer;
+  e->stage.to = e->stage.from + (double)(end - first) / (double)per_layer;
 }
 
-static void task_finish(void *user, size_t block, unsigned worker) {
-  if (linnet_encoder_unit(user, worker))
-    finish_block(user, block, worker);
-}
-
-static void run_layer(struct linnet_encoder *e) {
-  bool convolution = half_kernel(e) > 0;
-  linnet_encoder_keys(e);
-  linnet_encoder_loop(e, 0.3, convolution ? 0.5 : 1, e->blocks, e->blocks, task_attend);
-  if (convolution)
-    linnet_encoder_loop(e, 0.5, 1, e->blocks, e->blocks, task_finish);
+static void run_stage(struct linnet_encoder *e) {
+  const struct linnet_block_rows *first = block_of(e, e->stage.first);
+  if (first->prepare)
+    first->prepare(e, e->stage.first);
+  linnet_encoder_stage_loop(e, first->prepare ? 0.3 : 0, 1, e->blocks, e->blocks, task_stage);
 }
 
 static void run(struct linnet_encoder *e) {
   linnet_parallel(e->context, e->blocks, task_input, e);
-  for (e->layer = 0; e->layer < e->model->config.layers && !linnet_encoder_stopped(e); e->layer++)
-    run_layer(e);
+  for (size_t i = 0; i < count_sublayers(e) && !linnet_encoder_stopped(e); i = e->stage.end) {
+    begin_stage(e, i);
+    run_stage(e);
+  }
 }
 
 static const real *output(const struct linnet_encoder *e, const struct scratch *s, struct rows r) {
-  const struct linnet_parameters *p = e->model->parameters;
-  return block_input(e, s, r.count, row(e, r.first), p->norm_gain, p->norm_bias);
+  const real *x = row(e, r.first);
+  if (e->model->config.norm == LINNET_NORM_POST)
+    return x;
+  norm(e, &e->model->parameters->norm, r.count, x, s->normed);
+  return s->normed;
 }
 
 const struct linnet_encoder_ops linnet_transformer_encoder = {sizes, plan, run, output};

@@ -1,30 +1,20 @@
-/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The input maps are one product: their
- * weights lie side by side as (3 D, D), or (2 D, D) without keys. With a feature map apart from attention, queries and
- * keys go through it first. */
+/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The first three linear layers are
+ * one product: their weights lie side by side as (3 D, D), or (2 D, D) without keys. With a feature map apart from
+ * attention, queries and keys go through it first. */
 #include "model/attention.h"
 #include "model/training/block.h"
 
-/* Where queries, keys and values begin in a row. */
+/* Where keys and values begin in a row. */
 struct columns {
-  size_t total, key, value;
+  size_t key, value;
 };
 
-static struct columns columns_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  size_t total = linnet_attention_columns(pass->network->config, s->layer);
-  return (struct columns){total, pass->width, total - pass->width};
+static struct columns columns_of(const struct linnet_sublayer_pass *s) {
+  return (struct columns){s->sublayer->last.in, s->sublayer->first.out - s->sublayer->last.in};
 }
 
-static struct linnet_linear input_map(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  return (struct linnet_linear){pass->width, columns_of(pass, s).total, s->offsets->qkv, s->offsets->qkv_bias};
-}
-
-static struct linnet_linear output_map(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  return (struct linnet_linear){pass->width, pass->width, s->offsets->attention_output,
-                                s->offsets->attention_output_bias};
-}
-
-static struct linnet_attention attention_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  struct linnet_attention a = linnet_layer_attention(pass->network->config, s->layer);
+static struct linnet_attention attention_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s) {
+  struct linnet_attention a = linnet_layer_attention(pass->network->config, s->sublayer->layer);
   a.lsh.seed = pass->shard->seed;
   a.lsh.step = pass->shard->step;
   return a;
@@ -35,19 +25,19 @@ struct keys {
   void *q, *k;
 };
 
-static struct keys keys_of(const struct linnet_pass *pass, const struct linnet_sublayer *s, void *qkv, void *phi) {
+static struct keys keys_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s, void *qkv, void *phi) {
   const struct linnet_device *device = pass->network->device;
   if (phi)
-    return (struct keys){phi,
-                         linnet_activation_at(device, phi, linnet_mapped_columns(pass->network->config, s->layer) / 2)};
-  return (struct keys){qkv, linnet_activation_at(device, qkv, columns_of(pass, s).key)};
+    return (struct keys){
+        phi, linnet_activation_at(device, phi, linnet_mapped_columns(pass->network->config, s->sublayer->layer) / 2)};
+  return (struct keys){qkv, linnet_activation_at(device, qkv, columns_of(s).key)};
 }
 
-static struct linnet_feature_map_terms map_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
-  return linnet_layer_feature_map(pass->network->config, s->layer, s->offsets, pass->weights);
+static struct linnet_feature_map_terms map_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s) {
+  return linnet_sublayer_feature_map(pass->network->config, s->sublayer, pass->weights);
 }
 
-static void map_forward(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+static void map_forward(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s) {
   const struct linnet_feature_map_terms map = map_of(pass, s);
   struct linnet_device *device = pass->network->device;
   const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
@@ -56,7 +46,7 @@ static void map_forward(const struct linnet_pass *pass, const struct linnet_subl
   device->ops->feature_map_forward(device, &map, pass->frames, x.k, phi.k, pass->work);
 }
 
-static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer *s, void *dphi, void *dqkv) {
+static void map_backward(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s, void *dphi, void *dqkv) {
   const struct linnet_feature_map_terms map = map_of(pass, s);
   struct linnet_device *device = pass->network->device;
   const struct keys x = keys_of(pass, s, s->saved.attention.qkv, NULL),
@@ -66,12 +56,12 @@ static void map_backward(const struct linnet_pass *pass, const struct linnet_sub
   device->ops->feature_map_backward(device, &map, pass->frames, x.k, phi.k, d.k, dx.k, pass->work);
 }
 
-static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
+static void plan(struct linnet_pass *pass, struct linnet_sublayer_pass *s, struct linnet_arena *arena) {
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
-  saved->qkv = linnet_take_activations(pass, arena, columns_of(pass, s).total);
-  size_t mapped = linnet_mapped_columns(pass->network->config, s->layer);
+  saved->qkv = linnet_take_activations(pass, arena, s->sublayer->first.out);
+  size_t mapped = linnet_mapped_columns(pass->network->config, s->sublayer->layer);
   saved->phi = mapped > 0 ? linnet_take_activations(pass, arena, mapped) : NULL;
   size_t bytes = device->ops->attention_saved_bytes(device, &a, pass->frames, pass->shard->pack.sequences);
   saved->op = linnet_arena_take(arena, bytes, 1);
@@ -79,7 +69,7 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct lin
 }
 
 /* What both ways give to the op. */
-static struct linnet_attention_call call_of(const struct linnet_pass *pass, const struct linnet_sublayer *s,
+static struct linnet_attention_call call_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s,
                                             const struct linnet_attention *a) {
   const struct linnet_attention_saved *saved = &s->saved.attention;
   struct keys keys = keys_of(pass, s, saved->qkv, saved->phi);
@@ -88,42 +78,40 @@ static struct linnet_attention_call call_of(const struct linnet_pass *pass, cons
       .pack = &pass->shard->pack,
       .q = keys.q,
       .k = keys.k,
-      .v = linnet_activation_at(pass->network->device, saved->qkv, columns_of(pass, s).value),
+      .v = linnet_activation_at(pass->network->device, saved->qkv, columns_of(s).value),
       .saved = saved->op,
       .out = saved->heads,
       .work = pass->work};
 }
 
-static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
+static void forward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *y) {
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   struct linnet_attention_call call = call_of(pass, s, &a);
-  struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
-  linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, saved->qkv);
+  linnet_linear_forward(pass, &s->sublayer->first, x, LINNET_IDENTITY, saved->qkv);
   if (saved->phi)
     map_forward(pass, s);
   device->ops->attention_forward(device, &call);
-  linnet_linear_forward(pass, &out, saved->heads, LINNET_IDENTITY, y);
+  linnet_linear_forward(pass, &s->sublayer->last, saved->heads, LINNET_IDENTITY, y);
 }
 
-static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
+static void backward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *dy, void *dx) {
   struct linnet_device *device = pass->network->device;
   struct linnet_attention a = attention_of(pass, s);
   struct linnet_attention_saved *saved = &s->saved.attention;
   struct linnet_attention_call call = call_of(pass, s, &a);
-  struct linnet_linear in = input_map(pass, s), out = output_map(pass, s);
-  struct columns at = columns_of(pass, s);
+  struct columns at = columns_of(s);
   void *dheads = pass->narrow2, *dqkv = pass->wide;
-  void *dphi = saved->phi ? linnet_activation_at(device, dqkv, pass->frames * at.total) : NULL;
+  void *dphi = saved->phi ? linnet_activation_at(device, dqkv, pass->frames * s->sublayer->first.out) : NULL;
   struct keys dkeys = keys_of(pass, s, dqkv, dphi);
-  linnet_linear_backward(pass, &out, saved->heads, dy, dheads, false);
+  linnet_linear_backward(pass, &s->sublayer->last, saved->heads, dy, dheads, false);
   call.dout = dheads;
   call.dq = dkeys.q, call.dk = dkeys.k, call.dv = linnet_activation_at(device, dqkv, at.value);
   device->ops->attention_backward(device, &call);
   if (dphi)
     map_backward(pass, s, dphi, dqkv);
-  linnet_linear_backward(pass, &in, x, dqkv, dx, !s->pre);
+  linnet_linear_backward(pass, &s->sublayer->first, x, dqkv, dx, !s->sublayer->pre);
 }
 
 const struct linnet_block linnet_attention_block = {plan, forward, backward};

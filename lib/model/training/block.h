@@ -1,7 +1,6 @@
-/* What the blocks of a layer share. A layer is two or three sublayers, each a residual connection with a norm around a
- * block: attention, convolution, feed-forward. A block is a row of functions; it keeps what its backward needs in the
- * pass's arena. Of the pass's scratch, `narrow` holds the gradient of a block's output; `wide` and `narrow2` are free
- * inside blocks. Shapes: T rows, width D. */
+/* The blocks in training. A sublayer (model/parameters.h) is a residual connection with a norm around a block; a block
+ * is a row of functions. It saves what its backward needs in the pass's arena. Of the pass's scratch, `narrow` holds
+ * the gradient of a block's output; `wide` and `narrow2` are free inside blocks. Shapes: T rows, width D. */
 #ifndef LINNET_BLOCK_H
 #define LINNET_BLOCK_H
 
@@ -28,27 +27,24 @@ struct linnet_feed_forward_saved {
   void *active; /* (T, F): after activation and dropout */
 };
 
-struct linnet_sublayer;
+struct linnet_sublayer_pass;
 
 struct linnet_block {
   /* Takes the block's arrays from the arena. */
-  void (*plan)(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena);
+  void (*plan)(struct linnet_pass *pass, struct linnet_sublayer_pass *s, struct linnet_arena *arena);
   /* y (T, D) from x (T, D). */
-  void (*forward)(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y);
+  void (*forward)(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *y);
   /* dx (T, D) from dy (T, D), added to what dx holds if the sublayer is not `pre`; adds parameter gradients. dy may be
    * overwritten. */
-  void (*backward)(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx);
+  void (*backward)(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *dy, void *dx);
 };
 
 extern const struct linnet_block linnet_attention_block, linnet_convolution_block, linnet_feed_forward_block;
 
-struct linnet_sublayer {
+/* A sublayer in a pass. */
+struct linnet_sublayer_pass {
+  const struct linnet_sublayer *sublayer;
   const struct linnet_block *block;
-  const struct linnet_layer_offsets *offsets;
-  size_t layer;
-  size_t gain, bias; /* of its norm */
-  bool pre;          /* x + block(norm(x)), else norm(x + block(x)) */
-  uint32_t site;
   void *normed; /* (T, D): pre: the norm's output; post: the norm's input x + block(x) */
   real *mean, *rstd;
   void *out; /* (T, D) */

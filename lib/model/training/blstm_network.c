@@ -1,6 +1,6 @@
 /* The bidirectional LSTM in training: layers of two directions, whose outputs lie side by side as (T, 2H), dropout
- * between layers, output map. Per direction one product makes the inputs of all gates for all frames, and, back, one
- * product each the gradients of input weights, recurrent weights and inputs. A device may have a library for whole
+ * between layers, a linear layer. Per direction one product makes the inputs of all gates for all frames, and, back,
+ * one product each the gradients of input weights, recurrent weights and inputs. A device may have a library for whole
  * layers instead; should that fail, directions take over at once. */
 #include "base/numbers.h"
 #include "model/attention.h"
@@ -30,14 +30,11 @@ static size_t units(const struct linnet_pass *pass) {
   return pass->network->config->width;
 }
 
-static size_t layer_inputs(const struct linnet_config *config, size_t l) {
-  return l > 0 ? 2 * config->width : config->input_dim * config->stack;
-}
-
 /* --- the plan of a pass ----------------------------------------------------------------------------------------- */
 
 static struct linnet_lstm_layer whole_layer(const struct linnet_pass *pass, size_t l) {
-  return (struct linnet_lstm_layer){.inputs = layer_inputs(pass->network->config, l),
+  return (struct linnet_lstm_layer){.inputs =
+                                        linnet_lstm_input(pass->network->config, pass->network->parameters, l, 0).in,
                                     .width = units(pass),
                                     .forward_only = pass->shard->forward_only,
                                     .directions = pass->network->parameters->lstm[l],
@@ -93,12 +90,11 @@ static const struct linnet_lstm_offsets *offsets_of(const struct linnet_pass *pa
   return &pass->network->parameters->lstm[l][d];
 }
 
-static struct linnet_linear input_map(const struct linnet_pass *pass, size_t l, size_t d) {
-  const struct linnet_lstm_offsets *o = offsets_of(pass, l, d);
-  return (struct linnet_linear){layer_inputs(pass->network->config, l), 4 * units(pass), o->weight_ih, o->bias_ih};
+static struct linnet_linear input_layer(const struct linnet_pass *pass, size_t l, size_t d) {
+  return linnet_lstm_input(pass->network->config, pass->network->parameters, l, d);
 }
 
-static struct linnet_linear recurrent_map(const struct linnet_pass *pass, size_t l, size_t d) {
+static struct linnet_linear recurrent_layer(const struct linnet_pass *pass, size_t l, size_t d) {
   const struct linnet_lstm_offsets *o = offsets_of(pass, l, d);
   return (struct linnet_linear){units(pass), 4 * units(pass), o->weight_hh, o->bias_hh};
 }
@@ -116,7 +112,7 @@ static void forward_direction(struct linnet_pass *pass, size_t l, size_t d, cons
   const struct blstm *b = pass->layers;
   const struct layer *layer = &b->layers[l];
   const struct direction *direction = &layer->directions[d];
-  struct linnet_linear in = input_map(pass, l, d);
+  struct linnet_linear in = input_layer(pass, l, d);
   struct linnet_device *device = pass->network->device;
   struct linnet_lstm lstm = lstm_of(pass, l, d);
   linnet_linear_forward(pass, &in, x, LINNET_IDENTITY, direction->gates);
@@ -130,7 +126,7 @@ static void backward_direction(struct linnet_pass *pass, size_t l, size_t d, con
   const struct layer *layer = &b->layers[l];
   const struct direction *direction = &layer->directions[d];
   size_t column = d * units(pass);
-  struct linnet_linear in = input_map(pass, l, d), recurrent = recurrent_map(pass, l, d);
+  struct linnet_linear in = input_layer(pass, l, d), recurrent = recurrent_layer(pass, l, d);
   struct linnet_device *device = pass->network->device;
   const struct linnet_pack *pack = &pass->shard->pack;
   struct linnet_lstm lstm = lstm_of(pass, l, d);
@@ -177,11 +173,6 @@ static void backward_layer(struct linnet_pass *pass, size_t l, const void *x, co
 
 /* --- forward and backward --------------------------------------------------------------------------------------- */
 
-static struct linnet_linear output_map(const struct linnet_network *network) {
-  return (struct linnet_linear){2 * network->config->width, network->config->outputs, network->parameters->output,
-                                network->parameters->output_bias};
-}
-
 static const void *layer_input(const struct linnet_pass *pass, size_t l) {
   const struct blstm *b = pass->layers;
   return l > 0 ? b->layers[l].input : pass->shard->features;
@@ -195,16 +186,14 @@ static void forward(struct linnet_pass *pass, real *logits) {
       linnet_pass_dropout(pass, linnet_layer_site(l), pass->width, b->layers[l - 1].out, NULL, b->layers[l].input);
     forward_layer(pass, l, layer_input(pass, l));
   }
-  struct linnet_linear out = output_map(pass->network);
-  linnet_linear_logits(pass, &out, b->layers[layers - 1].out, logits);
+  linnet_linear_logits(pass, &pass->network->parameters->output, b->layers[layers - 1].out, logits);
 }
 
 static void backward(struct linnet_pass *pass, const void *dlogits) {
   const struct blstm *b = pass->layers;
   size_t layers = pass->network->config->layers;
   void *dy = pass->running, *dx = pass->narrow;
-  struct linnet_linear out = output_map(pass->network);
-  linnet_linear_backward(pass, &out, b->layers[layers - 1].out, dlogits, dy, false);
+  linnet_linear_backward(pass, &pass->network->parameters->output, b->layers[layers - 1].out, dlogits, dy, false);
   for (size_t l = layers; l-- > 0;) {
     backward_layer(pass, l, layer_input(pass, l), dy, l > 0 ? dx : NULL);
     if (l > 0)

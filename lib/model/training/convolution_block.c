@@ -1,15 +1,7 @@
-/* The convolution module of the Conformer (Gulati et al. 2020): gated pointwise map, depthwise convolution over time,
- * norm, SiLU, pointwise map. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
+/* The convolution module of the Conformer (Gulati et al. 2020): gated linear layer, depthwise convolution over time,
+ * norm, SiLU, linear layer. Its first norm is that of the sublayer. Batch norm is replaced by layer norm, so that a
  * frame's output depends on its own sequence alone. */
 #include "model/training/block.h"
-
-static struct linnet_linear first_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
-  return (struct linnet_linear){pass->width, 2 * pass->width, o->conv_pointwise1, o->conv_pointwise1_bias};
-}
-
-static struct linnet_linear second_map(const struct linnet_pass *pass, const struct linnet_layer_offsets *o) {
-  return (struct linnet_linear){pass->width, pass->width, o->conv_pointwise2, o->conv_pointwise2_bias};
-}
 
 static struct linnet_conv conv_of(const struct linnet_pass *pass) {
   return (struct linnet_conv){pass->width, pass->network->config->convolution};
@@ -18,19 +10,19 @@ static struct linnet_conv conv_of(const struct linnet_pass *pass) {
 static const struct linnet_dropout none = {0};
 
 /* The norm inside. */
-static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const struct linnet_sublayer *s) {
+static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s) {
   const struct linnet_conv_saved *saved = &s->saved.conv;
   return (struct linnet_layernorm){.rows = pass->frames,
                                    .width = pass->width,
                                    .x = saved->depthwise,
-                                   .gain = pass->weights + s->offsets->conv_norm2_gain,
-                                   .bias = pass->weights + s->offsets->conv_norm2_bias,
+                                   .gain = pass->weights + s->sublayer->depthwise_norm.gain,
+                                   .bias = pass->weights + s->sublayer->depthwise_norm.bias,
                                    .y = saved->normed,
                                    .mean = saved->mean,
                                    .rstd = saved->rstd};
 }
 
-static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct linnet_arena *arena) {
+static void plan(struct linnet_pass *pass, struct linnet_sublayer_pass *s, struct linnet_arena *arena) {
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv_saved *saved = &s->saved.conv;
   saved->pointwise = linnet_take_activations(pass, arena, 2 * width);
@@ -42,45 +34,43 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer *s, struct lin
   saved->silu = linnet_take_activations(pass, arena, width);
 }
 
-static void forward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *y) {
+static void forward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *y) {
   struct linnet_device *device = pass->network->device;
-  const struct linnet_layer_offsets *o = s->offsets;
+  const struct linnet_sublayer *o = s->sublayer;
   const real *w = pass->weights;
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv conv = conv_of(pass);
   struct linnet_conv_saved *saved = &s->saved.conv;
-  struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
-  linnet_linear_forward(pass, &first, x, LINNET_IDENTITY, saved->pointwise);
+  linnet_linear_forward(pass, &o->first, x, LINNET_IDENTITY, saved->pointwise);
   device->ops->glu_forward(device, rows, width, saved->pointwise, saved->gated);
-  device->ops->conv_forward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise,
-                            w + o->conv_depthwise_bias, saved->depthwise);
+  device->ops->conv_forward(device, &conv, &pass->shard->pack, saved->gated, w + o->depthwise, w + o->depthwise_bias,
+                            saved->depthwise);
   struct linnet_layernorm norm = norm_of(pass, s);
   device->ops->layernorm_forward(device, &norm);
   device->ops->activation_forward(device, LINNET_SILU, &none, rows, width, saved->normed, saved->silu);
-  linnet_linear_forward(pass, &second, saved->silu, LINNET_IDENTITY, y);
+  linnet_linear_forward(pass, &o->last, saved->silu, LINNET_IDENTITY, y);
 }
 
 /* Always of a sublayer that is `pre`: dx is scratch on the way. */
-static void backward(struct linnet_pass *pass, struct linnet_sublayer *s, const void *x, void *dy, void *dx) {
+static void backward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *dy, void *dx) {
   struct linnet_device *device = pass->network->device;
-  const struct linnet_layer_offsets *o = s->offsets;
+  const struct linnet_sublayer *o = s->sublayer;
   const real *w = pass->weights;
   real *g = pass->gradients;
   void *a = pass->narrow2;
   size_t rows = pass->frames, width = pass->width;
   struct linnet_conv conv = conv_of(pass);
   struct linnet_conv_saved *saved = &s->saved.conv;
-  struct linnet_linear first = first_map(pass, o), second = second_map(pass, o);
-  linnet_linear_backward(pass, &second, saved->silu, dy, a, false);
+  linnet_linear_backward(pass, &o->last, saved->silu, dy, a, false);
   device->ops->activation_backward(device, LINNET_SILU, &none, rows, width, saved->normed, a, a);
   struct linnet_layernorm norm = norm_of(pass, s);
   norm.dy = norm.dx = a;
-  norm.dgain_add = g + o->conv_norm2_gain, norm.dbias_add = g + o->conv_norm2_bias;
+  norm.dgain_add = g + o->depthwise_norm.gain, norm.dbias_add = g + o->depthwise_norm.bias;
   device->ops->layernorm_backward(device, &norm);
-  device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->conv_depthwise, a, dx,
-                             g + o->conv_depthwise, g + o->conv_depthwise_bias);
+  device->ops->conv_backward(device, &conv, &pass->shard->pack, saved->gated, w + o->depthwise, a, dx, g + o->depthwise,
+                             g + o->depthwise_bias);
   device->ops->glu_backward(device, rows, width, saved->pointwise, dx, pass->wide);
-  linnet_linear_backward(pass, &first, x, pass->wide, dx, false);
+  linnet_linear_backward(pass, &o->first, x, pass->wide, dx, false);
 }
 
 const struct linnet_block linnet_convolution_block = {plan, forward, backward};

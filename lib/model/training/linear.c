@@ -1,4 +1,4 @@
-/* Linear maps and dropout inside a pass. */
+/* Linear layers and dropout inside a pass. */
 #include "model/training/pass.h"
 
 static void multiply(const struct linnet_pass *pass, const struct linnet_gemm *g) {
@@ -6,8 +6,8 @@ static void multiply(const struct linnet_pass *pass, const struct linnet_gemm *g
   device->ops->gemm(device, g, pass->work);
 }
 
-static void map(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
-                enum linnet_activation activation, enum linnet_gemm_result result, void *y) {
+static void apply(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
+                  enum linnet_activation activation, enum linnet_gemm_result result, void *y) {
   struct linnet_gemm g = {.transpose_b = true,
                           .m = pass->frames,
                           .n = l->out,
@@ -26,11 +26,11 @@ static void map(const struct linnet_pass *pass, const struct linnet_linear *l, c
 
 void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
                            enum linnet_activation activation, void *y) {
-  map(pass, l, x, activation, LINNET_GEMM_ACTIVATIONS, y);
+  apply(pass, l, x, activation, LINNET_GEMM_ACTIVATIONS, y);
 }
 
 void linnet_linear_logits(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x, real *logits) {
-  map(pass, l, x, LINNET_IDENTITY, LINNET_GEMM_REALS, logits);
+  apply(pass, l, x, LINNET_IDENTITY, LINNET_GEMM_REALS, logits);
 }
 
 /* dW (out, in) += dy^T x. */

@@ -13,7 +13,7 @@ struct linnet_pass {
   const real *weights;
   real *gradients; /* in backward */
   size_t frames, width;
-  void *layers;            /* where the kind of network has what; host memory behind the pass */
+  void *layers;            /* the state of the kind of network; host memory behind the pass */
   void *work;              /* for ops */
   void *running;           /* (T, D): in backward, the gradient of what runs through the layers */
   void *wide;              /* scratch (T, widest row inside a layer) */
@@ -21,19 +21,16 @@ struct linnet_pass {
   void *rounded, *dlogits; /* the weights and the gradient of the logits as activations, where these are not reals */
 };
 
-/* y (T, out) = activation(x (T, in) W^T + b), with W (out, in) and b (out) at the given offsets. */
-struct linnet_linear {
-  size_t in, out, weight, bias;
-};
+/* y (T, out) = activation(x (T, in) W^T + b). */
 void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
                            enum linnet_activation activation, void *y);
-/* The last map of a network: to logits (T, out). */
+/* The last linear layer of a network: to logits (T, out). */
 void linnet_linear_logits(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x, real *logits);
 /* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b; `add`: to what dx holds. */
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
                             const void *dy, void *dx, bool add);
 
-/* What a dropout of the shard draws its mask by. */
+/* The terms by which a dropout of the shard draws its mask. */
 struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site);
 
 /* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */

@@ -1,4 +1,4 @@
-/* The transformer in training: input map, layers of blocks, output map. */
+/* The transformer in training: a linear layer, sublayers, a linear layer. */
 #include "base/numbers.h"
 #include "model/attention.h"
 #include "model/training/block.h"
@@ -7,7 +7,7 @@
 enum { SHARD_ROWS = 640 };
 
 struct transformer {
-  struct linnet_sublayer sublayers[3 * LINNET_MAX_LAYERS];
+  struct linnet_sublayer_pass sublayers[LINNET_BLOCK_KINDS * LINNET_MAX_LAYERS];
   size_t count;
   void *input;       /* (T, D): the first sublayer's input */
   void *final;       /* (T, D): output of the final norm (pre-norm) */
@@ -16,43 +16,11 @@ struct transformer {
 
 /* --- the plan of a pass ----------------------------------------------------------------------------------------- */
 
-static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, struct linnet_sublayer *s) {
+static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, struct linnet_sublayer_pass *s) {
   s->normed = linnet_take_activations(pass, arena, pass->width);
   s->mean = linnet_take_reals(arena, pass->frames, 1);
   s->rstd = linnet_take_reals(arena, pass->frames, 1);
   s->block->plan(pass, s, arena);
-}
-
-/* The sublayers of layer `l` in order; returns how many. */
-static size_t describe_layer(const struct linnet_network *network, size_t l, struct linnet_sublayer s[3]) {
-  const struct linnet_config *config = network->config;
-  const struct linnet_layer_offsets *o = &network->parameters->layers[l];
-  bool pre = config->norm == LINNET_NORM_PRE;
-  uint32_t site = linnet_layer_site(l);
-  size_t n = 0;
-  s[n++] = (struct linnet_sublayer){.block = &linnet_attention_block,
-                                    .offsets = o,
-                                    .layer = l,
-                                    .gain = o->norm1_gain,
-                                    .bias = o->norm1_bias,
-                                    .pre = pre,
-                                    .site = site};
-  if (config->convolution > 0)
-    s[n++] = (struct linnet_sublayer){.block = &linnet_convolution_block,
-                                      .offsets = o,
-                                      .layer = l,
-                                      .gain = o->conv_norm1_gain,
-                                      .bias = o->conv_norm1_bias,
-                                      .pre = true,
-                                      .site = site + 2};
-  s[n++] = (struct linnet_sublayer){.block = &linnet_feed_forward_block,
-                                    .offsets = o,
-                                    .layer = l,
-                                    .gain = o->norm2_gain,
-                                    .bias = o->norm2_bias,
-                                    .pre = pre,
-                                    .site = site + 4};
-  return n;
 }
 
 /* What a block's scratch holds of a frame: hidden units, or the gradients of qkv and of what it was mapped to. */
@@ -77,14 +45,20 @@ static size_t work_bytes(const struct linnet_pass *pass) {
   return most;
 }
 
-static void describe_layers(const struct linnet_network *network, struct transformer *t) {
-  t->count = 0;
-  for (size_t l = 0; l < network->config->layers; l++)
-    t->count += describe_layer(network, l, t->sublayers + t->count);
+static const struct linnet_block *const blocks[LINNET_BLOCK_KINDS] = {
+    [LINNET_BLOCK_ATTENTION] = &linnet_attention_block,
+    [LINNET_BLOCK_CONVOLUTION] = &linnet_convolution_block,
+    [LINNET_BLOCK_FEED_FORWARD] = &linnet_feed_forward_block};
+
+static void take_sublayers(const struct linnet_parameters *p, struct transformer *t) {
+  t->count = p->num_sublayers;
+  for (size_t i = 0; i < t->count; i++)
+    t->sublayers[i] =
+        (struct linnet_sublayer_pass){.sublayer = &p->sublayers[i], .block = blocks[p->sublayers[i].kind]};
 }
 
-/* Every sublayer keeps what its backward needs. */
-static void plan_kept(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
+/* Every sublayer saves what its backward needs. */
+static void plan_saving(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
   for (size_t i = 0; i < t->count; i++) {
     plan_sublayer(pass, arena, &t->sublayers[i]);
     t->sublayers[i].out = linnet_take_activations(pass, arena, pass->width);
@@ -110,12 +84,12 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   const struct linnet_network *network = pass->network;
   struct transformer *t = pass->layers;
   pass->width = network->config->width;
-  describe_layers(network, t);
+  take_sublayers(network->parameters, t);
   t->input = linnet_take_activations(pass, arena, pass->width);
   t->final = linnet_take_activations(pass, arena, pass->width);
   t->mean = linnet_take_reals(arena, pass->frames, 1);
   t->rstd = linnet_take_reals(arena, pass->frames, 1);
-  (pass->shard->forward_only ? plan_passing : plan_kept)(pass, arena, t);
+  (pass->shard->forward_only ? plan_passing : plan_saving)(pass, arena, t);
   pass->wide = linnet_take_activations(pass, arena, widest_row(network->config));
   pass->narrow = linnet_take_activations(pass, arena, pass->width);
   pass->narrow2 = linnet_take_activations(pass, arena, pass->width);
@@ -129,7 +103,7 @@ static const void *running(const struct transformer *t, size_t i) {
 }
 
 struct norm {
-  size_t gain, bias; /* parameters */
+  struct linnet_norm at;
   void *y;
   real *mean, *rstd;
 };
@@ -139,13 +113,13 @@ static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const str
   struct linnet_layernorm norm = {.rows = pass->frames,
                                   .width = pass->width,
                                   .x = x,
-                                  .gain = pass->weights + n->gain,
-                                  .bias = pass->weights + n->bias,
+                                  .gain = pass->weights + n->at.gain,
+                                  .bias = pass->weights + n->at.bias,
                                   .y = n->y,
                                   .mean = n->mean,
                                   .rstd = n->rstd};
   if (pass->gradients)
-    norm.dgain_add = pass->gradients + n->gain, norm.dbias_add = pass->gradients + n->bias;
+    norm.dgain_add = pass->gradients + n->at.gain, norm.dbias_add = pass->gradients + n->at.bias;
   return norm;
 }
 
@@ -154,17 +128,17 @@ static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *n
   const struct transformer *t = pass->layers;
   const struct linnet_parameters *p = pass->network->parameters;
   if (i == t->count) {
-    *norm = (struct norm){p->norm_gain, p->norm_bias, t->final, t->mean, t->rstd};
+    *norm = (struct norm){p->norm, t->final, t->mean, t->rstd};
     return pass->network->config->norm == LINNET_NORM_PRE;
   }
-  const struct linnet_sublayer *s = &t->sublayers[i];
-  *norm = (struct norm){s->gain, s->bias, s->normed, s->mean, s->rstd};
-  return s->pre;
+  const struct linnet_sublayer_pass *s = &t->sublayers[i];
+  *norm = (struct norm){s->sublayer->norm, s->normed, s->mean, s->rstd};
+  return s->sublayer->pre;
 }
 
 /* The norm at the end of a post-norm sublayer: of `normed`, to `out`. */
-static struct norm norm_behind(const struct linnet_sublayer *s) {
-  return (struct norm){s->gain, s->bias, s->out, s->mean, s->rstd};
+static struct norm norm_behind(const struct linnet_sublayer_pass *s) {
+  return (struct norm){s->sublayer->norm, s->out, s->mean, s->rstd};
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
@@ -186,8 +160,8 @@ static void run_on(struct linnet_pass *pass, size_t i, uint32_t site, const void
 /* The end of a post-norm sublayer: out = norm(x + dropout(out)). */
 static void end_post(struct linnet_pass *pass, size_t i, const void *x) {
   struct linnet_device *device = pass->network->device;
-  const struct linnet_sublayer *s = &((struct transformer *)pass->layers)->sublayers[i];
-  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  const struct linnet_sublayer_pass *s = &((struct transformer *)pass->layers)->sublayers[i];
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->sublayer->site);
   struct norm n = norm_behind(s);
   const struct linnet_residual_norm r = {
       .mask = &mask, .x = s->out, .residual = x, .sum = s->normed, .norm = norm_of(pass, &n, s->normed)};
@@ -200,31 +174,19 @@ static void end_post(struct linnet_pass *pass, size_t i, const void *x) {
 
 static void forward_sublayer(struct linnet_pass *pass, size_t i) {
   struct transformer *t = pass->layers;
-  struct linnet_sublayer *s = &t->sublayers[i];
+  struct linnet_sublayer_pass *s = &t->sublayers[i];
   const void *x = running(t, i);
-  s->block->forward(pass, s, s->pre ? s->normed : x, s->out);
-  if (s->pre)
-    run_on(pass, i + 1, s->site, s->out, x, s->out);
+  s->block->forward(pass, s, s->sublayer->pre ? s->normed : x, s->out);
+  if (s->sublayer->pre)
+    run_on(pass, i + 1, s->sublayer->site, s->out, x, s->out);
   else
     end_post(pass, i, x);
-}
-
-static struct linnet_linear input_map(const struct linnet_network *network) {
-  const struct linnet_config *config = network->config;
-  return (struct linnet_linear){config->input_dim * config->stack, config->width, network->parameters->input,
-                                network->parameters->input_bias};
-}
-
-static struct linnet_linear output_map(const struct linnet_network *network) {
-  return (struct linnet_linear){network->config->width, network->config->outputs, network->parameters->output,
-                                network->parameters->output_bias};
 }
 
 static void forward_input(struct linnet_pass *pass, void *x) {
   const struct linnet_shard *shard = pass->shard;
   struct linnet_device *device = pass->network->device;
-  struct linnet_linear in = input_map(pass->network);
-  linnet_linear_forward(pass, &in, shard->features, LINNET_IDENTITY, x);
+  linnet_linear_forward(pass, &pass->network->parameters->input, shard->features, LINNET_IDENTITY, x);
   if (pass->network->config->position == LINNET_POSITION_SINUSOIDAL)
     device->ops->add_positions(device, &shard->pack, pass->width, x);
   run_on(pass, 0, 0, x, NULL, x);
@@ -236,16 +198,16 @@ static void forward(struct linnet_pass *pass, real *logits) {
   for (size_t i = 0; i < t->count && !linnet_stopped(pass->shard->poll); i++)
     forward_sublayer(pass, i);
   struct norm n;
-  struct linnet_linear out = output_map(pass->network);
-  linnet_linear_logits(pass, &out, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), logits);
+  linnet_linear_logits(pass, &pass->network->parameters->output,
+                       norm_before(pass, t->count, &n) ? n.y : running(t, t->count), logits);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 /* Whether what runs on to sublayer i came through the dropout of a site: not where it is the output of a norm. */
 static bool dropped_before(const struct transformer *t, size_t i, uint32_t *site) {
-  *site = i > 0 ? t->sublayers[i - 1].site : 0;
-  return i == 0 || t->sublayers[i - 1].pre;
+  *site = i > 0 ? t->sublayers[i - 1].sublayer->site : 0;
+  return i == 0 || t->sublayers[i - 1].sublayer->pre;
 }
 
 /* Back from the block of sublayer i, or from the output: d (T, D) gets the gradient of what runs on to it, which is
@@ -273,9 +235,9 @@ static void run_back(struct linnet_pass *pass, size_t i, const void *dy, const v
 }
 
 /* Back through the end of a post-norm sublayer, from d to d; `narrow` gets the gradient of the block's output. */
-static void back_post(struct linnet_pass *pass, const struct linnet_sublayer *s, void *d) {
+static void back_post(struct linnet_pass *pass, const struct linnet_sublayer_pass *s, void *d) {
   struct linnet_device *device = pass->network->device;
-  struct linnet_dropout mask = linnet_pass_mask(pass, s->site);
+  struct linnet_dropout mask = linnet_pass_mask(pass, s->sublayer->site);
   const struct norm n = norm_behind(s);
   struct linnet_residual_norm r = {.mask = &mask, .dx = pass->narrow, .norm = norm_of(pass, &n, s->normed)};
   r.norm.dy = r.norm.dx = d;
@@ -285,8 +247,8 @@ static void back_post(struct linnet_pass *pass, const struct linnet_sublayer *s,
 /* d (T, D) holds the gradient of the sublayer's output and gets that of what runs on to it. */
 static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   struct transformer *t = pass->layers;
-  struct linnet_sublayer *s = &t->sublayers[i];
-  if (s->pre) {
+  struct linnet_sublayer_pass *s = &t->sublayers[i];
+  if (s->sublayer->pre) {
     s->block->backward(pass, s, s->normed, pass->narrow, s->out);
     run_back(pass, i, s->out, d, d);
   } else {
@@ -298,14 +260,15 @@ static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
 
 static void backward(struct linnet_pass *pass, const void *dlogits) {
   struct transformer *t = pass->layers;
-  struct linnet_linear in = input_map(pass->network), out = output_map(pass->network);
+  const struct linnet_parameters *p = pass->network->parameters;
   struct norm n;
   void *d = pass->running;
-  linnet_linear_backward(pass, &out, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), dlogits, d, false);
+  linnet_linear_backward(pass, &p->output, norm_before(pass, t->count, &n) ? n.y : running(t, t->count), dlogits, d,
+                         false);
   run_back(pass, t->count, d, NULL, d);
   for (size_t i = t->count; i-- > 0;)
     backward_sublayer(pass, i, d);
-  linnet_linear_backward(pass, &in, pass->shard->features, pass->narrow, NULL, false);
+  linnet_linear_backward(pass, &p->input, pass->shard->features, pass->narrow, NULL, false);
 }
 
 const struct linnet_network_kind linnet_transformer_network = {SHARD_ROWS, sizeof(struct transformer), plan, forward,

@@ -556,9 +556,9 @@ static void test_save_refusals(void) {
   real *weights = linnet_calloc(context, model->parameters->size, sizeof *weights);
   bad = good;
   bad.weights = weights;
-  weights[model->parameters->output] = NAN;
+  weights[model->parameters->output.weight] = NAN;
   expect_unsaved(&bad, LINNET_ERROR_NUMERIC, "output.weight");
-  weights[model->parameters->output] = 1e5f;
+  weights[model->parameters->output.weight] = 1e5f;
   bad.dtype = LINNET_F16;
   expect_unsaved(&bad, LINNET_ERROR_NUMERIC, "F16");
   CHECK(linnet_model_save(context, "no/such/folder/x", &good) == LINNET_ERROR_IO, "%s", linnet_context_error(context));

@@ -65,38 +65,39 @@ static void check_offset(const struct linnet_parameters *p, const char *name, si
 }
 
 static void check_layer(const struct linnet_parameters *p, const struct linnet_config *c, size_t index) {
-  const struct linnet_layer_offsets *o = &p->layers[index];
+  const struct linnet_sublayer *attention = &p->sublayers[3 * index], *convolution = attention + 1,
+                               *feed_forward = attention + 2;
   const size_t d = c->width, f = c->feed_forward, k = c->convolution;
   const struct {
     const char *name;
     size_t offset, rows, cols;
   } expected[] = {
-      {"attention.query.weight", o->qkv, d, d},
-      {"attention.key.weight", o->qkv + d * d, d, d},
-      {"attention.value.weight", o->qkv + 2 * d * d, d, d},
-      {"attention.query.bias", o->qkv_bias, d, 0},
-      {"attention.key.bias", o->qkv_bias + d, d, 0},
-      {"attention.value.bias", o->qkv_bias + 2 * d, d, 0},
-      {"attention.output.weight", o->attention_output, d, d},
-      {"attention.output.bias", o->attention_output_bias, d, 0},
-      {"norm1.weight", o->norm1_gain, d, 0},
-      {"norm1.bias", o->norm1_bias, d, 0},
-      {"convolution.norm1.weight", o->conv_norm1_gain, d, 0},
-      {"convolution.norm1.bias", o->conv_norm1_bias, d, 0},
-      {"convolution.pointwise1.weight", o->conv_pointwise1, 2 * d, d},
-      {"convolution.pointwise1.bias", o->conv_pointwise1_bias, 2 * d, 0},
-      {"convolution.depthwise.weight", o->conv_depthwise, k, d},
-      {"convolution.depthwise.bias", o->conv_depthwise_bias, d, 0},
-      {"convolution.norm2.weight", o->conv_norm2_gain, d, 0},
-      {"convolution.norm2.bias", o->conv_norm2_bias, d, 0},
-      {"convolution.pointwise2.weight", o->conv_pointwise2, d, d},
-      {"convolution.pointwise2.bias", o->conv_pointwise2_bias, d, 0},
-      {"feed_forward.linear1.weight", o->linear1, f, d},
-      {"feed_forward.linear1.bias", o->linear1_bias, f, 0},
-      {"feed_forward.linear2.weight", o->linear2, d, f},
-      {"feed_forward.linear2.bias", o->linear2_bias, d, 0},
-      {"norm2.weight", o->norm2_gain, d, 0},
-      {"norm2.bias", o->norm2_bias, d, 0},
+      {"attention.query.weight", attention->first.weight, d, d},
+      {"attention.key.weight", attention->first.weight + d * d, d, d},
+      {"attention.value.weight", attention->first.weight + 2 * d * d, d, d},
+      {"attention.query.bias", attention->first.bias, d, 0},
+      {"attention.key.bias", attention->first.bias + d, d, 0},
+      {"attention.value.bias", attention->first.bias + 2 * d, d, 0},
+      {"attention.output.weight", attention->last.weight, d, d},
+      {"attention.output.bias", attention->last.bias, d, 0},
+      {"norm1.weight", attention->norm.gain, d, 0},
+      {"norm1.bias", attention->norm.bias, d, 0},
+      {"convolution.norm1.weight", convolution->norm.gain, d, 0},
+      {"convolution.norm1.bias", convolution->norm.bias, d, 0},
+      {"convolution.pointwise1.weight", convolution->first.weight, 2 * d, d},
+      {"convolution.pointwise1.bias", convolution->first.bias, 2 * d, 0},
+      {"convolution.depthwise.weight", convolution->depthwise, k, d},
+      {"convolution.depthwise.bias", convolution->depthwise_bias, d, 0},
+      {"convolution.norm2.weight", convolution->depthwise_norm.gain, d, 0},
+      {"convolution.norm2.bias", convolution->depthwise_norm.bias, d, 0},
+      {"convolution.pointwise2.weight", convolution->last.weight, d, d},
+      {"convolution.pointwise2.bias", convolution->last.bias, d, 0},
+      {"feed_forward.linear1.weight", feed_forward->first.weight, f, d},
+      {"feed_forward.linear1.bias", feed_forward->first.bias, f, 0},
+      {"feed_forward.linear2.weight", feed_forward->last.weight, d, f},
+      {"feed_forward.linear2.bias", feed_forward->last.bias, d, 0},
+      {"norm2.weight", feed_forward->norm.gain, d, 0},
+      {"norm2.bias", feed_forward->norm.bias, d, 0},
   };
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
     char name[96];
@@ -109,14 +110,14 @@ static void test_offsets(void) {
   struct linnet_config config = small_config();
   struct linnet_parameters *p = make(&config);
   CHECK(p->count == 6 + 26 * config.layers, "%zu tensors", p->count);
-  check_offset(p, "input.weight", p->input, 18, 40);
-  check_offset(p, "input.bias", p->input_bias, 18, 0);
+  check_offset(p, "input.weight", p->input.weight, 18, 40);
+  check_offset(p, "input.bias", p->input.bias, 18, 0);
   check_layer(p, &config, 0);
   check_layer(p, &config, 1);
-  check_offset(p, "norm.weight", p->norm_gain, 18, 0);
-  check_offset(p, "norm.bias", p->norm_bias, 18, 0);
-  check_offset(p, "output.weight", p->output, 5, 18);
-  check_offset(p, "output.bias", p->output_bias, 5, 0);
+  check_offset(p, "norm.weight", p->norm.gain, 18, 0);
+  check_offset(p, "norm.bias", p->norm.bias, 18, 0);
+  check_offset(p, "output.weight", p->output.weight, 5, 18);
+  check_offset(p, "output.bias", p->output.bias, 5, 0);
   linnet_parameters_destroy(p);
 }
 
@@ -142,7 +143,7 @@ static void test_blstm_offsets(void) {
         check_offset(p, name, expected[i].offset, 72, expected[i].cols);
       }
     }
-  check_offset(p, "output.weight", p->output, 5, 36);
+  check_offset(p, "output.weight", p->output.weight, 5, 36);
   linnet_parameters_destroy(p);
 }
 
@@ -207,7 +208,8 @@ static void test_draw(void) {
   linnet_parameters_initialise(p, 42, values);
   struct linnet_philox draw = linnet_philox(42, (uint64_t)0x696E6974 << 32 | 2, 3); /* tensor 2, elements 12 .. 15 */
   double wanted = (2 * (draw.word[1] * 0x1p-32) - 1) / sqrt(18);
-  CHECK(values[p->layers[0].qkv + 13] == (real)wanted, "%g, not %g", values[p->layers[0].qkv + 13], wanted);
+  CHECK(values[p->sublayers[0].first.weight + 13] == (real)wanted, "%g, not %g",
+        values[p->sublayers[0].first.weight + 13], wanted);
   CHECK(strcmp(p->list[2].name, "layers.0.attention.query.weight") == 0, "tensor 2 is %s", p->list[2].name);
   CHECK(p->list[linnet_parameters_find(p, "layers.0.convolution.depthwise.weight") - p->list].fan_in == 3,
         "fan-in of the depthwise convolution is its kernel");
@@ -256,8 +258,8 @@ static void test_fixed(void) {
   struct linnet_parameters *p = make(&config);
   const struct linnet_parameter *w = linnet_parameters_find(p, "layers.1.attention.features.weight");
   REQUIRE(w && w->fixed, "no random features");
-  CHECK(w->offset == p->layers[1].directions && w->rows == 1000 && w->cols == 6, "(%zu, %zu) at %zu", w->rows, w->cols,
-        w->offset);
+  CHECK(w->offset == p->sublayers[3].directions && w->rows == 1000 && w->cols == 6, "(%zu, %zu) at %zu", w->rows,
+        w->cols, w->offset);
   CHECK(p->count == plain->count + 2 && p->trained == plain->trained, "%zu tensors, %zu trained", p->count, p->trained);
   real *x = malloc(p->size * sizeof *x), moments[4] = {0};
   linnet_parameters_initialise(p, 5, x);
@@ -266,7 +268,8 @@ static void test_fixed(void) {
       moments[m] += powf(x[w->offset + i], (float)m + 1) / (float)w->count;
   CHECK(fabs(moments[0]) < 0.05 && fabs(moments[1] - 1) < 0.08 && fabs(moments[2]) < 0.2 && fabs(moments[3] - 3) < 0.4,
         "moments %g, %g, %g, %g of 6000 normal numbers", moments[0], moments[1], moments[2], moments[3]);
-  CHECK(memcmp(x + p->layers[0].directions, x + w->offset, w->count * sizeof *x) != 0, "layers share their features");
+  CHECK(memcmp(x + p->sublayers[0].directions, x + w->offset, w->count * sizeof *x) != 0,
+        "layers share their features");
   free(x);
   linnet_parameters_destroy(p);
   linnet_parameters_destroy(plain);

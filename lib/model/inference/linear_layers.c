@@ -1,0 +1,137 @@
+#include "model/inference/linear_layers.h"
+
+#include "base/base.h"
+
+/* Goes through all linear layers, twice: without memory for packed weights it only counts. */
+struct packer {
+  const struct linnet_ops *ops;
+  const real *weights;
+  real *memory; /* of all packed weights, or NULL */
+  size_t used;  /* elements of it */
+};
+
+/* Takes `size` elements; NULL when counting. */
+static real *take(struct packer *p, size_t size) {
+  real *piece = p->memory ? p->memory + p->used : NULL;
+  p->used += (size + 15) / 16 * 16;
+  return piece;
+}
+
+static struct linnet_packed_linear pack(struct packer *p, const struct linnet_linear *l) {
+  struct linnet_packed_linear linear = {
+      .in = l->in, .out = l->out, .weight = p->weights + l->weight, .bias = p->weights + l->bias};
+  size_t size = p->ops->pack_b ? p->ops->pack_b_size(l->in, l->out) : 0;
+  if (size == 0 || size > 2 * l->in * l->out)
+    return linear; /* a narrow layer would be mostly padding: a small file could ask for 30 times its size */
+  real *packed = take(p, size);
+  if (packed)
+    p->ops->pack_b(true, l->in, l->out, linear.weight, l->in, packed);
+  linear.packed = packed;
+  return linear;
+}
+
+/* Outputs `from` to `to` of a linear layer. */
+static struct linnet_linear part_of(const struct linnet_linear *l, size_t from, size_t to) {
+  return (struct linnet_linear){l->in, to - from, l->weight + from * l->in, l->bias + from};
+}
+
+static struct linnet_packed_sublayer pack_sublayer(struct packer *p, const struct linnet_sublayer *s) {
+  struct linnet_packed_sublayer packed = {.first = {0}};
+  const size_t first = s->parts > 0 ? s->parts : s->first.out;
+  const struct linnet_linear parts[] = {part_of(&s->first, 0, first), part_of(&s->first, first, s->first.out)};
+  packed.first = pack(p, &parts[0]);
+  if (first < s->first.out)
+    packed.rest = pack(p, &parts[1]);
+  packed.last = pack(p, &s->last);
+  return packed;
+}
+
+static void pack_transformer(struct packer *p, const struct linnet_config *config,
+                             const struct linnet_parameters *parameters, struct linnet_linear_layers *layers) {
+  (void)config;
+  layers->input = pack(p, &parameters->input);
+  for (size_t i = 0; i < parameters->num_sublayers; i++)
+    layers->sublayers[i] = pack_sublayer(p, &parameters->sublayers[i]);
+  layers->output = pack(p, &parameters->output);
+}
+
+static struct linnet_packed_direction pack_direction(struct packer *p, const struct linnet_lstm_offsets *o,
+                                                     const struct linnet_linear *input) {
+  const size_t width = input->out / 4;
+  struct linnet_packed_direction packed = {.input = pack(p, input), .bias = p->weights + o->bias_hh};
+  real *recurrent = take(p, p->ops->lstm_pack_size(width, LINNET_LSTM_FORWARD));
+  if (recurrent)
+    p->ops->lstm_pack(width, LINNET_LSTM_FORWARD, p->weights + o->weight_hh, recurrent);
+  packed.recurrent = recurrent;
+  return packed;
+}
+
+static void pack_blstm(struct packer *p, const struct linnet_config *config, const struct linnet_parameters *parameters,
+                       struct linnet_linear_layers *layers) {
+  for (size_t l = 0; l < config->layers; l++)
+    for (size_t d = 0; d < 2; d++) {
+      const struct linnet_linear input = linnet_lstm_input(config, parameters, l, d);
+      layers->directions[l][d] = pack_direction(p, &parameters->lstm[l][d], &input);
+    }
+  layers->output = pack(p, &parameters->output);
+}
+
+static void (*const pack_all[])(struct packer *p, const struct linnet_config *config,
+                                const struct linnet_parameters *parameters, struct linnet_linear_layers *layers) = {
+    [LINNET_ENCODER_TRANSFORMER] = pack_transformer, [LINNET_ENCODER_BLSTM] = pack_blstm};
+
+enum linnet_status linnet_linear_layers_create(struct linnet_context *context, const struct linnet_config *config,
+                                               const struct linnet_parameters *parameters, const real *weights,
+                                               struct linnet_linear_layers **result) {
+  struct packer packer = {.ops = linnet_context_ops(context), .weights = weights};
+  struct linnet_linear_layers *layers = linnet_calloc(context, 1, sizeof *layers);
+  *result = layers;
+  if (!layers)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for the network's linear layers");
+  layers->context = context;
+  layers->sublayers = linnet_calloc(context, parameters->num_sublayers, sizeof *layers->sublayers);
+  layers->directions = linnet_calloc(context, config->layers, sizeof *layers->directions);
+  bool good = layers->sublayers && layers->directions;
+  if (good) {
+    pack_all[config->encoder](&packer, config, parameters, layers);
+    layers->packed_size = packer.used;
+    layers->packed = linnet_alloc(context, packer.used, sizeof(real));
+  }
+  if (!good || !layers->packed) {
+    linnet_linear_layers_destroy(layers);
+    *result = NULL;
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %zu bytes of laid-out weights",
+                       packer.used * sizeof(real));
+  }
+  packer.memory = layers->packed, packer.used = 0;
+  pack_all[config->encoder](&packer, config, parameters, layers);
+  return LINNET_OK;
+}
+
+void linnet_linear_layers_destroy(struct linnet_linear_layers *layers) {
+  if (!layers)
+    return;
+  linnet_free(layers->context, layers->packed);
+  linnet_free(layers->context, layers->sublayers);
+  linnet_free(layers->context, layers->directions);
+  linnet_free(layers->context, layers);
+}
+
+void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l, size_t rows,
+                                const real *x, size_t ldx, enum linnet_activation activation, real *y, size_t ldy,
+                                real *work) {
+  struct linnet_gemm g = {.transpose_b = true,
+                          .m = rows,
+                          .n = l->out,
+                          .k = l->in,
+                          .a = x,
+                          .lda = ldx,
+                          .b = l->packed ? NULL : l->weight,
+                          .ldb = l->in,
+                          .packed = l->packed,
+                          .c = y,
+                          .ldc = ldy,
+                          .bias = l->bias,
+                          .activation = activation};
+  ops->gemm(&g, work);
+}

@@ -1,0 +1,52 @@
+/* The linear layers of a network as inference on the CPU applies them: weights laid out once for the kernels that run.
+ */
+#ifndef LINNET_LINEAR_LAYERS_H
+#define LINNET_LINEAR_LAYERS_H
+
+#include "backend/backend.h"
+#include "model/parameters.h"
+
+/* y (rows, out) = activation(x (rows, in) W^T + b). */
+struct linnet_packed_linear {
+  size_t in, out;
+  const real *weight, *bias; /* (out, in), (out); of the model */
+  const real *packed;        /* weight as ops->pack_b lays it out, or NULL */
+};
+
+/* Those of a sublayer (model/parameters.h). */
+struct linnet_packed_sublayer {
+  struct linnet_packed_linear first; /* its first `parts` outputs, or all; attention: queries */
+  struct linnet_packed_linear rest;  /* the others; attention: keys if there are any, then values */
+  struct linnet_packed_linear last;
+};
+
+/* One direction of an LSTM layer. */
+struct linnet_packed_direction {
+  struct linnet_packed_linear input; /* (4H, inputs) */
+  const real *recurrent;             /* (4H, H) as ops->lstm_pack lays it out */
+  const real *bias;                  /* (4H), of the recurrent product */
+};
+
+struct linnet_linear_layers {
+  struct linnet_context *context;
+  struct linnet_packed_linear input, output;
+  struct linnet_packed_sublayer *sublayers;        /* (num_sublayers) of a transformer */
+  struct linnet_packed_direction (*directions)[2]; /* (layers) of a Bi-LSTM: forward, reverse */
+  real *packed;                                    /* (packed_size): all packed weights, one block */
+  size_t packed_size;
+};
+
+/* Lays out all linear layers of `weights`, which must outlive the result. */
+enum linnet_status linnet_linear_layers_create(struct linnet_context *context, const struct linnet_config *config,
+                                               const struct linnet_parameters *parameters, const real *weights,
+                                               struct linnet_linear_layers **layers);
+
+/* NULL is allowed. */
+void linnet_linear_layers_destroy(struct linnet_linear_layers *layers);
+
+/* Applies a linear layer; x and y have leading dimensions ldx and ldy. */
+void linnet_packed_linear_apply(const struct linnet_ops *ops, const struct linnet_packed_linear *l, size_t rows,
+                                const real *x, size_t ldx, enum linnet_activation activation, real *y, size_t ldy,
+                                real *work);
+
+#endif
