@@ -10,10 +10,12 @@ examples() {
   local option
   check 0 'Examples:' "$linnet" "$1" --help
   ! grep -E '.{101}' out || fail "$1 --help: a line is wider than 100 columns"
-  [[ $(sed '1,/^Examples:/d' out | grep -c "^  linnet $1 ") -eq 2 ]] || fail "$1 --help: not two examples: $(< out)"
-  for option in $(sed '1,/^Examples:/d' out | grep -oE -- ' --[a-z0-9-]+'); do
-    sed '/^Examples:/q' out | grep -qE -- " $option( |=|$)" || fail "$1 --help: an example has the unknown option $option"
-  done
+  sed '1,/^Examples:/d' out > lines
+  sed '/^Examples:/q' out > options
+  [[ $(grep -c "^  linnet $1 " lines) -eq 2 ]] || fail "$1 --help: not two examples: $(< lines)"
+  while read -r option; do
+    grep -qE -- " $option( |=|$)" options || fail "$1 --help: an example has the unknown option $option"
+  done < <(grep -oE -- ' --[a-z0-9-]+' lines)
 }
 
 mapfile -t commands < <("$linnet" --help | sed -n 's/^  \([a-z][a-z-]*\)  *.*/\1/p')
