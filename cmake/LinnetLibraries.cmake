@@ -67,11 +67,11 @@ set(LINNET_SHARED_TARGETS linnet_core)
 set(LINNET_STATIC_TARGETS linnet_core_static)
 
 if(LINNET_FRONTEND)
-  set(all_objects ${core_objects} linnet_frontend linnet_recognizer)
+  set(all_objects ${core_objects} ${LINNET_FRONTEND_OBJECTS} linnet_recognizer)
   linnet_add_library(linnet SHARED linnet linnet OBJECTS ${all_objects} DEPENDENCIES ${LINNET_ALL_NEEDS})
   add_library(linnet::frontend ALIAS linnet)
   linnet_add_library(linnet_static STATIC linnet_static linnet OBJECTS ${all_objects} DEPENDENCIES ${LINNET_ALL_NEEDS})
-  linnet_add_library(linnet_frontend_static STATIC frontend_static linnet_frontend OBJECTS linnet_frontend
+  linnet_add_library(linnet_frontend_static STATIC frontend_static linnet_frontend OBJECTS ${LINNET_FRONTEND_OBJECTS}
     DEPENDENCIES ${LINNET_FRONTEND_NEEDS})
   target_link_libraries(linnet_frontend_static PUBLIC linnet_core_static)
   list(APPEND LINNET_SHARED_TARGETS linnet)

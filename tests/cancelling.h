@@ -3,7 +3,7 @@
 #ifndef LINNET_CANCELLING_H
 #define LINNET_CANCELLING_H
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 /* Says yes once, at poll `stop_at`; what a call does afterwards must not depend on later answers. */
 struct cancelling {

@@ -1,10 +1,16 @@
-/* A lexicon for tests of joint-sequence models: silent letters, two letters for a phone, two phones for a letter. */
+/* Joint-sequence models for tests: a lexicon, and what is known of their file. */
 #ifndef LINNET_TEST_G2P_WORDS_H
 #define LINNET_TEST_G2P_WORDS_H
 
 #include <string.h>
 
 #include <linnet/g2p.h>
+
+#include "decoder/g2p/g2p.h"
+
+/* --- a lexicon ---------------------------------------------------------------------------------------------------- */
+
+/* A lexicon for tests of joint-sequence models: silent letters, two letters for a phone, two phones for a letter. */
 
 enum { G2P_WORDS_MAX_PHONES = 16 };
 
@@ -53,6 +59,24 @@ static inline enum linnet_status g2p_train_words(struct linnet_context *context,
     status = linnet_g2p_trainer_finish(trainer, g2p);
   linnet_g2p_trainer_destroy(trainer);
   return status;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+/* What tests and fuzz targets know of the file of joint-sequence models (decoder/g2p/g2p_file.c). */
+
+enum { G2P_HEADER = 80, G2P_BYTES = 64, G2P_SUM = 72 };
+
+/* Makes the size and the checksum of a file (bytes) true again after a change. */
+static inline void g2p_file_seal(void *file, size_t bytes) {
+  if (bytes < G2P_HEADER)
+    return;
+  unsigned char *at = file;
+  uint64_t sum = linnet_g2p_checksum(at + G2P_HEADER, bytes - G2P_HEADER);
+  for (int i = 0; i < 8; i++) {
+    at[G2P_BYTES + i] = (unsigned char)((uint64_t)bytes >> 8 * i);
+    at[G2P_SUM + i] = (unsigned char)(sum >> 8 * i);
+  }
 }
 
 #endif

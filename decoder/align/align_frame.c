@@ -11,7 +11,7 @@
  *   v_t(anchor) = max(v_t(anchor), o_t - jump_cost / 2)
  *
  * Only the states of a band are computed, [low_t, low_t + band), about the best state of the frame before. */
-#include "decoder/align/align_frame.h"
+#include "decoder/align/alignment.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "decoder/align/align_graph.h"
+#include "decoder/align/alignment.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Going back needs to know, for each state, where its best came from: one byte. As in edit_distance.c the frames are
  * cut into blocks: a first pass keeps the values before each block alone; then, from the last block to the first, the
  * block is computed again with its bytes and walked through. */
-#include "decoder/align/align_frame.h"
+#include "decoder/align/alignment.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "decoder/base/gunzip.h"
+#include "decoder/base/text_file.h"
 
 enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char *name, linnet_pull_fn pull, void *user,
                                       struct linnet_gunzip **gunzip) {

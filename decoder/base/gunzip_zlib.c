@@ -1,4 +1,4 @@
-#include "decoder/base/gunzip.h"
+#include "decoder/base/text_file.h"
 
 #include <zlib.h>
 

@@ -1,5 +1,7 @@
+/* Text files, whole or line by line. */
 #include "decoder/base/text_file.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -87,4 +89,139 @@ void linnet_text_close(struct linnet_text *text) {
 size_t linnet_strip_stress(const char *phone, size_t length) {
   bool stressed = length > 1 && strchr("012", phone[length - 1]) && linnet_is_letter(phone[length - 2]);
   return stressed ? length - 1 : length;
+}
+
+/* --- line by line: bytes ------------------------------------------------------------------------------------------ */
+
+/* Up to `capacity` bytes as they are in the file; 0 at the end. Memory of no bytes may be NULL. */
+static enum linnet_status read_raw(struct linnet_lines *l, void *buffer, size_t capacity, size_t *bytes) {
+  if (!l->file) {
+    *bytes = l->left < capacity ? l->left : capacity;
+    if (*bytes == 0)
+      return LINNET_OK;
+    memcpy(buffer, l->memory, *bytes);
+    l->memory += *bytes;
+    l->left -= *bytes;
+    return LINNET_OK;
+  }
+  *bytes = fread(buffer, 1, capacity, l->file);
+  if (*bytes == 0 && ferror(l->file))
+    return linnet_fail(l->context, LINNET_ERROR_IO, "%s: %s", l->name, strerror(errno));
+  return LINNET_OK;
+}
+
+/* Compressed bytes for zlib: first those that start() read to recognise gzip. `buffer` holds text by then. */
+static enum linnet_status pull_piece(void *user, const unsigned char **data, size_t *bytes) {
+  struct linnet_lines *l = user;
+  *data = l->piece;
+  if (l->pieced > 0) {
+    *bytes = l->pieced;
+    l->pieced = 0;
+    return LINNET_OK;
+  }
+  return read_raw(l, l->piece, LINNET_LINE_BYTES, bytes);
+}
+
+/* --- line by line: opening ---------------------------------------------------------------------------------------- */
+
+static enum linnet_status out_of_memory(const struct linnet_lines *l) {
+  return linnet_fail(l->context, LINNET_ERROR_MEMORY, "%s: out of memory to read lines", l->name);
+}
+
+/* Reads the beginning: gzip is told by its first two bytes, a byte order mark is skipped. */
+static enum linnet_status start(struct linnet_lines *l) {
+  l->buffer = linnet_alloc(l->context, LINNET_LINE_BYTES + 1, 1);
+  if (!l->buffer)
+    return out_of_memory(l);
+  LINNET_TRY(read_raw(l, l->buffer, LINNET_LINE_BYTES, &l->end));
+  if (l->end >= 2 && memcmp(l->buffer, "\x1F\x8B", 2) == 0) {
+    l->piece = linnet_alloc(l->context, LINNET_LINE_BYTES, 1);
+    if (!l->piece)
+      return out_of_memory(l);
+    memcpy(l->piece, l->buffer, l->end);
+    l->pieced = l->end;
+    l->end = 0;
+    LINNET_TRY(linnet_gunzip_open(l->context, l->name, pull_piece, l, &l->gunzip));
+    LINNET_TRY(linnet_gunzip_read(l->gunzip, l->buffer, LINNET_LINE_BYTES, &l->end));
+  }
+  if (l->end >= 3 && memcmp(l->buffer, "\xEF\xBB\xBF", 3) == 0)
+    l->start = 3;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_lines_open(struct linnet_context *context, const char *path, struct linnet_lines *lines) {
+  *lines = (struct linnet_lines){.context = context, .name = path};
+  lines->file = fopen(path, "rb");
+  if (!lines->file)
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: %s", path, strerror(errno));
+  return start(lines);
+}
+
+enum linnet_status linnet_lines_open_memory(struct linnet_context *context, const void *data, size_t bytes,
+                                            const char *name, struct linnet_lines *lines) {
+  *lines = (struct linnet_lines){.context = context, .name = name, .memory = data, .left = bytes};
+  return start(lines);
+}
+
+void linnet_lines_close(struct linnet_lines *l) {
+  linnet_gunzip_close(l->gunzip);
+  linnet_free(l->context, l->buffer);
+  linnet_free(l->context, l->piece);
+  if (l->file)
+    fclose(l->file);
+  *l = (struct linnet_lines){.context = l->context};
+}
+
+/* --- line by line: lines ------------------------------------------------------------------------------------------ */
+
+/* Moves what is left to the front and reads behind it. */
+static enum linnet_status fill(struct linnet_lines *l) {
+  memmove(l->buffer, l->buffer + l->start, l->end - l->start);
+  l->end -= l->start;
+  l->start = 0;
+  size_t room = LINNET_LINE_BYTES - l->end, bytes = 0;
+  if (room == 0)
+    return linnet_fail(l->context, LINNET_ERROR_LIMIT, "%s:%zu: a line of more than %d bytes", l->name, l->line + 1,
+                       LINNET_LINE_BYTES);
+  LINNET_TRY(l->gunzip ? linnet_gunzip_read(l->gunzip, l->buffer + l->end, room, &bytes)
+                       : read_raw(l, l->buffer + l->end, room, &bytes));
+  l->finished = bytes == 0;
+  l->end += bytes;
+  return LINNET_OK;
+}
+
+/* Ends the line at `end` with a NUL, which may overwrite the newline. */
+static enum linnet_status take(struct linnet_lines *l, size_t end, char **line) {
+  l->line++;
+  l->ended = end < l->end;
+  *line = l->buffer + l->start;
+  size_t length = end - l->start;
+  if (memchr(*line, '\0', length))
+    return linnet_fail(l->context, LINNET_ERROR_FORMAT, "%s:%zu: holds a NUL byte; is this a text file?", l->name,
+                       l->line);
+  if (length > 0 && (*line)[length - 1] == '\r')
+    length--;
+  (*line)[length] = '\0';
+  l->start = end < l->end ? end + 1 : end;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_lines_next(struct linnet_lines *l, char **line) {
+  for (;;) {
+    char *newline = memchr(l->buffer + l->start, '\n', l->end - l->start);
+    if (newline)
+      return take(l, (size_t)(newline - l->buffer), line);
+    if (l->finished)
+      return l->start < l->end ? take(l, l->end, line) : LINNET_END;
+    LINNET_TRY(fill(l));
+  }
+}
+
+enum linnet_status linnet_lines_check(struct linnet_lines *l) {
+  size_t bytes = l->gunzip && !l->finished;
+  while (bytes > 0)
+    LINNET_TRY(linnet_gunzip_read(l->gunzip, l->buffer, LINNET_LINE_BYTES, &bytes));
+  l->start = l->end = 0;
+  l->finished = true;
+  return LINNET_OK;
 }

@@ -1,7 +1,7 @@
 /* One frame of the prefix beam search. */
 #include "decoder/ctc/beam_search.h"
 
-#include "decoder/base/exp_array.h"
+#include "decoder/ctc/beam_parts.h"
 
 struct frame {
   struct linnet_beam *beam;

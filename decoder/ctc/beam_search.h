@@ -13,11 +13,8 @@
 #include <linnet/beam.h>
 
 #include "decoder/base/calibration.h"
-#include "decoder/ctc/beam_alignment.h"
 #include "decoder/ctc/beam_fusion.h"
-#include "decoder/ctc/beam_rank.h"
-#include "decoder/ctc/beam_row.h"
-#include "decoder/ctc/beam_trie.h"
+#include "decoder/ctc/beam_parts.h"
 
 #define LINNET_NO_ENTRY UINT32_MAX
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 
 /* --- letters ---------------------------------------------------------------------------------------------------- */
 

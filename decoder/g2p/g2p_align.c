@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "decoder/g2p/g2p_train.h"
+#include "decoder/g2p/g2p.h"
 
 /* The shapes of units. Two letters with no phone are two units, and so are two letters with two phones. */
 static const struct shape { unsigned letters, phones; } SHAPES[] = {{1, 0}, {1, 1}, {1, 2}, {2, 1}};

@@ -1,11 +1,11 @@
 /* Training of joint-sequence models: alignment, units, an n-gram model of them. */
-#include "decoder/g2p/g2p_train.h"
+#include "decoder/g2p/g2p.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "decoder/base/radix_sort.h"
-#include "decoder/ngram/ngram_prune.h"
+#include "decoder/ngram/ngram_model.h"
 
 struct linnet_g2p_trainer {
   struct linnet_g2p_settings settings;

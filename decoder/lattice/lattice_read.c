@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "decoder/base/line_reader.h"
+#include "decoder/base/characters.h"
 #include "decoder/base/names.h"
-#include "decoder/base/number.h"
+#include "decoder/base/text_file.h"
 #include "decoder/lattice/lattice.h"
 
 enum { MAX_COLUMNS = 5 };

@@ -14,13 +14,13 @@
  *
  *   \end\
  */
-#include "decoder/ngram/ngram_arpa.h"
+#include "decoder/ngram/ngram_model.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "decoder/base/line_reader.h"
-#include "decoder/base/number.h"
+#include "decoder/base/characters.h"
+#include "decoder/base/text_file.h"
 #include "decoder/ngram/ngram_builder.h"
 
 static const double LN10 = 2.302585092994045684;

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "decoder/ngram/ngram_arpa.h"
 #include "decoder/ngram/ngram_model.h"
 
 enum { HEADER_BYTES = 128, VERSION = 2, FIRST_COUNTS = 6, LAST_COUNTS = NGRAM_MAX_ORDER - FIRST_COUNTS };

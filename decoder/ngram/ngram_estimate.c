@@ -6,12 +6,51 @@
  * that begins there: sorting the pairs (node of the first words, last word) groups equal n-grams, in the order of the
  * trie. */
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "decoder/base/radix_sort.h"
 #include "decoder/ngram/ngram_builder.h"
-#include "decoder/ngram/ngram_discount.h"
+
+/* --- discounts ---------------------------------------------------------------------------------------------------- */
+
+/* What is taken from a count of 0, 1, 2, 3 or more. */
+struct ngram_discount {
+  double amount[4];
+};
+
+/* By counts (count), Chen and Goodman 1998, eq. 26. If they give none: false, and *lacking is the count that no n-gram
+ * has, or 0 if a discount would be out of range.
+ * With n_c n-grams of count c and Y = n1 / (n1 + 2 n2):
+ *   D1 = 1 - 2 Y n2/n1,  D2 = 2 - 3 Y n3/n2,  D3+ = 3 - 4 Y n4/n3 */
+static bool discount_by(const uint32_t *counts, size_t count, struct ngram_discount *discount, int *lacking) {
+  double n[5] = {0};
+  for (size_t i = 0; i < count; i++)
+    if (counts[i] < 5)
+      n[counts[i]]++;
+  *discount = (struct ngram_discount){{0}};
+  for (*lacking = 1; *lacking <= 3; ++*lacking)
+    if (n[*lacking] == 0)
+      return false;
+  *lacking = 0;
+  double y = n[1] / (n[1] + 2 * n[2]);
+  for (int c = 1; c <= 3; c++) {
+    double amount = c - (c + 1) * y * n[c + 1] / n[c];
+    if (!(amount >= 0 && amount <= c))
+      return false;
+    discount->amount[c] = amount;
+  }
+  return true;
+}
+
+static double discount_of(const struct ngram_discount *discount, uint32_t count) {
+  return discount->amount[count < 3 ? count : 3];
+}
+
+/* --- counts ------------------------------------------------------------------------------------------------------- */
 
 enum { UNKNOWN, BEGIN, END, SPECIALS, MAX_WORD = 1023 };
 
@@ -232,7 +271,7 @@ static enum linnet_status count_text(struct linnet_ngram_estimator *e) {
 static enum linnet_status find_discount(const struct linnet_ngram_estimator *e, unsigned k,
                                         struct ngram_discount *discount) {
   int lacking;
-  if (linnet_ngram_discount(e->grams[k].counts, e->grams[k].count, discount, &lacking))
+  if (discount_by(e->grams[k].counts, e->grams[k].count, discount, &lacking))
     return LINNET_OK;
   char why[80] = "counts of counts that give a discount out of range";
   if (lacking > 0)
@@ -261,7 +300,7 @@ static double smooth(struct linnet_ngram_estimator *e, unsigned k, const struct 
     taken += discount->amount[c] * of_count[c];
   double weight = taken / total, uniform = 1 / (double)(e->grams[0].count - 1);
   for (size_t i = begin; i < end; i++) {
-    double own = (grams->counts[i] - linnet_ngram_discount_of(discount, grams->counts[i])) / total;
+    double own = (grams->counts[i] - discount_of(discount, grams->counts[i])) / total;
     double lower = k == 0 ? uniform : e->grams[k - 1].probabilities[grams->ends[i]];
     grams->probabilities[i] = own + weight * lower;
   }

@@ -1,4 +1,4 @@
-#include "decoder/ngram/ngram_prune.h"
+#include "decoder/ngram/ngram_model.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 
 struct linnet_output_format {
   const char *name, *extension;

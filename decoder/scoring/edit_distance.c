@@ -6,7 +6,7 @@
  * Going back needs to know, for each cell, which of the three it was: one byte. To keep an hour of speech in little
  * memory the table is cut into blocks of `height` rows: a first pass keeps only the row of costs above each block;
  * then, from the last block to the first, the block's bytes are computed again and walked through. */
-#include "decoder/scoring/edit_distance.h"
+#include "decoder/scoring/scorer.h"
 
 #include <math.h>
 #include <string.h>

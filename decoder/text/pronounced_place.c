@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 #include "decoder/text/pronounced_text.h"
 
 static const double min_frames = 0.5; /* of a word whose neighbours leave it none */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 
 enum { ACRONYM_LETTERS_IN_CAPITALS = 3 };
 

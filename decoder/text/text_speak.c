@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 #include "decoder/text/text_ways.h"
 
 enum { TOKEN_BYTES = 2 * LINNET_SPOKEN_MAX_BYTES, PEELS = 8 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "decoder/base/utf8.h"
+#include "decoder/base/characters.h"
 
 enum { MAX_DEPTH = 40 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "decoder/base/number.h"
+#include "decoder/base/characters.h"
 #include "decoder/base/text_file.h"
 #include "decoder/words/label_tree.h"
 

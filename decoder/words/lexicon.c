@@ -1,9 +1,27 @@
-/* Pronunciation lexicons: look-ups. */
-#include "decoder/words/lexicon.h"
-
+/* Pronunciation lexicons: look-ups, and reading as CMUdict and Kaldi write them. */
 #include <string.h>
 
+#include <linnet/lexicon.h>
+
+#include "decoder/base/names.h"
+#include "decoder/base/text_file.h"
 #include "decoder/words/symbols.h"
+
+enum { MAX_WORD = 1023 }; /* bytes */
+
+struct pronunciation {
+  size_t first, count; /* of labels */
+};
+
+struct linnet_lexicon {
+  struct linnet_context *context;
+  bool fold_case;
+  struct linnet_names words;
+  struct linnet_symbols *phones;
+  struct pronunciation *pronunciations; /* those of word w are begin[w] ... begin[w + 1] - 1 */
+  size_t *begin;
+  int *labels;
+};
 
 void linnet_lexicon_settings_default(struct linnet_lexicon_settings *settings) {
   *settings = (struct linnet_lexicon_settings){.size = sizeof *settings, .fold_case = 1};
@@ -20,7 +38,8 @@ void linnet_lexicon_destroy(struct linnet_lexicon *lexicon) {
   linnet_free(lexicon->context, lexicon);
 }
 
-void linnet_lexicon_fold(char *text) {
+/* Makes ASCII letters upper case. */
+static void fold(char *text) {
   for (; *text; text++)
     if (*text >= 'a' && *text <= 'z')
       *text = (char)(*text - 'a' + 'A');
@@ -39,13 +58,13 @@ const char *linnet_lexicon_word(const struct linnet_lexicon *lexicon, size_t wor
 }
 
 size_t linnet_lexicon_find(const struct linnet_lexicon *lexicon, const char *word) {
-  char folded[LINNET_LEXICON_MAX_WORD + 1];
+  char folded[MAX_WORD + 1];
   size_t length = strlen(word);
-  if (length > LINNET_LEXICON_MAX_WORD)
+  if (length > MAX_WORD)
     return LINNET_NOT_FOUND;
   memcpy(folded, word, length + 1);
   if (lexicon->fold_case)
-    linnet_lexicon_fold(folded);
+    fold(folded);
   return linnet_names_find(&lexicon->words, folded, length);
 }
 
@@ -58,7 +77,7 @@ const int *linnet_lexicon_pronunciation(const struct linnet_lexicon *lexicon, si
   *count = 0;
   if (variant >= linnet_lexicon_variants(lexicon, word))
     return NULL;
-  const struct linnet_lexicon_entry *p = &lexicon->pronunciations[lexicon->begin[word] + variant];
+  const struct pronunciation *p = &lexicon->pronunciations[lexicon->begin[word] + variant];
   *count = p->count;
   return lexicon->labels + p->first;
 }
@@ -81,4 +100,331 @@ enum linnet_status linnet_lexicon_pronounce(const struct linnet_lexicon *lexicon
         phones[*length] = labels[k];
   }
   return *length <= capacity ? LINNET_OK : LINNET_ERROR_LIMIT;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+enum { MAX_BYTES = 1 << 26, MAX_VARIANTS = 1000 };
+
+/* A line of the file while it is read. */
+struct entry {
+  size_t line;
+  size_t first, count; /* of labels: indices into `written` */
+  size_t next;         /* the next entry of the same word, NONE at the end */
+};
+
+static const size_t NONE = (size_t)-1;
+
+/* The entries of one word. */
+struct chain {
+  size_t head, tail, length;
+};
+
+struct builder {
+  struct linnet_context *context;
+  struct linnet_lexicon *lexicon;
+  struct linnet_lexicon_settings settings;
+  const struct linnet_symbols *allowed; /* or NULL */
+  struct linnet_text text;
+  struct linnet_names written; /* phones as they stand in the file */
+  struct entry *entries;
+  size_t entry_count, entry_capacity;
+  struct chain *chains; /* one per word */
+  size_t chain_capacity;
+  size_t label_count, label_capacity;
+  size_t duplicates, first_duplicate; /* how many, and the line of the first */
+};
+
+static enum linnet_status out_of_memory(const struct builder *b) {
+  return linnet_fail(b->context, LINNET_ERROR_MEMORY, "%s:%zu: out of memory after %zu pronunciations", b->text.name,
+                     b->text.line, b->entry_count);
+}
+
+/* --- one line --------------------------------------------------------------------------------------------------- */
+
+/* Length of a word without the "(2)" of a variant. */
+static size_t base_length(const char *word) {
+  size_t length = strlen(word), at = length;
+  if (length < 4 || word[length - 1] != ')')
+    return length;
+  for (at = length - 1; at > 0 && word[at - 1] >= '0' && word[at - 1] <= '9'; at--)
+    ;
+  bool variant = at < length - 1 && at > 1 && word[at - 1] == '(';
+  return variant ? at - 1 : length;
+}
+
+static enum linnet_status check_phone(struct builder *b, const char *phone) {
+  char name[MAX_WORD + 1];
+  size_t length = strlen(phone);
+  if (length > MAX_WORD)
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: a phone of %zu bytes: at most %d", b->text.name,
+                       b->text.line, length, MAX_WORD);
+  if (b->settings.strip_stress)
+    length = linnet_strip_stress(phone, length);
+  memcpy(name, phone, length);
+  name[length] = '\0';
+  if (strcmp(name, LINNET_BLANK) == 0)
+    return linnet_fail(b->context, LINNET_ERROR_FORMAT, "%s:%zu: '" LINNET_BLANK "' is the blank and cannot be a phone",
+                       b->text.name, b->text.line);
+  if (b->allowed && linnet_symbols_find(b->allowed, name) < 0)
+    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: unknown phone '%.100s': correct it or add it to the symbols", b->text.name,
+                       b->text.line, name);
+  return LINNET_OK;
+}
+
+static enum linnet_status add_phone(struct builder *b, const char *phone) {
+  size_t index;
+  bool fresh;
+  LINNET_TRY(linnet_names_add(&b->written, phone, strlen(phone), &index, &fresh));
+  if (fresh)
+    LINNET_TRY(check_phone(b, phone));
+  int *grown = linnet_grow(b->context, b->lexicon->labels, &b->label_capacity, b->label_count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(b);
+  b->lexicon->labels = grown;
+  b->lexicon->labels[b->label_count++] = (int)index;
+  return LINNET_OK;
+}
+
+/* The phones to the end of the line, or to a comment. */
+static enum linnet_status add_phones(struct builder *b, const char *word, struct entry *entry) {
+  *entry = (struct entry){.line = b->text.line, .first = b->label_count, .next = NONE};
+  for (const char *phone; (phone = linnet_text_token(&b->text)) != NULL && *phone != '#';)
+    LINNET_TRY(add_phone(b, phone));
+  entry->count = b->label_count - entry->first;
+  if (entry->count == 0)
+    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: word '%.100s' has no phones: write them behind it, or take the line out", b->text.name,
+                       b->text.line, word);
+  return LINNET_OK;
+}
+
+static enum linnet_status add_word(struct builder *b, char *word, size_t *index) {
+  size_t length = base_length(word);
+  if (length > MAX_WORD)
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: a word of %zu bytes: at most %d", b->text.name,
+                       b->text.line, length, MAX_WORD);
+  word[length] = '\0';
+  if (b->settings.fold_case)
+    fold(word);
+  size_t words = b->lexicon->words.count;
+  struct chain *grown = linnet_grow(b->context, b->chains, &b->chain_capacity, words + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(b);
+  b->chains = grown;
+  bool fresh;
+  LINNET_TRY(linnet_names_add(&b->lexicon->words, word, length, index, &fresh));
+  if (fresh)
+    b->chains[*index] = (struct chain){NONE, NONE, 0};
+  return LINNET_OK;
+}
+
+static bool same_labels(const int *labels, size_t a, size_t b, size_t count) {
+  return memcmp(labels + a, labels + b, count * sizeof *labels) == 0;
+}
+
+/* An earlier entry of the word with the same phones, NONE if there is none. */
+static size_t find_duplicate(const struct builder *b, const struct chain *chain, const struct entry *entry) {
+  size_t at = chain->head;
+  for (; at != NONE; at = b->entries[at].next)
+    if (b->entries[at].count == entry->count &&
+        same_labels(b->lexicon->labels, b->entries[at].first, entry->first, entry->count))
+      break;
+  return at;
+}
+
+static enum linnet_status note_duplicate(struct builder *b, const char *word, size_t earlier) {
+  if (b->settings.refuse_duplicates)
+    return linnet_fail(b->context, LINNET_ERROR_FORMAT,
+                       "%s:%zu: the same pronunciation of '%.100s' is on line %zu: remove one of them", b->text.name,
+                       b->text.line, word, b->entries[earlier].line);
+  if (b->duplicates++ == 0)
+    b->first_duplicate = b->text.line;
+  return LINNET_OK;
+}
+
+static enum linnet_status append_entry(struct builder *b, struct chain *chain, const struct entry *entry) {
+  struct entry *grown = linnet_grow(b->context, b->entries, &b->entry_capacity, b->entry_count + 1, sizeof *grown);
+  if (!grown)
+    return out_of_memory(b);
+  b->entries = grown;
+  size_t index = b->entry_count++;
+  b->entries[index] = *entry;
+  if (chain->tail == NONE)
+    chain->head = index;
+  else
+    b->entries[chain->tail].next = index;
+  chain->tail = index;
+  chain->length++;
+  return LINNET_OK;
+}
+
+static enum linnet_status read_line(struct builder *b) {
+  char *word = linnet_text_token(&b->text);
+  if (strncmp(word, ";;;", 3) == 0 || strcmp(word, "#") == 0)
+    return LINNET_OK;
+  size_t index;
+  struct entry entry;
+  LINNET_TRY(add_word(b, word, &index));
+  LINNET_TRY(add_phones(b, word, &entry));
+  struct chain *chain = &b->chains[index];
+  size_t earlier = find_duplicate(b, chain, &entry);
+  if (earlier != NONE) {
+    b->label_count = entry.first;
+    return note_duplicate(b, word, earlier);
+  }
+  if (chain->length == MAX_VARIANTS)
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "%s:%zu: word '%.100s' has more than %d pronunciations",
+                       b->text.name, b->text.line, word, MAX_VARIANTS);
+  return append_entry(b, chain, &entry);
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------------- */
+
+static size_t final_length(const struct builder *b, const char *phone) {
+  size_t length = strlen(phone);
+  return b->settings.strip_stress ? linnet_strip_stress(phone, length) : length;
+}
+
+/* Without given symbols: those that occur, sorted. */
+static enum linnet_status collect_phones(struct builder *b) {
+  struct linnet_names names = {.context = b->context};
+  enum linnet_status status = LINNET_OK;
+  for (size_t i = 0; i < b->written.count && status == LINNET_OK; i++) {
+    const char *phone = linnet_names_text(&b->written, i);
+    size_t index;
+    status = linnet_names_add(&names, phone, final_length(b, phone), &index, NULL);
+  }
+  if (status == LINNET_OK)
+    status = linnet_symbols_from_names(&names, &b->lexicon->phones);
+  linnet_names_clear(&names);
+  return status;
+}
+
+/* Labels become indices of the final phones. */
+static enum linnet_status relabel(struct builder *b) {
+  int *final = linnet_alloc(b->context, b->written.count, sizeof *final);
+  if (!final)
+    return out_of_memory(b);
+  char name[MAX_WORD + 1];
+  for (size_t i = 0; i < b->written.count; i++) {
+    const char *phone = linnet_names_text(&b->written, i);
+    size_t length = final_length(b, phone);
+    memcpy(name, phone, length);
+    name[length] = '\0';
+    final[i] = linnet_symbols_find(b->lexicon->phones, name);
+  }
+  for (size_t i = 0; i < b->label_count; i++)
+    b->lexicon->labels[i] = final[b->lexicon->labels[i]];
+  linnet_free(b->context, final);
+  return LINNET_OK;
+}
+
+/* Whether pronunciations from `begin` to `end` hold this one already; stripping stress can make two equal. */
+static bool known(const struct linnet_lexicon *lexicon, size_t begin, size_t end, const struct entry *entry) {
+  for (size_t i = begin; i < end; i++) {
+    const struct pronunciation *p = &lexicon->pronunciations[i];
+    if (p->count == entry->count && same_labels(lexicon->labels, p->first, entry->first, entry->count))
+      return true;
+  }
+  return false;
+}
+
+static enum linnet_status order_by_word(struct builder *b) {
+  struct linnet_lexicon *lexicon = b->lexicon;
+  lexicon->pronunciations = linnet_alloc(b->context, b->entry_count, sizeof *lexicon->pronunciations);
+  lexicon->begin = linnet_alloc(b->context, lexicon->words.count + 1, sizeof *lexicon->begin);
+  if (!lexicon->pronunciations || !lexicon->begin)
+    return out_of_memory(b);
+  size_t count = 0;
+  for (size_t word = 0; word < lexicon->words.count; word++) {
+    lexicon->begin[word] = count;
+    for (size_t at = b->chains[word].head; at != NONE; at = b->entries[at].next) {
+      const struct entry *entry = &b->entries[at];
+      if (!known(lexicon, lexicon->begin[word], count, entry))
+        lexicon->pronunciations[count++] = (struct pronunciation){entry->first, entry->count};
+    }
+  }
+  lexicon->begin[lexicon->words.count] = count;
+  return LINNET_OK;
+}
+
+static enum linnet_status build(struct builder *b) {
+  while (linnet_text_next_line(&b->text))
+    LINNET_TRY(read_line(b));
+  if (b->duplicates > 0)
+    linnet_log(b->context, LINNET_LOG_INFO, "%s: %zu pronunciations are given twice, the first on line %zu",
+               b->text.name, b->duplicates, b->first_duplicate);
+  if (b->allowed)
+    LINNET_TRY(linnet_symbols_copy(b->context, b->allowed, &b->lexicon->phones));
+  else
+    LINNET_TRY(collect_phones(b));
+  LINNET_TRY(relabel(b));
+  return order_by_word(b);
+}
+
+static enum linnet_status builder_open(struct builder *b, struct linnet_context *context,
+                                       const struct linnet_lexicon_settings *settings,
+                                       const struct linnet_symbols *phones) {
+  *b = (struct builder){.context = context, .allowed = phones, .written = {.context = context}};
+  b->text.context = context;
+  linnet_lexicon_settings_default(&b->settings);
+  if (settings && settings->size != sizeof *settings)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_lexicon_settings: fill it with linnet_lexicon_settings_default first");
+  if (settings)
+    b->settings = *settings;
+  b->lexicon = linnet_calloc(context, 1, sizeof *b->lexicon);
+  if (!b->lexicon)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a lexicon");
+  b->lexicon->context = context;
+  b->lexicon->words.context = context;
+  b->lexicon->fold_case = b->settings.fold_case != 0;
+  return LINNET_OK;
+}
+
+/* Releases the builder; hands the lexicon over, or destroys it. */
+static enum linnet_status builder_close(struct builder *b, enum linnet_status status, struct linnet_lexicon **lexicon) {
+  linnet_text_close(&b->text);
+  linnet_names_clear(&b->written);
+  linnet_free(b->context, b->entries);
+  linnet_free(b->context, b->chains);
+  if (status == LINNET_OK)
+    *lexicon = b->lexicon;
+  else
+    linnet_lexicon_destroy(b->lexicon);
+  return status;
+}
+
+enum linnet_status linnet_lexicon_load(struct linnet_context *context, const char *path,
+                                       const struct linnet_lexicon_settings *settings,
+                                       const struct linnet_symbols *phones, struct linnet_lexicon **lexicon) {
+  if (lexicon)
+    *lexicon = NULL;
+  if (!context || !path || !lexicon)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lexicon_load: an argument is NULL");
+  struct builder builder;
+  enum linnet_status status = builder_open(&builder, context, settings, phones);
+  if (status == LINNET_OK)
+    status = linnet_text_open(context, path, MAX_BYTES, &builder.text);
+  if (status == LINNET_OK)
+    status = build(&builder);
+  return builder_close(&builder, status, lexicon);
+}
+
+enum linnet_status linnet_lexicon_load_memory(struct linnet_context *context, const void *data, size_t bytes,
+                                              const char *name, const struct linnet_lexicon_settings *settings,
+                                              const struct linnet_symbols *phones, struct linnet_lexicon **lexicon) {
+  if (lexicon)
+    *lexicon = NULL;
+  if (!context || (!data && bytes > 0) || !name || !lexicon)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_lexicon_load_memory: an argument is NULL");
+  struct builder builder;
+  enum linnet_status status = builder_open(&builder, context, settings, phones);
+  if (status == LINNET_OK)
+    status = linnet_text_open_memory(context, data, bytes, name, MAX_BYTES, &builder.text);
+  if (status == LINNET_OK)
+    status = build(&builder);
+  return builder_close(&builder, status, lexicon);
 }

@@ -1,20 +1,80 @@
-/* The search for words from within: the states of the beam, and one frame of the search.
+/* The search for words from within: the word sequences, the states of the beam, and one frame of the search.
  *
  * A state is a word sequence and a node of the tree (word_tree.h): the words are complete, the node is a phone of the
  * next one, or a silence, or the root, where the search begins. A word is added to the sequence not where it ends but
  * where the next one, or a silence, starts: so its pronunciations meet there and add up, homophones need one state, and
  * after the last phone no copy of the state waits for either.
  *
- * Numbers are as in beam_search.h: relative to the best state's, the scale kept aside. */
+ * Numbers are as in beam_search.h: relative to the best state's, the scale kept aside.
+ *
+ * A frame passes through three files: word_frame.c takes the row and makes the next beam, word_expand.c finds its
+ * candidates, word_history.c scores the words that end. */
 #ifndef LINNET_WORD_BEAM_H
 #define LINNET_WORD_BEAM_H
 
+#include <linnet/word_search.h>
+
 #include "decoder/base/calibration.h"
 #include "decoder/base/pair_table.h"
-#include "decoder/ctc/beam_alignment.h"
-#include "decoder/ctc/beam_row.h"
-#include "decoder/words/word_history.h"
+#include "decoder/ctc/beam_parts.h"
 #include "decoder/words/word_tree.h"
+
+/* --- word sequences (word_history.c) ------------------------------------------------------------------------------ */
+
+/* Each sequence is the longer by a word than its parent, and has what it scores beside the acoustic probability:
+ * language model, bonus for each word, hotwords. */
+
+/* What a word sequence adds to the trie's node; its symbol there is the token of its last word. */
+struct linnet_history_item {
+  double language; /* log P_model of all words */
+  double hotwords; /* bonus of all words */
+  double factor;   /* exp(weight * log P_model + bonus + hotword gain) of the last word; 0: impossible */
+  uint32_t hotword_state;
+};
+
+struct linnet_history {
+  struct linnet_context *context;
+  const struct linnet_language_model *model; /* or NULL */
+  const struct linnet_hotwords *hotwords;    /* or NULL */
+  double weight, bonus;
+  struct linnet_trie trie;
+  struct linnet_history_item *items; /* (item_capacity), by node */
+  unsigned char *states;             /* (state_capacity) of `stride` bytes: of the model, by node */
+  size_t item_capacity, state_capacity, stride;
+};
+
+/* A history of zeros may be destroyed. */
+enum linnet_status linnet_history_create(struct linnet_history *history, struct linnet_context *context,
+                                         const struct linnet_word_search_settings *settings);
+void linnet_history_destroy(struct linnet_history *history);
+
+/* The empty sequence alone, LINNET_TRIE_ROOT. */
+void linnet_history_clear(struct linnet_history *history);
+
+/* Room for so many sequences in all; false without memory. */
+bool linnet_history_grow(struct linnet_history *history, size_t sequences);
+
+/* The sequence longer by a word, made if it is not there: then there must be room for it. */
+uint32_t linnet_history_child(struct linnet_history *history, uint32_t node, uint32_t token);
+
+/* An upper bound of the factor of any word. */
+double linnet_history_most(const struct linnet_history *history);
+
+/* Whether the same words score the same after both, and a number that is then the same. */
+bool linnet_history_same(const struct linnet_history *history, uint32_t a, uint32_t b);
+uint64_t linnet_history_hash(const struct linnet_history *history, uint32_t node);
+
+/* log P_model of the whole and what all else adds to the score; `ended`: with the end of the sentence. */
+void linnet_history_score(const struct linnet_history *history, uint32_t node, bool ended, double *language,
+                          double *score);
+
+static inline struct linnet_trie_node *linnet_history_at(const struct linnet_history *history, uint32_t node) {
+  return linnet_trie_at(&history->trie, node);
+}
+
+size_t linnet_history_memory(const struct linnet_history *history);
+
+/* --- the beam ----------------------------------------------------------------------------------------------------- */
 
 #define LINNET_NO_STATE UINT32_MAX
 
@@ -114,9 +174,6 @@ struct linnet_word_search {
   size_t block_bytes;
 };
 
-/* Takes one row (symbols). There must be room for 2 * beam records, and for linnet_word_room sequences. */
-void linnet_word_frame(struct linnet_word_search *search, const float *row);
-
 /* Sequences that the next frame, or the ranking of hypotheses, can make: one for each word that ends in a state. */
 size_t linnet_word_room(const struct linnet_word_search *search);
 
@@ -136,5 +193,42 @@ static inline uint32_t linnet_word_of(const struct linnet_word_search *search, c
              ? LINNET_NO_WORD
              : linnet_history_at(&search->history, state->place.history)->depth;
 }
+
+/* --- one frame (word_expand.c, called by word_frame.c) ------------------------------------------------------------ */
+
+/* A frame under way. */
+struct linnet_word_step {
+  struct linnet_word_search *search;
+  struct linnet_row row;
+  double to_beat;     /* a candidate below this score is not in the beam */
+  size_t count;       /* candidates */
+  size_t place_count; /* of them new */
+  uint32_t serial;    /* of the newest */
+  double token_scale; /* brings the probability of the best token near 1 */
+};
+
+/* The first of the list of a word sequence's states that are between words or at the end of one. */
+uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t history);
+
+/* Puts all states from which a place is reached into `sources`. `parent` is the state before it in the same word. */
+void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_place to, uint32_t parent);
+
+/* Factor of the probability of entering a place. */
+static inline double linnet_word_arrive(const struct linnet_word_tree *tree, uint32_t node) {
+  return linnet_word_is_loop(tree, node) ? tree->arrive : 1.0;
+}
+
+/* What the sources bring to a node. */
+double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uint32_t symbol);
+
+/* The weight of a place: that of a state it is reached from, without what that looked ahead, with the word added
+ * between them and what the place looks ahead. */
+double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_place to, uint32_t from);
+
+/* Puts the places of the beam into the table, and nothing else. */
+void linnet_word_fill_table(struct linnet_word_search *s);
+
+/* Finds what the frame makes of the beam: the candidates of the next one, best first; returns their number. */
+size_t linnet_word_expand(struct linnet_word_step *f);
 
 #endif

@@ -1,4 +1,4 @@
-#include "decoder/words/word_history.h"
+#include "decoder/words/word_beam.h"
 
 #include <math.h>
 #include <string.h>

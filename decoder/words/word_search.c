@@ -1,4 +1,4 @@
-/* The object of the search for words: its memory, and what goes in. */
+/* The object of the search for words: its settings, memory and life. */
 #include <math.h>
 #include <string.h>
 
@@ -205,56 +205,4 @@ size_t linnet_word_search_memory(const struct linnet_word_search *s) {
 
 size_t linnet_word_search_tree_memory(const struct linnet_word_search *s) {
   return linnet_word_tree_memory(&s->tree);
-}
-
-/* --- frames ------------------------------------------------------------------------------------------------------- */
-
-/* What was less than half of all would soon be needed again. */
-static bool is_enough(const struct linnet_tree_pool *pool, size_t items) {
-  size_t left = linnet_tree_pool_left(pool);
-  return left >= items && left >= pool->capacity / 2;
-}
-
-static size_t grown(const struct linnet_tree_pool *pool, size_t items) {
-  return pool->capacity + (pool->capacity > items ? pool->capacity : items);
-}
-
-bool linnet_word_make_room(struct linnet_word_search *s, size_t sequences) {
-  struct linnet_tree_pool *pool = &s->history.trie.pool;
-  if (linnet_tree_pool_left(pool) >= sequences)
-    return true;
-  for (size_t i = 0; i < s->now->count; i++)
-    linnet_tree_pool_mark(pool, s->now->states[i].place.history);
-  linnet_trie_sweep(&s->history.trie);
-  return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
-}
-
-static bool make_record_room(struct linnet_word_search *s, size_t records) {
-  if (linnet_tree_pool_left(&s->records) >= records)
-    return true;
-  for (size_t i = 0; i < s->now->count; i++)
-    linnet_tokens_mark(&s->now->tokens[i], &s->records);
-  linnet_tree_pool_sweep(&s->records);
-  linnet_tree_pool_unmark(&s->records);
-  return is_enough(&s->records, records) || linnet_tree_pool_grow(&s->records, grown(&s->records, records));
-}
-
-enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const float *log_posteriors, size_t frames) {
-  if (!s)
-    return LINNET_ERROR_ARGUMENT;
-  if (!log_posteriors && frames > 0)
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: no posteriors");
-  if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the search was finished: call linnet_word_search_reset first");
-  if (frames > UINT32_MAX - 2 - s->frames)
-    return linnet_fail(s->context, LINNET_ERROR_LIMIT, "linnet_word_search_accept: more than 2^32 - 3 frames");
-  linnet_poll_begin(s->context);
-  for (size_t t = 0; t < frames; t++) {
-    LINNET_TRY(linnet_poll_check(s->context));
-    if (!linnet_word_make_room(s, linnet_word_room(s)) || !make_record_room(s, 2 * s->beam))
-      return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
-    linnet_word_frame(s, log_posteriors + t * s->choice.symbols);
-    s->ranked = false;
-  }
-  return LINNET_OK;
 }

@@ -3,7 +3,7 @@
 
 #include "base/reader.h"
 #include "frontend/audio/audio_decoder.h"
-#include "frontend/audio/g711.h"
+#include "frontend/audio/mu_law.h"
 
 struct linnet_decoder {
   struct linnet_bytes *bytes;

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "frontend/audio/audio_decoder.h"
-#include "frontend/audio/shorten_ulaw.h"
-#include "frontend/audio/sphere.h"
+#include "frontend/audio/mu_law.h"
 
 enum command { DIFF0, DIFF1, DIFF2, DIFF3, QUIT, BLOCKSIZE, BITSHIFT, QLPC, ZERO, VERBATIM };
 

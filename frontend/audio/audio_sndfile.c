@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory_limit.h"
+#include "base/base.h"
 #include "base/reader.h"
 
 enum { MAX_CHANNELS = 1024 }; /* libsndfile's own limit */

@@ -2,7 +2,7 @@
 
 #include <soxr.h>
 
-#include "base/memory_limit.h"
+#include "base/base.h"
 
 /* soxr does not look at what malloc returns. A resampler takes up to 0.8 MB (1 to 1000 kHz); this leaves a margin for
  * other threads. */

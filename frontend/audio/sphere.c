@@ -1,4 +1,4 @@
-#include "frontend/audio/sphere.h"
+#include "frontend/audio/audio_decoder.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,13 +1,46 @@
 /* Filterbank objects: settings, buffers, framing, and blocks of frames through window, FFT, power and mel. */
-#include <linnet/features.h>
-
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
+#include <linnet/features.h>
+
 #include "base/base.h"
-#include "frontend/features/dither.h"
+#include "base/philox.h"
 #include "frontend/features/fbank_kernel.h"
-#include "frontend/features/fft.h"
+
+/* --- dither ------------------------------------------------------------------------------------------------------- */
+
+static const double two_pi = 6.28318530717958647692;
+
+/* Two of four words make two normal numbers (Box and Muller). */
+static void normal_pair(uint32_t a, uint32_t b, double pair[2]) {
+  double radius = sqrt(-2 * log((a + 0.5) * 0x1p-32)), angle = two_pi * linnet_philox_uniform(b);
+  pair[0] = radius * cos(angle);
+  pair[1] = radius * sin(angle);
+}
+
+/* The normal numbers of the samples at positions 4 group ... 4 group + 3. */
+static void normal_group(uint64_t seed, uint64_t group, double normal[4]) {
+  struct linnet_philox random = linnet_philox(seed, 0, group);
+  normal_pair(random.word[0], random.word[1], normal);
+  normal_pair(random.word[2], random.word[3], normal + 2);
+}
+
+/* Gaussian noise on samples, to keep digital silence off the floor of the logarithm: out[i] = in[i] + deviation *
+ * g(seed, position + i) with g standard normal; out may be in. */
+static void dither(double deviation, uint64_t seed, uint64_t position, const float *in, size_t n, float *out) {
+  double normal[4];
+  for (size_t i = 0; i < n; i++) {
+    uint64_t at = position + i;
+    if (i == 0 || at % 4 == 0)
+      normal_group(seed, at / 4, normal);
+    out[i] = (float)(in[i] + deviation * normal[at % 4]);
+  }
+}
+
+/* --- the filterbank ----------------------------------------------------------------------------------------------- */
 
 enum { LANES = LINNET_FBANK_LANES, MAX_WINDOW = 65536, MAX_SHIFT = 1 << 20 };
 
@@ -252,7 +285,7 @@ enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float 
     const float *from = samples + done * fbank->shift;
     if (fbank->block) {
       size_t span = fbank->window + (now - 1) * fbank->shift;
-      linnet_dither(fbank->settings.dither, fbank->settings.dither_seed, done * fbank->shift, from, span, fbank->block);
+      dither(fbank->settings.dither, fbank->settings.dither_seed, done * fbank->shift, from, span, fbank->block);
       from = fbank->block;
     }
     LINNET_TRY(run_block(fbank, from, now, features + done * fbank->mel.bands));
@@ -278,7 +311,7 @@ static size_t hold(struct linnet_fbank *fbank, const float *samples, size_t n) {
     taken = n < room ? n : room;
     float *to = fbank->held + fbank->count;
     if (fbank->block)
-      linnet_dither(fbank->settings.dither, fbank->settings.dither_seed, fbank->position, samples, taken, to);
+      dither(fbank->settings.dither, fbank->settings.dither_seed, fbank->position, samples, taken, to);
     else
       memcpy(to, samples, taken * sizeof *to);
     fbank->count += taken;

@@ -1,7 +1,7 @@
-/* The arithmetic of a filterbank frame, compiled once per instruction set from fbank_body.h; fbank.c chooses at run
- * time. A frame goes
+/* The parts of the filterbank: the arithmetic of a frame, which is compiled once per instruction set from
+ * fbank_kernels.c and chosen at run time by fbank.c; the mel filters; the Fourier transform. A frame goes
  *
- *   samples (window) -> window -> time (fft) -> fft.h -> spectrum (fft / 2, complex) -> power -> power (fft / 2)
+ *   samples (window) -> window -> time (fft) -> linnet_fft -> spectrum (fft / 2, complex) -> power -> power (fft / 2)
  *
  * and LANES frames go on side by side, one per lane:
  *
@@ -13,7 +13,47 @@
 
 #include <stddef.h>
 
-#include "frontend/features/mel.h"
+#include "base/base.h"
+
+/* --- mel filters (mel.c) ------------------------------------------------------------------------------------------ */
+
+/* Triangular filters, equally wide in mel, over the bins of a power spectrum. */
+
+struct linnet_mel {
+  size_t bands;
+  size_t begin, end; /* bins that any filter uses: [begin, end) */
+  size_t *first;     /* (bands): first bin of each filter */
+  size_t *offsets;   /* (bands + 1): weights of filter b are weights[offsets[b]] ... weights[offsets[b + 1] - 1] */
+  float *weights;
+};
+
+/* Filters for a spectrum of `bins` bins, bin k at k * rate / (2 * bins) Hz; low < high in Hz. A filter without a bin is
+ * an error that says how to avoid it. On failure nothing needs releasing. */
+enum linnet_status linnet_mel_create(struct linnet_context *context, size_t bands, size_t bins, double rate, double low,
+                                     double high, struct linnet_mel *mel);
+
+/* Harmless on a struct of zeros. */
+void linnet_mel_release(struct linnet_context *context, struct linnet_mel *mel);
+
+/* --- Fourier transform -------------------------------------------------------------------------------------------- */
+
+/* The complex Fourier transform of the filterbank, by FFTW (fft_fftw.c); in a build without it running it fails
+ * (fft_none.c). */
+
+struct linnet_fft;
+
+/* X[k] = sum of x[j] exp(-2 pi i j k / n) over j. x is `in`, X is `out`: n complex numbers each, interleaved, n a power
+ * of two; the buffers stay the caller's and must outlive the object. */
+enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
+                                     struct linnet_fft **fft);
+
+/* Transforms what is in `in`, which it leaves alone. LINNET_ERROR_UNSUPPORTED without FFTW; else it does not fail. */
+enum linnet_status linnet_fft_run(struct linnet_fft *fft);
+
+/* Destroys the object; NULL is allowed. */
+void linnet_fft_destroy(struct linnet_fft *fft);
+
+/* --- kernels (fbank_kernels.c) ------------------------------------------------------------------------------------ */
 
 enum { LINNET_FBANK_LANES = 16 };
 

@@ -1,9 +1,9 @@
-#include "frontend/features/fft.h"
+#include "frontend/features/fbank_kernel.h"
 
 #include <fftw3.h>
 #include <pthread.h>
 
-#include "base/memory_limit.h"
+#include "base/base.h"
 
 struct linnet_fft {
   struct linnet_context *context;

@@ -1,6 +1,6 @@
 /* In the place of fft_fftw.c, in a build without FFTW: a filterbank can be made, and counts frames, but computes none.
  */
-#include "frontend/features/fft.h"
+#include "frontend/features/fbank_kernel.h"
 
 struct linnet_fft {
   struct linnet_context *context;

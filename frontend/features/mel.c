@@ -1,4 +1,4 @@
-#include "frontend/features/mel.h"
+#include "frontend/features/fbank_kernel.h"
 
 #include <math.h>
 

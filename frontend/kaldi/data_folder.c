@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
-#include "frontend/kaldi/relative_path.h"
 #include "frontend/kaldi/table.h"
 
 struct recording {

@@ -1,4 +1,4 @@
-#include "frontend/kaldi/kaldi_compress.h"
+#include "frontend/kaldi/kaldi_value.h"
 
 #include <math.h>
 #include <stdlib.h>

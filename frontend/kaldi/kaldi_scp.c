@@ -1,10 +1,9 @@
 /* Script files: random access to matrices by key. */
-#include "frontend/kaldi/kaldi_scp.h"
+#include "frontend/kaldi/kaldi_value.h"
 
 #include <string.h>
 
 #include "frontend/kaldi/frame_shift.h"
-#include "frontend/kaldi/relative_path.h"
 #include "frontend/kaldi/table.h"
 
 struct linnet_scp {

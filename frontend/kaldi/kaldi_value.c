@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/c_locale.h"
-#include "frontend/kaldi/kaldi_compress.h"
 
 enum { MAX_NUMBER = 63, FIRST_BYTES = 1 << 16 };
 

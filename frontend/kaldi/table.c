@@ -1,7 +1,9 @@
 #include "frontend/kaldi/table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <linnet/kaldi.h>
 
@@ -137,4 +139,31 @@ void linnet_table_release(struct linnet_table *table) {
   linnet_free(table->context, table->text);
   linnet_free(table->context, table->entries);
   *table = (struct linnet_table){0};
+}
+
+/* --- file names inside lists -------------------------------------------------------------------------------------- */
+
+/* Writes folder (its first `folder_length` characters, with the slash), `between` and path. */
+static char *join(char *to, size_t capacity, const char *folder, size_t folder_length, const char *between,
+                  const char *path, size_t length) {
+  snprintf(to, capacity, "%.*s%s%.*s", (int)folder_length, folder, between, (int)length, path);
+  return to;
+}
+
+enum linnet_status linnet_relative_path(struct linnet_context *context, const char *list, const char *path,
+                                        size_t length, char **result) {
+  const char *slash = strrchr(list, '/');
+  size_t folder = slash ? (size_t)(slash - list) + 1 : 0, capacity = folder + length + sizeof "../";
+  char *found = length < 65536 && folder < 65536 ? linnet_alloc(context, capacity, 1) : NULL;
+  *result = found;
+  if (!found)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for the name %.60s", list, path);
+  if (path[0] == '/')
+    folder = 0;
+  if (access(join(found, capacity, list, folder, "", path, length), F_OK) == 0 || folder == 0 ||
+      access(join(found, capacity, list, folder, "../", path, length), F_OK) == 0 ||
+      access(join(found, capacity, list, 0, "", path, length), F_OK) == 0)
+    return LINNET_OK;
+  join(found, capacity, list, folder, "", path, length);
+  return LINNET_OK;
 }

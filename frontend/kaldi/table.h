@@ -27,4 +27,14 @@ const struct linnet_entry *linnet_table_find(const struct linnet_table *table, c
 /* Harmless on a struct of zeros. */
 void linnet_table_release(struct linnet_table *table);
 
+/* --- file names inside lists -------------------------------------------------------------------------------------- */
+
+/* File names inside lists. */
+
+/* Where `path`, a name that stands in the file `list`, is: as it is if absolute, else beside the list, in the folder
+ * above, or in the current folder, whichever is there first; beside the list if none is. Only the first `length`
+ * characters of `path` count. Release *result with linnet_free. */
+enum linnet_status linnet_relative_path(struct linnet_context *context, const char *list, const char *path,
+                                        size_t length, char **result);
+
 #endif

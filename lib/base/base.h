@@ -84,4 +84,9 @@ static inline bool linnet_add_size(size_t a, size_t b, size_t *result) {
   return !__builtin_add_overflow(a, b, result);
 }
 
+/* Asked before a library is called that does not survive a failed allocation: whether the process can map `bytes` more
+ * now (RLIMIT_AS, RLIMIT_DATA, strict overcommit); nothing is held. Another thread may take the memory afterwards, so
+ * ask for several times what one caller needs. */
+bool linnet_memory_available(size_t bytes);
+
 #endif

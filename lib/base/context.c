@@ -1,13 +1,13 @@
 /* Contexts: handles on a shared core of allocator, log callback and thread pool. */
-#include "base/base.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "backend/device.h"
+#include "base/base.h"
 #include "base/pool.h"
 
 #define MAX_THREADS 256
@@ -325,4 +325,38 @@ char *linnet_strdup(struct linnet_context *context, const char *text) {
   size_t bytes = strlen(text) + 1;
   char *copy = linnet_alloc(context, bytes, 1);
   return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+/* --- limits of memory --------------------------------------------------------------------------------------------- */
+
+/* Pages that are not touched take no memory, but count for the limits. */
+bool linnet_memory_available(size_t bytes) {
+  void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages != MAP_FAILED && munmap(pages, bytes) == 0;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+const char *linnet_status_string(enum linnet_status status) {
+  static const char *const names[] = {
+      [LINNET_OK] = "success",
+      [LINNET_ERROR_ARGUMENT] = "invalid argument",
+      [LINNET_ERROR_MEMORY] = "out of memory",
+      [LINNET_ERROR_IO] = "input/output error",
+      [LINNET_ERROR_FORMAT] = "malformed input",
+      [LINNET_ERROR_UNSUPPORTED] = "unsupported",
+      [LINNET_ERROR_LIMIT] = "limit exceeded",
+      [LINNET_ERROR_NUMERIC] = "value not finite",
+      [LINNET_ERROR_CANCELLED] = "cancelled",
+      [LINNET_ERROR_DEVICE] = "failure of a device",
+      [LINNET_ERROR_STATE] = "called in the wrong order",
+      [LINNET_AGAIN] = "more input needed",
+      [LINNET_END] = "end of input",
+  };
+  unsigned index = (unsigned)status;
+  return index < sizeof names / sizeof *names ? names[index] : "unknown status";
+}
+
+const char *linnet_version(void) {
+  return LINNET_VERSION;
 }

@@ -2,6 +2,8 @@
 #ifndef LINNET_FILE_H
 #define LINNET_FILE_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/base.h"
@@ -44,5 +46,18 @@ void linnet_output_abandon(struct linnet_output *output);
 
 /* The length of FILE in the name "FILE.tmp.PROCESS" of a temporary file, 0 if it is none. */
 size_t linnet_output_temporary(const char *name);
+
+/* --- checksums ---------------------------------------------------------------------------------------------------- */
+
+/* The CRC-32 of zlib, gzip and PNG, in pieces: the core does not need zlib. It finds every change of up to 32
+ * neighbouring bits, and others but for one in 2^32. */
+
+struct linnet_crc32 {
+  uint32_t table[256]; /* the change by each byte */
+  uint32_t value;      /* of all bytes so far; 0 for none */
+};
+
+void linnet_crc32_start(struct linnet_crc32 *crc);
+void linnet_crc32_add(struct linnet_crc32 *crc, const void *data, size_t bytes);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory_limit.h"
+#include "base/base.h"
 #include "ops/activation.h"
 
 typedef __typeof__(&cblas_sgemm) sgemm_fn;

@@ -1,5 +1,4 @@
-/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. One
- * object is reused from batch to batch. */
+/* A batch: the order of an epoch, and the features of several utterances in memory. */
 #ifndef LINNET_BATCH_H
 #define LINNET_BATCH_H
 
@@ -8,6 +7,39 @@
 #include "backend/backend.h"
 #include "base/base.h"
 #include "model/config.h"
+
+/* --- random numbers ----------------------------------------------------------------------------------------------- */
+
+/* What the random numbers of training are drawn for: the top byte of Philox's high counter word, so that no two uses
+ * share numbers. Dropout has 0: its high word is (step << 32 | site), with steps below 2^24. */
+
+enum linnet_draw { LINNET_DRAW_DROPOUT = 0, LINNET_DRAW_ORDER = 1, LINNET_DRAW_INITIAL = 2 };
+
+/* --- the order of an epoch ---------------------------------------------------------------------------------------- */
+
+/* The order of an epoch: utterances shuffled by counter and packed by frames. */
+
+/* Batch b is order[starts[b]] ... order[starts[b + 1] - 1]. */
+struct linnet_batches {
+  size_t *order;  /* (utterances) */
+  size_t *starts; /* (batches + 1) */
+  size_t utterances, batches;
+};
+
+/* Room for `utterances`. */
+enum linnet_status linnet_batches_create(struct linnet_context *context, size_t utterances,
+                                         struct linnet_batches *batches);
+void linnet_batches_destroy(struct linnet_context *context, struct linnet_batches *batches);
+
+/* Packs all utterances with frames[u] > 0, in an order that depends on (seed, epoch), so that no batch exceeds
+ * batch_frames unless one utterance does. epoch 0 keeps the order of the corpus. */
+void linnet_batches_fill(struct linnet_batches *batches, const size_t *frames, size_t utterances, size_t batch_frames,
+                         uint64_t seed, uint64_t epoch);
+
+/* --- one batch ---------------------------------------------------------------------------------------------------- */
+
+/* A batch in memory: stacked features of several utterances, packed, and the masks that will cover some of them. One
+ * object is reused from batch to batch. */
 
 struct linnet_batch {
   struct linnet_context *context;

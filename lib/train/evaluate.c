@@ -1,4 +1,4 @@
-#include "train/evaluate.h"
+#include "train/trainer.h"
 
 #include <math.h>
 

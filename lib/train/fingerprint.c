@@ -1,4 +1,4 @@
-#include "train/fingerprint.h"
+#include "train/trainer.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "model/causal_chunk.h"
 #include "model/format/feature_config.h"
 #include "ops/ctc.h"
-#include "train/fingerprint.h"
 
 void linnet_train_settings_default(struct linnet_train_settings *settings) {
   *settings = (struct linnet_train_settings){.size = sizeof *settings,

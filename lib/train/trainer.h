@@ -5,10 +5,27 @@
 #include <linnet/train.h>
 
 #include "model/format/model.h"
-#include "train/batches.h"
+#include "train/batch.h"
 #include "train/checkpoint.h"
-#include "train/evaluate.h"
 #include "train/gradient.h"
+
+/* --- evaluation (evaluate.c) -------------------------------------------------------------------------------------- */
+
+/* Loss and error rate over a corpus, without dropout and without gradients. */
+
+struct linnet_evaluation {
+  double loss;              /* summed over feasible utterances */
+  size_t labels;            /* theirs */
+  size_t errors, reference; /* tokens, if the corpus counts them */
+};
+
+/* Runs all utterances with nominal[u] > 0, a batch per thread at a time; sums are in the corpus's order. */
+enum linnet_status linnet_evaluate(struct linnet_context *context, const struct linnet_network *network,
+                                   struct linnet_worker *workers, const real *weights,
+                                   const struct linnet_corpus *corpus, const size_t *nominal, size_t batch_frames,
+                                   struct linnet_evaluation *result);
+
+/* --- the trainer -------------------------------------------------------------------------------------------------- */
 
 struct linnet_trainer {
   struct linnet_context *context;
@@ -62,5 +79,16 @@ enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, 
 enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best);
 /* Removes epoch models that are no longer kept; after the checkpoint that forgot them. */
 void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch);
+
+/* --- fingerprints (fingerprint.c) --------------------------------------------------------------------------------- */
+
+/* What a training run depends on, as text, so that a checkpoint is not continued by another run. */
+
+/* One "key=value" a line; *text is released with linnet_free. `recipe` may be NULL. */
+enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text);
+
+/* The network's configuration in a fingerprint, which it cuts off there. `name` is for messages. */
+enum linnet_status linnet_fingerprint_config(struct linnet_context *context, const char *name, char *text,
+                                             struct linnet_config *config);
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "train/fingerprint.h"
 #include "train/trainer.h"
 
 #define CHECKPOINT "checkpoint.safetensors"

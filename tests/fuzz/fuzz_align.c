@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "budget.h"
-#include "check.h"
 #include "fuzz.h"
 
 enum { MAX_WORDS = 64, VARIANTS = 3, LABELS = 4, MAX_VALUES = 1 << 15 };

@@ -1,7 +1,7 @@
 /* ARPA files, plain and gzip. */
 #include "fuzz_ngram.h"
 
-#include "gzip.h"
+#include "ngram_file.h"
 
 enum { FRONT_MAX = 1 << 18, LONG_MAX = FRONT_MAX + (1 << 16) };
 

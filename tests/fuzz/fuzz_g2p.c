@@ -7,9 +7,7 @@
 
 #include <linnet/g2p.h>
 
-#include "budget.h"
-#include "check.h"
-#include "g2p_file.h"
+#include "g2p_words.h"
 
 static void check_word(const struct linnet_g2p *g2p, struct linnet_context *context, const char *word) {
   struct linnet_g2p_result *result;

@@ -6,21 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "budget.h"
 #include "fuzz.h"
 
 /* What the limits of grammar.h come to. */
 static const size_t most_bytes = (size_t)1 << 28;
 
 static const char words[] = "A A\nB B\nC A B\nON B A\n";
-
-/* Aborts with a reason: both runners keep the input. */
-static void check(bool good, const char *what) {
-  if (good)
-    return;
-  fprintf(stderr, "fuzz_grammar: %s\n", what);
-  abort();
-}
 
 static void check_result(const struct linnet_context *context, enum linnet_status status, const void *object) {
   check(!budget.exceeded, "asked for more memory than any file deserves");

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "budget.h"
-#include "check.h"
 #include "fuzz.h"
 
 enum { PATHS = 5, TEXT_BYTES = 1 << 20 };

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "budget.h"
-#include "check.h"
 #include "fuzz.h"
 
 static struct linnet_context *context;

@@ -8,16 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "budget.h"
 #include "model/format/model.h"
-
-/* Aborts with a reason: both runners keep the input. */
-static void check(bool good, const char *what) {
-  if (good)
-    return;
-  fprintf(stderr, "fuzz_model: %s\n", what);
-  abort();
-}
 
 /* --- the target ------------------------------------------------------------------------------------------------ */
 

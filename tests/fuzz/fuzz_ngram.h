@@ -11,9 +11,6 @@
 
 #include <linnet/ngram.h>
 
-#include "budget.h"
-#include "check.h"
-
 /* Walks over all words from the beginning and from what a few of them lead to. */
 static inline void check_ngram(const struct linnet_ngram *ngram) {
   uint32_t words = (uint32_t)linnet_ngram_count(ngram, 1), state = linnet_ngram_begin(ngram);

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "budget.h"
-#include "check.h"
 #include "fuzz.h"
 
 enum { MAX_BYTES = 1 << 12 };

@@ -1,4 +1,4 @@
-#include "data_check.h"
+#include "data_lists.h"
 
 #include <errno.h>
 #include <stdarg.h>

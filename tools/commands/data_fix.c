@@ -1,4 +1,4 @@
-#include "data_fix.h"
+#include "data_lists.h"
 
 #include <errno.h>
 #include <stdio.h>

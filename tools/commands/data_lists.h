@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <linnet/context.h>
+
 enum data_list {
   DATA_WAV,
   DATA_SEGMENTS,
@@ -60,5 +62,27 @@ const struct data_file *data_lists_utterances(const struct data_lists *lists);
 
 /* Copies the next field of a value into `field`, cut to its size, and returns where the rest begins; NULL: no more. */
 const char *data_next_field(const char *value, char *field, size_t size);
+
+/* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
+
+/* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the lines that
+ * cannot stay. */
+
+struct data_check_settings {
+  size_t most;     /* faults of a kind and file that are printed; the rest is counted */
+  bool open_audio; /* recordings are opened, not only looked for */
+};
+
+/* All checks; the number of faults. */
+size_t data_check(struct linnet_context *context, struct data_lists *lists, const struct data_check_settings *settings);
+
+/* --- repairs (data_fix.c) ----------------------------------------------------------------------------------------- */
+
+/* What `linnet validate-data --fix` writes. */
+
+/* Keeps the utterances that every list has a good line of, after data_check: the lists sorted, without other lines,
+ * spk2utt from utt2spk. What changes is first copied to FOLDER/.backup, then replaced file by file; interrupted in
+ * between, it can be run again. False after printing why nothing more was changed. */
+bool data_fix(struct data_lists *lists);
 
 #endif

@@ -1,4 +1,4 @@
-#include "gnuplot.h"
+#include "picture.h"
 
 #include <errno.h>
 #include <signal.h>

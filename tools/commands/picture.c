@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gnuplot.h"
-
 enum {
   COLUMNS = 1600,   /* of an image and of the waveform, at most: several frames become one */
   MAX_SYMBOLS = 45, /* rows of posteriors */

@@ -10,6 +10,8 @@
 #include "common/rows.h"
 #include "common/tool.h"
 
+/* --- the picture -------------------------------------------------------------------------------------------------- */
+
 struct picture {
   const char *title;
   bool bitmap;          /* PNG instead of SVG */
@@ -31,5 +33,16 @@ struct picture {
 /* Writes the program of gnuplot that draws it to its standard output. False without memory or where there is nothing to
  * draw, after printing so. */
 bool picture_write(const struct picture *picture, FILE *script);
+
+/* --- gnuplot (gnuplot.c) ------------------------------------------------------------------------------------------ */
+
+/* Drawing by gnuplot, a program of its own: it gets a script on its standard input, and what it draws comes out of its
+ * standard output, so that it never sees a file's name. */
+
+/* Runs a script, read from its beginning; both are files. False after printing why not. */
+bool gnuplot_run(FILE *script, FILE *output);
+
+/* Writes text as a string of gnuplot that means nothing but itself: 'text'. What is no printable UTF-8 becomes '?'. */
+void gnuplot_put_string(FILE *script, const char *text);
 
 #endif

@@ -9,7 +9,6 @@
 #include "common/default_model.h"
 #include "common/hypotheses.h"
 #include "common/inputs.h"
-#include "gnuplot.h"
 #include "picture.h"
 
 enum { MAX_PIXELS = 20000 };

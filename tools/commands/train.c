@@ -9,9 +9,7 @@
 
 #include <linnet/train.h>
 
-#include "train_config.h"
-#include "train_corpus.h"
-#include "train_log.h"
+#include "train_parts.h"
 
 enum { MAX_REPEATS = 64 };
 

@@ -1,4 +1,4 @@
-#include "train_config.h"
+#include "train_parts.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "train_corpus.h"
+#include "train_parts.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "train_log.h"
+#include "train_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* linnet validate-data: checks Kaldi data folders, and reduces them to what is sound. */
 #include "common/tool.h"
-#include "data_check.h"
-#include "data_fix.h"
+#include "data_lists.h"
 
 static struct { int fix, no_audio, most; } options = {.most = 10};
 

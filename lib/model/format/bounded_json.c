@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/c_locale.h"
-#include "base/memory_limit.h"
 
 /* --- messages ------------------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #define LINNET_SAFETENSORS_H
 
 #include "base/base.h"
-#include "base/crc32.h"
 #include "base/file.h"
 
 enum linnet_dtype {

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fuzz/budget.h"
 #include "fuzz/fuzz.h"
 
 static struct linnet_context *context;

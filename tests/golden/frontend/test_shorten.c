@@ -2,7 +2,7 @@
  * their headers and first blocks flipped: a status and a message, or other samples, and never more of them. */
 #include <linnet/audio.h>
 
-#include "frontend/audio/shorten_ulaw.h"
+#include "frontend/audio/mu_law.h"
 #include "golden/golden.h"
 
 static struct linnet_context *context;

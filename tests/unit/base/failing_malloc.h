@@ -1,9 +1,9 @@
 /* Fails allocations of the whole process, those of libraries (jansson, libsndfile, libc) too: this header replaces
  * malloc, so one source file of a program may include it. Sanitizers have a malloc of their own, so with them nothing
- * is replaced, and only the context's hook fails (failing_allocator.h).
+ * is replaced, and only the context's hook fails (allocators.h).
  *
  * Allocations of soxr, FFTW, jansson and libsndfile never fail here: these do not survive it, which is why Linnet asks
- * for the memory before it calls them (base/memory_limit.h). */
+ * for the memory before it calls them (base/base.h). */
 #ifndef LINNET_FAILING_MALLOC_H
 #define LINNET_FAILING_MALLOC_H
 

@@ -1,7 +1,7 @@
 /* Contexts: what settings are refused, every allocation of a creation failing in turn, error texts of handles that
  * share a core, memory and log. */
+#include "allocators.h"
 #include "base/base.h"
-#include "failing_allocator.h"
 #include "tables.h"
 
 /* --- settings

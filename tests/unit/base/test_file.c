@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "allocators.h"
 #include "base/file.h"
-#include "failing_allocator.h"
 #include "test.h"
 
 static struct linnet_context *context;

@@ -4,7 +4,7 @@
 
 #include "base/c_locale.h"
 #include "base/file.h"
-#include "decoder/base/number.h"
+#include "decoder/base/characters.h"
 #include "locales.h"
 #include "model/config.h"
 #include "model/format/feature_config.h"

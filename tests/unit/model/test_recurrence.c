@@ -3,8 +3,8 @@
 #include <linnet/encoder.h>
 #include <linnet/recurrence.h>
 
+#include "allocators.h"
 #include "random_model.h"
-#include "unit/base/failing_allocator.h"
 
 enum { FRAMES = 10000, DIM = 8, OUTPUTS = 7 };
 

@@ -2,10 +2,8 @@
  * with jumps, for an hour within its memory, and what cannot be aligned. */
 #include <linnet/align.h>
 
-#include "decoder/align/align_viterbi.h"
-#include "decoder/align/gop.h"
-#include "unit/base/failing_allocator.h"
-#include "unit/frontend/counting_allocator.h"
+#include "allocators.h"
+#include "decoder/align/alignment.h"
 
 enum { MAX_FRAMES = 6, MAX_SYMBOLS = 4, MAX_WORDS = 3, MAX_VARIANTS = 3, MAX_LABELS = 2 };
 

@@ -1,6 +1,6 @@
 /* The prefix beam search as an object: chunks, partial results, bad input, memory. */
+#include "allocators.h"
 #include "beam_cases.h"
-#include "unit/base/failing_allocator.h"
 
 enum { FRAMES = 400, SYMBOLS = 7 };
 

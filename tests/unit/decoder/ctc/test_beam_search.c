@@ -1,8 +1,7 @@
 /* Prefix beam search with beams that hold little, against the textbook: prefixes as strings, probabilities as
  * logarithms, every candidate made and all sorted (Hannun et al. 2014, algorithm 1). */
 #include "beam_cases.h"
-#include "decoder/base/exp_array.h"
-#include "decoder/ctc/beam_rank.h"
+#include "decoder/ctc/beam_parts.h"
 
 enum { MOST_FRAMES = 120, MOST_SYMBOLS = BIGRAM_SYMBOLS, MOST_PREFIXES = 4000 };
 

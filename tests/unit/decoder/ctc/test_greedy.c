@@ -1,7 +1,7 @@
 /* Greedy decoding against the definition, row by row, on random posteriors in random chunkings. */
 #include <linnet/decoder.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 enum { MAX_FRAMES = 200, MAX_SYMBOLS = 12 };
 

@@ -2,9 +2,9 @@
 #include <linnet/g2p.h>
 #include <pthread.h>
 
-#include "decoder/g2p/g2p_train.h"
+#include "allocators.h"
+#include "decoder/g2p/g2p.h"
 #include "g2p_words.h"
-#include "unit/base/failing_allocator.h"
 
 static struct linnet_g2p *tiny_model(struct linnet_context *context) {
   struct linnet_g2p *g2p = NULL;

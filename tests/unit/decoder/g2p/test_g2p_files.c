@@ -1,9 +1,8 @@
 /* Files of joint-sequence models: the same model again, and nothing trusted. */
 #include <stdio.h>
 
-#include "g2p_file.h"
+#include "allocators.h"
 #include "g2p_words.h"
-#include "unit/base/failing_allocator.h"
 
 static const char path[] = TEST_BINARY_DIR "/test_g2p_files.tmp";
 

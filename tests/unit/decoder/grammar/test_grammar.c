@@ -4,7 +4,7 @@
 
 #include <linnet/grammar.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 #include "unit/decoder/words/word_cases.h"
 
 static const char words[] = "RED A\nGREEN B\nBRIGHT C\nLIGHT A B\nSWITCH B A\nON C A\nOFF C B\nTHE A C\n";

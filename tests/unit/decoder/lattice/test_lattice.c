@@ -2,7 +2,7 @@
  * the smallest deterministic graph, sums, the oracle; what went in comes out; files, and what they must not hold. */
 #include <linnet/lattice.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 #include "unit/decoder/ctc/beam_cases.h"
 
 enum { MAX_LENGTH = 12, MAX_STRINGS = 4096 };

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 static const char SMALL[] = "\\data\\\n"
                             "ngram 1=5\n"

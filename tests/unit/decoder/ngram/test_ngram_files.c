@@ -1,7 +1,6 @@
 /* Files of n-gram models that are wrong: each is refused with a sentence that names the place. */
 #include <linnet/ngram.h>
 
-#include "gzip.h"
 #include "ngram_file.h"
 #include "test.h"
 

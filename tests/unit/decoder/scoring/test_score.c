@@ -2,8 +2,8 @@
  * totals, tables, confusions and bootstrap. sclite itself is compared in tests/recipe. */
 #include <linnet/score.h>
 
+#include "allocators.h"
 #include "locales.h"
-#include "unit/base/failing_allocator.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -2,7 +2,7 @@
  */
 #include <linnet/pronounced_text.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 static const char lexicon_lines[] = "THE DH AH0\nTHE(2) DH IY0\nSUN S AH1 N\nIS IH1 Z\nTWENTY T W EH1 N\n"
                                     "FIVE F AY1 V\nFIVE(2) F AY1\nA AH0\nA. EY1\nB B IY1\n";

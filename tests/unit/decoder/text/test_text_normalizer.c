@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 /* What a lexicon would know, in small letters with spaces around. */
 static const char vocabulary[] =

@@ -1,7 +1,7 @@
 /* Symbol tables, transcripts and lexicons: what they read, and what they refuse. */
 #include <linnet/lexicon.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

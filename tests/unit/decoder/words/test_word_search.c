@@ -1,6 +1,6 @@
 /* The search for words as an object: streaming, memory, determinism, recombination, wrong arguments. What it finds is
  * held against the definition in test_word_exact. */
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 #include "word_cases.h"
 
 enum { FRAMES = 120, SHORT = 7, BEAM = 12 };

@@ -1,8 +1,7 @@
 /* Audio reading: formats and ways in, headers that lie, channels, rates, parts, raw PCM, hostile files. The files are
  * written here through libsndfile. */
+#include "allocators.h"
 #include "audio_files.h"
-#include "unit/base/failing_allocator.h"
-#include "unit/frontend/counting_allocator.h"
 
 /* --- Formats -------------------------------------------------------------------------------------------------- */
 

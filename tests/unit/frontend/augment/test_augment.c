@@ -4,7 +4,7 @@
 #include <linnet/augment.h>
 #include <linnet/train.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 enum { FRAMES = 300, DIM = 40, SIZE = FRAMES * DIM };
 

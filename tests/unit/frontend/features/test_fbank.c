@@ -5,8 +5,8 @@
 #include <float.h>
 #include <pthread.h>
 
+#include "allocators.h"
 #include "frontend/features/fbank_kernel.h"
-#include "unit/base/failing_allocator.h"
 
 static const double pi = 3.14159265358979323846;
 

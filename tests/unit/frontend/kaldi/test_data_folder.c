@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unit/base/failing_allocator.h"
+#include "allocators.h"
 
 static struct linnet_context *context;
 static char root[4200]; /* root/corpus/train is the folder, root/corpus the one above */

@@ -5,9 +5,8 @@
 #include <float.h>
 #include <unistd.h>
 
+#include "allocators.h"
 #include "locales.h"
-#include "unit/base/failing_allocator.h"
-#include "unit/frontend/counting_allocator.h"
 
 static struct linnet_context *context;
 

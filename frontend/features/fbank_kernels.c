@@ -1,10 +1,14 @@
-/* The body of the filterbank kernels, in the compiler's vector extension, as wide as the including file is compiled for
- * (fbank_generic.c, fbank_avx2.c, fbank_avx512.c). Products and sums may be fused here, so the last bits differ between
- * instruction sets, but never from run to run. */
+/* The filterbank kernels, in the compiler's vector extension: compiled once per instruction set, with LINNET_KERNEL_SET
+ * naming it and the compiler's flags allowing it (frontend/CMakeLists.txt). Products and sums may be fused here, so the
+ * last bits differ between instruction sets, but never from run to run. */
 #include "frontend/features/fbank_kernel.h"
 
 #include <float.h>
 #include <stdint.h>
+
+#ifndef LINNET_KERNEL_SET
+#define LINNET_KERNEL_SET generic /* for editors: the build always names a set */
+#endif
 
 #if defined(__AVX512F__)
 #define WIDTH 16
@@ -167,3 +171,10 @@ static void mel(const struct linnet_mel *filters, const float *power, size_t str
       features[lane * filters->bands + band] = values[lane];
   }
 }
+
+#define TABLE_NAME_(set) linnet_fbank_kernels_##set
+#define TABLE_NAME(set) TABLE_NAME_(set)
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+const struct linnet_fbank_kernels TABLE_NAME(LINNET_KERNEL_SET) = {TEXT(LINNET_KERNEL_SET), window, power, mel};

@@ -1,10 +1,14 @@
-/* Unicode text in UTF-8: decoding that trusts nothing, and the few properties of characters that text needs. */
-#ifndef LINNET_UTF8_H
-#define LINNET_UTF8_H
+/* Pieces of text: characters of Unicode in UTF-8, by decoding that trusts nothing, and decimal numbers. */
+#ifndef LINNET_CHARACTERS_H
+#define LINNET_CHARACTERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* --- characters --------------------------------------------------------------------------------------------------- */
+
+/* Unicode text in UTF-8: decoding that trusts nothing, and the few properties of characters that text needs. */
 
 /* Bytes of the character at `text`, which ends in NUL; 0 if it is none: an overlong form, a surrogate, a code point
  * beyond U+10FFFF, or one that is cut short. */
@@ -29,5 +33,13 @@ uint32_t linnet_utf8_upper(uint32_t code);
 /* ASCII letters in lower case for a Latin letter with marks ("e" for U+00C9, "ss" for U+00DF), "" for a combining mark,
  * NULL for any other character. */
 const char *linnet_utf8_plain(uint32_t code);
+
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
+
+/* Decimal numbers of text files, read alike in every locale. */
+
+/* Reads all of `text` as a decimal number such as -1.25, 3e-7, -inf (any case), to a few units of the last place of a
+ * double; false if it is anything else, such as NaN. */
+bool linnet_parse_number(const char *text, double *value);
 
 #endif

@@ -1,9 +1,13 @@
-/* Torture by allocation: a scenario is run with the first, second, third ... allocation failing until none fails. Each
- * run must report LINNET_ERROR_MEMORY with a sentence and leave nothing behind. */
-#ifndef LINNET_FAILING_ALLOCATOR_H
-#define LINNET_FAILING_ALLOCATOR_H
+/* Allocators for tests: one that fails at a call of choice, one that counts. */
+#ifndef LINNET_TEST_ALLOCATORS_H
+#define LINNET_TEST_ALLOCATORS_H
 
 #include "test.h"
+
+/* --- failing ------------------------------------------------------------------------------------------------------ */
+
+/* Torture by allocation: a scenario is run with the first, second, third ... allocation failing until none fails. Each
+ * run must report LINNET_ERROR_MEMORY with a sentence and leave nothing behind. */
 
 struct failing_allocator {
   size_t left;  /* allocations that still succeed */
@@ -65,6 +69,42 @@ static inline void torture(const char *name, failing_scenario scenario) {
   }
   CHECK(n > 1, "%s: nothing was allocated", name);
   printf("%s: %zu allocations failed in turn\n", name, n - 1);
+}
+
+/* --- counting ----------------------------------------------------------------------------------------------------- */
+
+/* An allocator that knows how much is in use, and was at most. Each block is preceded by its size. */
+
+struct usage {
+  size_t bytes, peak;
+};
+
+static inline void *counting_reallocate(void *user, void *pointer, size_t bytes) {
+  struct usage *usage = user;
+  size_t *block = pointer ? (size_t *)pointer - 2 : NULL;
+  usage->bytes -= block ? *block : 0;
+  if (bytes == 0) {
+    free(block);
+    return NULL;
+  }
+  block = realloc(block, bytes + 2 * sizeof *block);
+  REQUIRE(block, "out of memory");
+  *block = bytes;
+  usage->bytes += bytes;
+  usage->peak = usage->bytes > usage->peak ? usage->bytes : usage->peak;
+  return block + 2;
+}
+
+static inline struct linnet_context *counting_context(struct usage *usage) {
+  struct linnet_context_settings settings;
+  linnet_context_settings_default(&settings);
+  settings.threads = 1;
+  settings.reallocate = counting_reallocate;
+  settings.reallocate_user = usage;
+  *usage = (struct usage){0};
+  struct linnet_context *counted = NULL;
+  REQUIRE(linnet_context_create(&settings, &counted) == LINNET_OK, "no context");
+  return counted;
 }
 
 #endif

@@ -1,11 +1,9 @@
 /* A shift of s bits says that all samples were multiples of 2^s in the 13 bits of mu-law, so that few codes occur:
  * those of the multiples. They are numbered from 0 (code 255, zero) up and from -1 down by magnitude; behind them come
  * the codes that do not occur: positive ones by magnitude, the negative zero (127), negative ones by magnitude. */
-#include "frontend/audio/shorten_ulaw.h"
+#include "frontend/audio/mu_law.h"
 
 #include <stdbool.h>
-
-#include "frontend/audio/g711.h"
 
 enum { CODES = 256, POSITIVE = 0x80, NEGATIVE_ZERO = 0x7f, RANGE = 1 << 12 /* of 13 bits */ };
 

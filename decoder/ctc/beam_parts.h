@@ -1,0 +1,207 @@
+/* What the prefix beam search and the search for words are made of: a frame's row of log-posteriors, candidates in
+ * order, prefixes as a trie, and tokens, which carry the best alignment of each. */
+#ifndef LINNET_BEAM_PARTS_H
+#define LINNET_BEAM_PARTS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "decoder/base/tree_pool.h"
+
+/* --- exponentials ------------------------------------------------------------------------------------------------- */
+
+/* Exponentials of an array, written so that a compiler turns the loop into vector code. */
+
+/* out[i] = exp(x[i]) within a relative 1e-15 for x <= 0; 0 below -700, and for -infinity. `out` may be `x`. */
+void linnet_exp_array(const double *x, double *out, size_t n);
+
+/* --- candidates --------------------------------------------------------------------------------------------------- */
+
+/* The order of the prefix beam search: candidates by score, and ties by what does not depend on the memory. */
+
+/* What a frame makes of the prefix of rank `parent`: the prefix itself (symbol 0), or the one longer by `symbol`. */
+struct linnet_candidate {
+  double score;
+  uint32_t symbol, parent;
+};
+
+/* True if `a` comes before `b`. No score is NaN. */
+static inline bool linnet_candidate_before(const struct linnet_candidate *a, const struct linnet_candidate *b) {
+  if (a->score != b->score)
+    return a->score > b->score;
+  return a->symbol != b->symbol ? a->symbol < b->symbol : a->parent < b->parent;
+}
+
+/* Brings the `keep` first of `count` candidates to the front, in order; returns the smaller of the two numbers. */
+size_t linnet_candidates_rank(struct linnet_candidate *candidates, size_t count, size_t keep);
+
+/* --- rows of posteriors ------------------------------------------------------------------------------------------- */
+
+/* A row of log-posteriors as the frames of a search take it: relative to its largest value, with the symbols that are
+ * worth a try. */
+
+/* Smaller numbers, relative to the best hypothesis's, are nothing: products of what stays never become denormal. */
+#define LINNET_NOTHING 0x1p-900
+
+struct linnet_row {
+  const float *values; /* (symbols); NULL: a certain blank */
+  float largest;
+  double blank;           /* exp(values[0] - largest) */
+  double posterior_scale; /* posterior = this * probability relative to the row's largest */
+};
+
+/* Which symbols a frame may append, and those it does. */
+struct linnet_row_choice {
+  size_t symbols, top;
+  float threshold;
+  size_t count;
+  struct linnet_candidate *chosen; /* (symbols): most probable first; only `symbol` and `score` are used */
+  double *exponents;               /* (symbols): work space */
+  double *probability;             /* (symbols): of those chosen, by symbol, relative to the row's largest */
+};
+
+/* A log-posterior: NaN and +infinity are impossible. */
+static inline float linnet_row_sane(float x) {
+  return x < INFINITY ? x : -INFINITY;
+}
+
+static inline double linnet_row_floor(double probability) {
+  return probability > LINNET_NOTHING ? probability : 0.0;
+}
+
+/* Of a probability relative to the row's largest; what is above 1 counts as 1, as in greedy decoding. */
+static inline double linnet_row_posterior(const struct linnet_row *row, double probability) {
+  double value = row->posterior_scale * probability;
+  return value < 1 ? value : 1;
+}
+
+/* The power of two that brings x near 1. */
+static inline double linnet_row_scale(double x, int *exponent) {
+  *exponent = 0;
+  if (x > 0)
+    frexp(x, exponent);
+  return ldexp(1, -*exponent);
+}
+
+/* NULL, and a row in which nothing is possible, is a certain blank. */
+struct linnet_row linnet_row_read(const float *values, size_t symbols);
+
+/* The logarithm of a symbol's probability, relative to the row's largest; the blank, 0, has none as a symbol. */
+static inline double linnet_row_exponent(const struct linnet_row *row, uint32_t symbol) {
+  return row->values && symbol > 0 ? (double)linnet_row_sane(row->values[symbol]) - (double)row->largest
+                                   : -(double)INFINITY;
+}
+
+/* Memory for the arrays of a choice. */
+void linnet_row_choice_lay_out(struct linnet_row_choice *choice, struct linnet_arena *arena);
+
+/* Chooses the symbols that pass the pruning and whose probability, relative to the row's largest, is at least `least`
+ * (within a rounding error: the exact test is the caller's). */
+void linnet_row_choose(const struct linnet_row *row, struct linnet_row_choice *choice, double least);
+
+/* --- prefixes ----------------------------------------------------------------------------------------------------- */
+
+/* The prefixes of a beam search as a trie: a node is its parent's prefix with one symbol more. */
+
+#define LINNET_TRIE_ROOT 0u /* the empty prefix */
+
+struct linnet_trie_node {
+  uint32_t parent; /* first, for the pool */
+  uint32_t symbol; /* 0 at the root */
+  uint32_t depth;  /* symbols of the prefix */
+  uint32_t first_child, next_sibling;
+  uint32_t entry; /* its place in the beam after frame `stamp`; of a word sequence, its first */
+  uint32_t stamp;
+};
+
+struct linnet_trie {
+  struct linnet_tree_pool pool;
+};
+
+static inline struct linnet_trie_node *linnet_trie_at(const struct linnet_trie *trie, uint32_t node) {
+  return (struct linnet_trie_node *)(void *)trie->pool.items + node;
+}
+
+/* The root alone; there must be room for it. */
+void linnet_trie_clear(struct linnet_trie *trie);
+
+/* The child by a symbol, made if there is none, which *fresh tells: then there must be room for it. */
+uint32_t linnet_trie_find_or_add(struct linnet_trie *trie, uint32_t node, uint32_t symbol, bool *fresh);
+
+static inline uint32_t linnet_trie_child(struct linnet_trie *trie, uint32_t node, uint32_t symbol) {
+  bool fresh;
+  return linnet_trie_find_or_add(trie, node, symbol, &fresh);
+}
+
+/* Frees all nodes but those marked, and the root. */
+void linnet_trie_sweep(struct linnet_trie *trie);
+
+/* The longest prefix that both begin with. */
+uint32_t linnet_trie_common(const struct linnet_trie *trie, uint32_t a, uint32_t b);
+
+/* --- tokens ------------------------------------------------------------------------------------------------------- */
+
+/* Times of the prefixes of a beam search: beside the sum over alignments, the search carries the best one (Viterbi) of
+ * each prefix, as two tokens, one for alignments that end in the last symbol and one for those that end in the blank.
+ * A token knows the segment of the prefix's last symbol; the segments before it are records, shared between tokens. */
+
+/* A complete segment. Its symbol stands in the trie: the n-th segment is that of the n-th symbol. */
+struct linnet_alignment_record {
+  uint32_t previous; /* the segment before it, or NONE; first, for the pool */
+  uint32_t start, end;
+  float confidence;
+};
+
+/* The probability of an alignment, relative to that of the best prefix's, and its last segment: frames [start, end). At
+ * the root there is none. */
+struct linnet_token {
+  double probability;
+  double posteriors; /* sum over the frames of the last segment */
+  uint32_t start, end;
+  uint32_t before; /* record of the segment before the last, or NONE */
+  uint32_t record; /* of the last segment, or NONE while there is none */
+};
+
+struct linnet_token_pair {
+  struct linnet_token symbol, blank;
+};
+
+/* The better one; that of the symbol where they are equal, and always but at the root, if both are 0. */
+static inline struct linnet_token *linnet_token_best(struct linnet_token_pair *pair) {
+  return pair->blank.probability > pair->symbol.probability ? &pair->blank : &pair->symbol;
+}
+
+/* The pool's items begin with a record; what an owner puts behind it is its own. */
+static inline struct linnet_alignment_record *linnet_record_at(const struct linnet_tree_pool *records, uint32_t i) {
+  return linnet_tree_pool_at(records, i);
+}
+
+/* The mean posterior of the last segment, at most 1. */
+float linnet_token_confidence(const struct linnet_token *token);
+
+/* The record of the token's last segment, made if there is none yet: then there must be room for it. */
+uint32_t linnet_token_record(struct linnet_token *token, struct linnet_tree_pool *records);
+
+/* Tokens before the first frame. */
+void linnet_tokens_start(struct linnet_token_pair *pair);
+
+/* Marks the records that the tokens lead to. */
+void linnet_tokens_mark(const struct linnet_token_pair *pair, struct linnet_tree_pool *records);
+
+/* The token stays in its symbol, of this posterior, for one frame more. */
+static inline void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame) {
+  token->posteriors += posterior;
+  token->end = frame + 1;
+  token->record = LINNET_TREE_NONE;
+}
+
+/* A token that enters a symbol at this frame, after the segments that end with the record `before`. */
+static inline struct linnet_token linnet_token_enter(double posterior, uint32_t frame, uint32_t before) {
+  return (struct linnet_token){
+      .posteriors = posterior, .start = frame, .end = frame + 1, .before = before, .record = LINNET_TREE_NONE};
+}
+
+#endif
