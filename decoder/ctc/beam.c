@@ -109,7 +109,7 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, int symbol
   return LINNET_OK;
 }
 
-/* The empty prefix alone. */
+/* The beam then has one prefix: the empty one. */
 void linnet_beam_reset(struct linnet_beam *beam) {
   struct linnet_beam_side *now = beam->now = &beam->sides[0];
   beam->next = &beam->sides[1];
@@ -161,8 +161,8 @@ static void collect_nodes(struct linnet_beam *beam) {
   linnet_trie_sweep(&beam->trie);
 }
 
-/* Room for so many items more: what is no longer needed is freed first, and if that was less than half of all, so that
- * it would soon be needed again, the pool grows. */
+/* Makes capacity for more items. First frees those that are no longer needed. If this freed less than half of all
+ * items, the pool also grows, because it would soon be full again. */
 static bool make_room(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
                       void (*collect)(struct linnet_beam *)) {
   if (linnet_tree_pool_left(pool) >= items)
@@ -194,7 +194,7 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* What comes out of a prefix beam search: hypotheses with scores and times. */
+/* The results of a prefix beam search: hypotheses with scores and times. */
 
 static void scores_of(const struct linnet_beam *beam, uint32_t index, struct linnet_hypothesis *h) {
   const struct linnet_beam_side *now = beam->now;
@@ -206,7 +206,8 @@ static void scores_of(const struct linnet_beam *beam, uint32_t index, struct lin
   h->score = h->acoustic + linnet_fusion_score(&beam->fusion, h->language, h->count);
 }
 
-/* Before the end the entries are in order; with the model's end of the sentence they may not be. */
+/* Before the end of the utterance, entries are sorted. The language model's score of the end of the sentence may change
+ * their order. */
 enum linnet_status linnet_beam_finish(struct linnet_beam *beam) {
   if (!beam)
     return LINNET_ERROR_ARGUMENT;
@@ -224,7 +225,7 @@ size_t linnet_beam_count(const struct linnet_beam *beam) {
   return beam->now->count;
 }
 
-/* From the last to the first: symbols from the trie, times from the best alignment. */
+/* Fills the segments from the last to the first: symbols from the trie, times from the best alignment. */
 static void fill_segments(const struct linnet_beam *beam, uint32_t index, struct linnet_segment *segments) {
   const struct linnet_token *token = linnet_token_best(&beam->now->tokens[index]);
   const struct linnet_trie_node *node = linnet_trie_at(&beam->trie, beam->now->entries[index].node);
