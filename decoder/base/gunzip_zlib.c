@@ -79,8 +79,8 @@ enum linnet_status linnet_gunzip_read(struct linnet_gunzip *g, void *buffer, siz
     if (status == LINNET_END && g->between)
       return LINNET_OK;
     if (status == LINNET_END)
-      return linnet_fail(g->context, LINNET_ERROR_FORMAT, "%s: the gzip data is cut: fetch or compress the file again",
-                         g->name);
+      return linnet_fail(g->context, LINNET_ERROR_FORMAT,
+                         "%s: the gzip data is truncated: fetch or compress the file again", g->name);
     LINNET_TRY(status);
     if (g->between) {
       LINNET_TRY(check_member(g));

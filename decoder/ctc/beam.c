@@ -79,7 +79,7 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, int symbol
   if (!settings)
     settings = &defaults;
   if (!beam)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: no place for the result");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the pointer for the result is NULL");
   *beam = NULL;
   LINNET_TRY(check(context, symbols, settings));
   struct linnet_beam *b = linnet_calloc(context, 1, sizeof *b);

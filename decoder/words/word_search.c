@@ -148,7 +148,7 @@ enum linnet_status linnet_word_search_create(struct linnet_context *context, con
   if (!settings)
     settings = &defaults;
   if (!search)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: no place for the result");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: the pointer for the result is NULL");
   *search = NULL;
   LINNET_TRY(check(context, lexicon, symbols, settings));
   return open_search(context, lexicon, (size_t)symbols, settings, NULL, search);
