@@ -7,21 +7,21 @@ usage() {
 	cat <<'END'
 Usage: tests/gpu.sh [--packages DIR] [--build DIR] [--jobs N] [--seconds S]
 
-Builds the CUDA backend without audio libraries and BLAS for the device that is there, runs the tests of CTest whose names
-begin with test_cuda, the benchmarks bench_cuda*, the search for the longest utterance that trains, and, where python3 has
-a PyTorch that sees the device, the comparison with it; then a few cases of the tests under compute-sanitizer (memcheck,
-racecheck) where that is found, and what emulates a device. Needs nvcc, a C compiler, CMake, pkg-config and jansson; with
-popt the command is built as well.
+Builds the CUDA backend for the device of this machine, without audio libraries and BLAS. Then it runs the tests of CTest
+whose names begin with test_cuda, the benchmarks bench_cuda*, and the search for the longest utterance that trains. If
+python3 has a PyTorch that finds the device, it runs the comparison with it. Last come a few cases of the tests under
+compute-sanitizer (memcheck, racecheck), if that is installed, and the tests on an emulated device. Needs nvcc, a C
+compiler, CMake, pkg-config and jansson; with popt the command is built, too.
 
   --packages DIR  where jansson, popt, and pkg-config if need be, are unpacked. On a machine with a package archive:
                     apt-get download libjansson4 libjansson-dev libpopt0 libpopt-dev pkgconf pkgconf-bin libpkgconf3
                     for package in *.deb; do dpkg -x "$package" DIR; done
-  --build DIR     where to build, with all logs (default build/gpu)
+  --build DIR     folder of the build and all logs (default build/gpu)
   --jobs N        processes at a time (default: one per processor)
-  --seconds S     for everything (default 480); each step has a limit of its own besides
+  --seconds S     limit for everything (default 480); each step has its own limit, too
 
-A table comes last, with what each step printed last. Exit code: 0 all passed, 1 something failed, 77 nothing failed, but
-something was skipped: without a device whatever needs one, without nvcc everything.
+At the end it prints a table with the last line of each step. Exit code: 0: all passed; 1: a step failed; 77: no step
+failed, but some were skipped: without a device the steps that need one, without nvcc all steps.
 END
 }
 

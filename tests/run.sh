@@ -7,19 +7,18 @@ usage() {
 	cat <<'END'
 Usage: tests/run.sh [--quick | --full] [--jobs N]
 
-Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: packages that are missing are installed by
-apt, as root or through sudo. Everything is made under build/check and build/logs; ccache, if it is there, compiles once
-what several builds have in common.
+Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: it installs missing packages with apt, as root
+or through sudo. All output is in build/check and build/logs. With ccache, common parts of the builds are compiled once.
 
   1. layout of the sources (clang-format), shell scripts (shellcheck), #include lines against the drawing of layers in
      docs/architecture.md
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library. The CUDA backend, where nvcc is found, is
      compiled for one architecture
-  3. the core alone, built where only jansson is found, in a folder of its own: no BLAS, FFTW, libsndfile, soxr, popt;
-     everything but audio where only jansson and popt are found; the tests that these change; like 4, without CUDA
-  4. a build with the address and undefined-behaviour sanitizers, and the tests that have their own code to check, with
-     fewer random cases each
+  3. without CUDA: the core alone, in a build that finds only jansson (no BLAS, FFTW, libsndfile, soxr, popt); everything
+     except audio, in a build that finds only jansson and popt; the tests that differ in these builds
+  4. without CUDA: a build with the address and undefined-behaviour sanitizers, and the tests that run code of Linnet,
+     with fewer random cases each
 
   --quick   1 and 2 only
   --full    all tests in 3, and all random cases in 4 but those of the emulated device

@@ -7,25 +7,26 @@ usage() {
 	cat <<'END'
 Usage: tests/torture.sh [OPTIONS] [PART...]
 
-Parts, all of them by default:
-  kills        trainings that are killed at random moments, and in the middle of writing, and resumed: model, log of
-               losses and batches.txt must be those of a training that was never stopped
-  allocations  every allocation fails once, of the context and of the whole process; then under AddressSanitizer
-  null         NULL for every pointer of every public function
-  disk         the disk fills at every 4 KiB: each command must fail with the file and the reason, leave nothing half
-               written under the final name, and succeed when there is space (tmpfs as root, else a limit on file sizes)
+Parts (default: all):
+  kills        kills trainings at random moments and in the middle of writing, and resumes them: model, log of losses and
+               batches.txt must be those of an uninterrupted training
+  allocations  lets every allocation of the context and of the process fail once; then again under AddressSanitizer
+  null         passes NULL for every pointer of every public function
+  disk         runs each command on disks of 4, 8, 12 ... KiB: it must fail and name the file and the reason, leave no
+               incomplete file under the final name, and succeed when there is space (tmpfs as root, else a limit on
+               file sizes)
   fuzz         every fuzz target with libFuzzer (needs clang)
   day          a causal model on 24 hours of audio: faster than real time, in constant memory
   tsan         recognition and training under ThreadSanitizer
 
   --quick         kills, null, disk and day, each in a few seconds, without a build of their own (for CTest)
-  --full          no allocation left out, ten minutes for each fuzz target
-  --kills N       (default 200, with --quick 6)
-  --minutes M     for each fuzz target, fractions allowed (default 0.5, with --full 10)
-  --hours H       of audio (default 24, with --quick 1)
+  --full          every allocation, ten minutes for each fuzz target
+  --kills N       number of kills (default 200, with --quick 6)
+  --minutes M     minutes for each fuzz target, may be a fraction (default 0.5, with --full 10)
+  --hours H       hours of audio in `day` (default 24, with --quick 1)
   --build DIR     an optimised build with its tests (default: build/release, which is then built first)
-  --seed N        of the moments of kills (default 1)
-  --log DIR       (default build/torture)
+  --seed N        seed of the moments of kills (default 1)
+  --log DIR       folder of the logs (default build/torture)
 
 By default everything takes at most 40 minutes on two cores, after the builds. It prints a table for RESULTS.md; the
 exit code is 0 if nothing failed.

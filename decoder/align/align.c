@@ -1,11 +1,12 @@
-/* Forced alignment: checks, and widens the band until the path keeps off its edge. */
+/* Forced alignment: checks the arguments, then searches in a band of states, which it widens until the path keeps away
+ * from its edge. */
 #include "decoder/align/alignment.h"
 
 #include "base/settings.h"
 #include <math.h>
 
 enum { MAX_SYMBOLS = 1 << 24, DEFAULT_BAND = 8192 };
-static const double all_states_cells = 0x1p28; /* frames x states that are searched in full by default */
+static const double all_states_cells = 0x1p28; /* up to so many frames x states, the default is to search all states */
 
 void(linnet_align_settings_default)(struct linnet_align_settings *settings, size_t size) {
   const struct linnet_align_settings defaults = {.size = sizeof(struct linnet_align_settings),
@@ -49,7 +50,7 @@ static enum linnet_status check_words(const struct linnet_align_maker *m) {
 
 static enum linnet_status check_settings(struct linnet_align_maker *m) {
   const struct linnet_align_settings *s = &m->settings;
-  /* Negative costs, or NaN, would make leaving the text pay. */
+  /* With negative costs or NaN, the best path would always leave the text. */
   if (!(s->jump_cost >= 0) || !(s->frame_cost >= 0) || isnan(s->doubt))
     return linnet_fail(m->context, LINNET_ERROR_ARGUMENT,
                        "linnet_alignment_create: settings: jump_cost %g and frame_cost %g must not be "

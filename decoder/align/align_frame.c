@@ -3,14 +3,14 @@
  *
  *   v_t(s) = e_t(s) + max(v_{t-1}(s), v_{t-1}(s-1) + step(s), v_{t-1}(s-2) + skip(s), v_{t-1}(from) of arcs from -> s)
  *
- * starting with v_{-1}(0) = 0 and nothing else. With jumps there is one more state, outside the text, that the path
- * enters where it could enter an anchor, and that it leaves as if it had been in an anchor, any one:
+ * where v_{-1}(0) = 0 and all other v_{-1} are impossible. With jumps there is one more state, outside the text. The
+ * path can enter it wherever it could enter an anchor, and can go from it to any anchor:
  *
  *   o_t = max(log-posterior of the blank, log-posterior of any other symbol - frame_cost)
  *         + max(o_{t-1}, v_{t-1}(s) - jump_cost / 2 for every s -> anchor)
  *   v_t(anchor) = max(v_t(anchor), o_t - jump_cost / 2)
  *
- * Only the states of a band are computed, [low_t, low_t + band), about the best state of the frame before. */
+ * Only the states of a band [low_t, low_t + band) are computed; it lies around the best state of the frame before. */
 #include "decoder/align/alignment.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static void read_emissions(struct linnet_align_search *s, size_t t) {
   }
 }
 
-/* The best of the three within the chain. */
+/* The best of the three steps within the chain. */
 static void chain_steps(const struct linnet_align_search *s, double *now, uint8_t *from) {
   const double *before = s->before.value + LINNET_ALIGN_PADDING, *step = s->graph->step, *skip = s->graph->skip;
   for (size_t i = s->now.low; i < s->now.high; i++) {
@@ -69,7 +69,7 @@ static size_t first_anchor(const struct linnet_align_graph *graph, size_t state)
   return low;
 }
 
-/* The best of the frame before from which anchor `to` can be entered; *arc is moved past the arcs to it. */
+/* The best value of the previous frame from which anchor `to` can be entered; *arc moves past the arcs to it. */
 static double best_entry(const struct linnet_align_search *s, size_t to, size_t *arc, uint32_t *source) {
   const struct linnet_align_graph *graph = s->graph;
   const double *before = s->before.value + LINNET_ALIGN_PADDING;

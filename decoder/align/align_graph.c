@@ -12,8 +12,8 @@ static size_t states_of(const struct linnet_align_word *word) {
   return states;
 }
 
-/* At most; `before` is NULL for the first word. Anchor to variants, variants to the next anchor, variants to variants.
- */
+/* Maximum number of arcs that a word needs: from its anchor to its variants, from these to the next anchor, and from
+ * the variants of the word `before` (NULL for the first word) to its own. */
 static size_t arcs_of(const struct linnet_align_word *before, const struct linnet_align_word *word) {
   return 2 * word->num_variants + (before ? before->num_variants * word->num_variants : 0);
 }
@@ -61,8 +61,8 @@ static bool differ(const struct linnet_align_graph *graph, size_t a, size_t b) {
   return graph->state[a].symbol != graph->state[b].symbol;
 }
 
-/* The last states of the variants of a word, whose first state is `first`: calls connect for those that may be followed
- * by `to`. */
+/* Connects to `to` those last states of the variants of a word that `to` may follow. `first` is the first state of the
+ * word. */
 static void connect_ends(struct linnet_align_graph *graph, const struct linnet_align_word *word, size_t first,
                          size_t to) {
   for (size_t v = 0; v < word->num_variants; v++) {
@@ -73,7 +73,7 @@ static void connect_ends(struct linnet_align_graph *graph, const struct linnet_a
   }
 }
 
-/* Labels and the blanks between them; returns the state after them. */
+/* Adds the labels of a variant and the blanks between them; returns the next free state. */
 static size_t add_chain(struct linnet_align_graph *graph, const struct linnet_pronunciation *variant, size_t first) {
   for (size_t i = 0; i < 2 * variant->num_labels - 1; i++) {
     graph->state[first + i].symbol = i % 2 ? 0 : variant->labels[i / 2];
@@ -110,7 +110,8 @@ static uint32_t least(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
-/* frames[s]: of the shortest path that ends in s. A first label needs one frame, with or without the anchor. */
+/* Sets frames[s] to the number of frames of the shortest path that ends in s. A first label needs one frame, with or
+ * without the anchor. */
 static enum linnet_status count_min_frames(struct linnet_align_graph *graph) {
   uint32_t *frames = linnet_alloc(graph->context, graph->count, sizeof *frames);
   if (!frames)

@@ -18,7 +18,8 @@ static double log_posterior(const struct linnet_gop_window *w, size_t t, int sym
 /* log P(symbol): the sum over all paths blank* symbol+ blank* by the forward algorithm. A blank must keep the symbol
  * apart from an equal neighbour. */
 static double log_probability(const struct linnet_gop_window *w, int symbol) {
-  double lead = 0, within = -INFINITY, trail = -INFINITY; /* paths that end in the blanks before, in it, after it */
+  double lead = 0, within = -INFINITY,
+         trail = -INFINITY; /* paths that end in a blank before the symbol, in the symbol, in a blank after it */
   for (size_t t = 0; t < w->frames; t++) {
     double blank = log_posterior(w, t, 0), own = log_posterior(w, t, symbol);
     double entered = t == 0 && symbol == w->before ? -INFINITY : lead;
@@ -48,9 +49,10 @@ double linnet_gop(const struct linnet_gop_window *w) {
 
 /* --- an alignment's phones ---------------------------------------------------------------------------------------- */
 
-/* How sure an alignment is: posteriors, and goodness of pronunciation. */
+/* Measures of an alignment: posteriors, and goodness of pronunciation. */
 
-/* The frames between the neighbours of phone i: they end where the phone before ends, or a jump, and likewise after. */
+/* The frames between the neighbours of phone i. They begin where the previous phone or a jump ends, and end where the
+ * next phone or a jump begins. */
 static struct linnet_gop_window window_of(const struct linnet_align_maker *m, size_t i) {
   const struct linnet_alignment *a = m->result;
   const struct linnet_aligned_phone *phone = &a->phones[i];
@@ -95,7 +97,7 @@ static void measure_word(const struct linnet_align_maker *m, struct linnet_align
   word->doubtful = word->gop < m->settings.doubt;
 }
 
-/* After the words, which are means of posteriors. */
+/* Called after the confidences of words are set, which are means of uncalibrated posteriors. */
 static void calibrate_phones(const struct linnet_align_maker *m) {
   for (size_t i = 0; i < m->result->num_phones; i++) {
     struct linnet_aligned_phone *phone = &m->result->phones[i];

@@ -5,7 +5,7 @@ static const struct linnet_align_state *state_at(const struct linnet_align_maker
   return &m->graph.state[m->path.state[t]];
 }
 
-/* A phone that begins at frame t; of a new word if `fresh`. */
+/* Adds a phone that begins at frame t; it begins a new word if `fresh`. */
 static enum linnet_status open_phone(struct linnet_align_maker *m, size_t t, bool fresh) {
   struct linnet_alignment *a = m->result;
   const struct linnet_align_state *state = state_at(m, t);
@@ -33,7 +33,7 @@ static void extend_phone(struct linnet_align_maker *m, size_t t) {
   m->result->words[m->result->num_words - 1].end = t + 1;
 }
 
-/* The jump over frames [start, end), from before word `from` to before word `to`. */
+/* Adds a jump over frames [start, end): the text continues at word `to` instead of word `from`. */
 static enum linnet_status add_jump(struct linnet_align_maker *m, size_t start, size_t end, size_t from, size_t to) {
   struct linnet_alignment *a = m->result;
   struct linnet_align_jump *jumps =
@@ -57,8 +57,8 @@ static size_t word_after(const struct linnet_align_state *state) {
   return state->symbol == 0 ? state->word : (size_t)state->word + 1;
 }
 
-/* The frames outside the text from `start` on; *end is the frame after them. The path leaves the text after a word and
- * enters it before one; the start and the end of the audio are those of the text. */
+/* Handles the frames outside the text from `start` on; *end is the frame after them. The path leaves the text after a
+ * word and reenters it before a word. The start of the audio counts as the start of the text, the end as its end. */
 static enum linnet_status read_jump(struct linnet_align_maker *m, size_t start, size_t *end) {
   size_t t = start;
   while (t < m->frames && m->path.state[t] == LINNET_ALIGN_OUTSIDE)
@@ -69,7 +69,7 @@ static enum linnet_status read_jump(struct linnet_align_maker *m, size_t start, 
 }
 
 enum linnet_status linnet_align_read_path(struct linnet_align_maker *m) {
-  size_t last_word = SIZE_MAX; /* that the last label belongs to, none after a jump */
+  size_t last_word = SIZE_MAX; /* the word of the last label; none after a jump */
   for (size_t t = 0; t < m->frames;) {
     if (m->path.state[t] == LINNET_ALIGN_OUTSIDE) {
       LINNET_TRY(read_jump(m, t, &t));

@@ -1,23 +1,25 @@
 /* Viterbi's algorithm over the frames of a recording (align_frame.c has one frame).
  *
- * Going back needs to know, for each state, where its best came from: one byte. As in edit_distance.c the frames are
- * cut into blocks: a first pass keeps the values before each block alone; then, from the last block to the first, the
- * block is computed again with its bytes and walked through. */
+ * To trace the best path back, one byte per state and frame says where the path to it came from. To save memory, the
+ * frames are divided into blocks, as in edit_distance.c. A first pass saves only the values before each block. Then
+ * each block, from the last to the first, is computed again with its bytes, and the path is traced back through it. */
 #include "decoder/align/alignment.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-  SMALL_TABLE = 1 << 22, /* bytes of back-pointers that are simply held */
+  SMALL_TABLE = 1 << 22, /* bytes of back-pointers up to which one block is enough */
   EDGE_SHARE = 8         /* within 1 / EDGE_SHARE of the band is near its edge */
 };
-static const double centre_slack = 1; /* the band stays put while its centre is so near to the best */
+static const double centre_slack =
+    1; /* the band does not move while the value of its centre is this close to the best */
 
 /* --- the band ----------------------------------------------------------------------------------------------------- */
 
-/* The centre of the next band: the state nearest to the old one whose value is near the best, so that states of about
- * equal value do not pull the band about; the old one while the path is rather outside the text. */
+/* The centre of the next band: the state nearest to the old centre whose value is close to the best. So the band does
+ * not move between states of about equal value. While being outside the text is more probable, the centre does not
+ * move. */
 static size_t next_centre(const struct linnet_align_row *row) {
   const double *value = row->value + LINNET_ALIGN_PADDING;
   size_t centre = row->low + (row->high - row->low) / 2;
@@ -65,7 +67,7 @@ static void save(struct linnet_align_search *s, size_t block) {
   s->saved_outside[block] = s->before.outside;
 }
 
-/* Puts the values before a block back into `before`. */
+/* Restores the values before a block into `before`. */
 static void restore(struct linnet_align_search *s, size_t block) {
   double *value = s->before.value + LINNET_ALIGN_PADDING;
   for (size_t i = s->before.low; i < s->before.high; i++)
@@ -76,13 +78,14 @@ static void restore(struct linnet_align_search *s, size_t block) {
   s->before.outside = s->saved_outside[block];
 }
 
-/* The share of the work that is done; with several blocks all frames are computed twice. */
+/* Reports the share of the work that is done; with several blocks, all frames are computed twice. */
 static enum linnet_status poll_frame(const struct linnet_align_search *s, double share) {
   linnet_progress(s->p->context, LINNET_STAGE_ALIGNMENT, share);
   return linnet_poll_check(s->p->context);
 }
 
-/* With one block the back-pointers stay; with several they are computed again, and each frame overwrites the last. */
+/* The first pass. With one block its back-pointers stay. With several blocks they will be computed again, so each frame
+ * overwrites those of the last. */
 static enum linnet_status first_pass(struct linnet_align_search *s) {
   start(s);
   for (size_t t = 0; t < s->p->frames; t++) {
@@ -106,7 +109,7 @@ static enum linnet_status fill_block(struct linnet_align_search *s, size_t block
   return LINNET_OK;
 }
 
-/* The best state to end in, and its value; the last anchor wins over equal ones. */
+/* The best final state, and its value; among equal values the last anchor wins. */
 static uint32_t best_end(const struct linnet_align_search *s, double *score) {
   const struct linnet_align_row *row = &s->before;
   const struct linnet_align_graph *graph = s->graph;
@@ -128,7 +131,8 @@ static uint32_t step_back(const struct linnet_align_graph *graph, uint32_t state
   return graph->arc[linnet_align_graph_first_arc(graph, state) + (size_t)(from - LINNET_FROM_ARC)].from;
 }
 
-/* Notes the state of frame t, the `at`-th of the block in memory, and returns that of the frame before. */
+/* Stores the state of frame t, which is frame `at` of the block in memory, and returns the state of the frame
+ * before. */
 static uint32_t walk_frame(const struct linnet_align_search *s, size_t t, size_t at, uint32_t state,
                            struct linnet_align_path *path) {
   size_t low = s->low[t + 1];
@@ -159,7 +163,8 @@ static enum linnet_status find_path(struct linnet_align_search *s, struct linnet
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Frames per block: all if the table is small, else so many that blocks and saved values take equal memory. */
+/* Frames per block: all frames if the table is small, else the number for which a block and the saved values take equal
+ * memory. */
 static size_t block_height(const struct linnet_align_problem *p, size_t band) {
   if (p->block > 0 || p->frames == 0)
     return p->block > 0 ? p->block : 1;

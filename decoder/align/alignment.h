@@ -12,8 +12,8 @@
 
 /* --- the graph (align_graph.c) ------------------------------------------------------------------------------------ */
 
-/* The states of a text under the CTC topology. Each word has an anchor, the blank before it, and a chain of states per
- * pronunciation, labels at even places and blanks between them; a last anchor ends the text:
+/* The states of a text under the CTC topology. Each word has an anchor, which is the blank before it, and a chain of
+ * states per pronunciation: labels at even offsets, and blanks between them. A last anchor ends the text:
  *
  *   anchor 0 | l0 blank l1 ... (variant 0) | l0 blank l1 ... (variant 1) | anchor 1 | ...
  *
@@ -36,7 +36,7 @@ struct linnet_align_state {
 struct linnet_align_graph {
   struct linnet_context *context;
   size_t count, words, num_arcs;
-  size_t min_frames;                /* that a path through all words needs */
+  size_t min_frames;                /* minimum length of a path through all words */
   struct linnet_align_state *state; /* (count) */
   double *step, *skip;              /* (count): 0 where s - 1 -> s, s - 2 -> s is allowed, else -infinity */
   struct linnet_align_arc *arc;     /* (num_arcs): the other steps, in the order of `to`, then of `from` */
@@ -68,14 +68,14 @@ struct linnet_align_problem {
   size_t frames, symbols;
   bool jumps;
   double jump_cost, frame_cost; /* see struct linnet_align_settings */
-  size_t band;                  /* states searched per frame; at least the number of states: all */
-  size_t block;                 /* frames whose back-pointers are held at once; 0: chosen by memory */
+  size_t band;                  /* states searched per frame; all if it is not below the number of states */
+  size_t block;                 /* frames per block; 0: chosen by memory */
 };
 
 struct linnet_align_path {
   double score;    /* -infinity: no path was found */
   uint32_t *state; /* (frames), the caller's: state or LINNET_ALIGN_OUTSIDE */
-  bool near_edge;  /* the path comes near the edge of a band that leaves states out */
+  bool near_edge;  /* the path comes near the edge of a band that does not contain all states */
 };
 
 /* LINNET_OK, LINNET_ERROR_MEMORY or LINNET_ERROR_CANCELLED. */
@@ -85,8 +85,8 @@ enum linnet_status linnet_align_viterbi(const struct linnet_align_problem *probl
 
 /* The search for the best path from within: the values of one frame, and the step to the next. */
 
-/* Where a state's best came from: steps back within the chain, or LINNET_FROM_ARC + the number of the state's arc. An
- * anchor with LINNET_FROM_OUTSIDE stands for the state outside at the same frame. */
+/* Where the best path to a state came from: a number of states back within the chain, or LINNET_FROM_ARC + the number
+ * of the arc. LINNET_FROM_OUTSIDE: to an anchor, from the state outside the text at the same frame. */
 enum { LINNET_FROM_SELF = 0, LINNET_FROM_STEP = 1, LINNET_FROM_SKIP = 2, LINNET_FROM_OUTSIDE = 3, LINNET_FROM_ARC = 4 };
 _Static_assert(LINNET_FROM_ARC + LINNET_ALIGN_MAX_VARIANTS + 1 <= UINT8_MAX, "a byte names every arc to a state");
 
@@ -112,14 +112,14 @@ struct linnet_align_search {
   uint32_t *outside_from; /* (height): the state that o came from, or LINNET_ALIGN_OUTSIDE */
 };
 
-/* Computes frame t, with a band that starts at `low`, from `before`, and makes it `before` of the next. from (band) and
- * *outside_from get where each value came from. */
+/* Computes frame t from `before`, in a band that starts at `low`. The result is `before` of the next frame. from (band)
+ * and *outside_from get where the path to each value came from. */
 void linnet_align_advance(struct linnet_align_search *search, size_t t, size_t low, uint8_t *from,
                           uint32_t *outside_from);
 
 /* --- the alignment (align.c) -------------------------------------------------------------------------------------- */
 
-/* An alignment from within: what makes one, and what the path is read into. */
+/* An alignment from within: the data of its search, and the object that holds the result. */
 
 struct linnet_alignment {
   struct linnet_context *context;

@@ -1,16 +1,18 @@
-/* Logistic regression of right and wrong on the logit of the confidence, by Newton's method. */
+/* Logistic regression by Newton's method: the probability of being right, as a function of the logit of the
+ * confidence. */
 #include "decoder/base/calibration.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { MAX_STEPS = 100 };
-static const double least = 1e-4; /* confidences are taken to be in [least, 1 - least] */
-static const double ridge = 1e-3; /* keeps parameters finite where right and wrong are apart */
+static const double min_confidence = 1e-4; /* confidences are limited to [min_confidence, 1 - min_confidence] */
+static const double ridge =
+    1e-3; /* keeps the parameters finite if the confidence separates right from wrong completely */
 static const double least_slope = 1e-3;
 
 static double logit(double p) {
-  p = fmin(fmax(p, least), 1 - least);
+  p = fmin(fmax(p, min_confidence), 1 - min_confidence);
   return log(p / (1 - p));
 }
 

@@ -1,4 +1,4 @@
-/* How decoders take calibrations. */
+/* Calibrations as settings of decoders. */
 #ifndef LINNET_CALIBRATION_INTERNAL_H
 #define LINNET_CALIBRATION_INTERNAL_H
 
@@ -6,8 +6,8 @@
 
 #include "base/base.h"
 
-/* Copies what a setting names; NULL gives maps that change nothing. LINNET_ERROR_ARGUMENT in the name of `caller` if a
- * map is not one. */
+/* Copies the calibrations that a setting points to. NULL gives calibrations that change nothing. LINNET_ERROR_ARGUMENT,
+ * with the name of `caller` in the message, if a calibration is invalid. */
 enum linnet_status linnet_calibrations_copy(struct linnet_context *context, const char *caller,
                                             const struct linnet_calibrations *from, struct linnet_calibrations *to);
 

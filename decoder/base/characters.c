@@ -138,7 +138,7 @@ static bool is_word(const char *text, const char *word) {
   return *text == *word;
 }
 
-/* Adds digits to *mantissa as long as it has room for them; what does not fit is counted in *exponent. */
+/* Adds digits to *mantissa as long as they fit; the number of digits that do not fit is added to *exponent. */
 static const char *read_digits(const char *at, bool fraction, uint64_t *mantissa, int *exponent, bool *any) {
   for (; linnet_is_digit(*at); at++) {
     bool room = *mantissa < UINT64_MAX / 10 - 1;

@@ -8,7 +8,7 @@ struct linnet_gunzip {
   linnet_pull_fn pull;
   void *user;
   z_stream stream;
-  bool between; /* no member has begun, or the last has ended */
+  bool between; /* before the first member, or after a member */
   bool padding; /* zeros have followed a member */
 };
 
@@ -37,7 +37,7 @@ enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char
   return LINNET_OK;
 }
 
-/* Skips the zeros behind a member; whatever else follows them or it must be a member, which begins with 1F 8B. */
+/* Skips the zeros after a member. Any other bytes must be another member, which begins with 1F 8B. */
 static enum linnet_status check_member(struct linnet_gunzip *g) {
   while (g->stream.avail_in > 0 && *g->stream.next_in == 0) {
     g->padding = true;
@@ -79,8 +79,8 @@ enum linnet_status linnet_gunzip_read(struct linnet_gunzip *g, void *buffer, siz
     if (status == LINNET_END && g->between)
       return LINNET_OK;
     if (status == LINNET_END)
-      return linnet_fail(g->context, LINNET_ERROR_FORMAT, "%s: the gzip data is cut: fetch or compress the file again",
-                         g->name);
+      return linnet_fail(g->context, LINNET_ERROR_FORMAT,
+                         "%s: the gzip data is truncated: fetch or compress the file again", g->name);
     LINNET_TRY(status);
     if (g->between) {
       LINNET_TRY(check_member(g));

@@ -59,7 +59,7 @@ static bool grow_slots(struct linnet_names *names) {
   return true;
 }
 
-/* Room for `bytes` bytes in the newest block, or in a new one. */
+/* Makes sure that the newest block has `bytes` free bytes, with a new block if necessary. */
 static struct linnet_names_block *block_with(struct linnet_names *names, size_t bytes) {
   struct linnet_names_block *block = names->blocks;
   if (block && block->size - block->used >= bytes)

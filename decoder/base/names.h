@@ -1,4 +1,4 @@
-/* Strings with numbers: each different string is kept once and has an index, 0, 1, 2 ... in the order of arrival. */
+/* A table of strings: each different string is stored once and has an index, 0, 1, 2 ... in the order of arrival. */
 #ifndef LINNET_NAMES_H
 #define LINNET_NAMES_H
 
@@ -21,10 +21,11 @@ struct linnet_names {
   struct linnet_names_block *blocks; /* where the strings lie */
 };
 
-/* The index of a string, LINNET_NOT_FOUND if it is not there. `text` need not end in NUL. */
+/* The index of a string, LINNET_NOT_FOUND if the table does not contain it. `text` need not end in NUL. */
 size_t linnet_names_find(const struct linnet_names *names, const char *text, size_t length);
 
-/* The same, adding it if it is not there; *fresh (may be NULL) tells. LINNET_ERROR_MEMORY or LINNET_ERROR_LIMIT. */
+/* The same, but adds a missing string; *fresh (may be NULL) says whether it was added. LINNET_ERROR_MEMORY or
+ * LINNET_ERROR_LIMIT. */
 enum linnet_status linnet_names_add(struct linnet_names *names, const char *text, size_t length, size_t *index,
                                     bool *fresh);
 

@@ -1,4 +1,4 @@
-/* A table from pairs of numbers to a number, of a size that does not change, emptied at no cost. */
+/* A hash table from pairs of numbers to a number. Its size is fixed. To empty it takes constant time. */
 #ifndef LINNET_PAIR_TABLE_H
 #define LINNET_PAIR_TABLE_H
 
@@ -11,7 +11,7 @@
 struct linnet_pair_slot {
   uint64_t a;
   uint32_t b, value;
-  uint64_t stamp; /* it is used if this is the table's */
+  uint64_t stamp; /* the slot is in use if this equals the table's stamp */
 };
 
 struct linnet_pair_table {
@@ -20,7 +20,7 @@ struct linnet_pair_table {
   uint64_t stamp;
 };
 
-/* Slots for so many pairs. The caller clears the memory. */
+/* Takes the slots for `pairs` pairs from an arena. The caller clears the memory. */
 static inline void linnet_pair_table_lay_out(struct linnet_pair_table *table, struct linnet_arena *arena,
                                              size_t pairs) {
   size_t slots = 16;

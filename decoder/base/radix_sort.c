@@ -9,7 +9,8 @@ static unsigned digit(uint64_t key, int pass) {
   return (unsigned)(key >> pass * DIGIT_BITS) % DIGITS;
 }
 
-/* One pass by one digit, least significant first; false if all items have the same, so that nothing was moved. */
+/* Sorts by one digit (passes go from the least significant to the most significant); false if all items have the same
+ * digit, so that nothing was moved. */
 static bool pass_by_digit(const struct linnet_keyed *from, struct linnet_keyed *to, size_t n, int pass) {
   size_t place[DIGITS] = {0}, sum = 0;
   for (size_t i = 0; i < n; i++)

@@ -93,7 +93,7 @@ size_t linnet_strip_stress(const char *phone, size_t length) {
 
 /* --- line by line: bytes ------------------------------------------------------------------------------------------ */
 
-/* Up to `capacity` bytes as they are in the file; 0 at the end. Memory of no bytes may be NULL. */
+/* Reads up to `capacity` bytes without decompression; *bytes is 0 at the end. Memory of 0 bytes may be NULL. */
 static enum linnet_status read_raw(struct linnet_lines *l, void *buffer, size_t capacity, size_t *bytes) {
   if (!l->file) {
     *bytes = l->left < capacity ? l->left : capacity;
@@ -110,7 +110,8 @@ static enum linnet_status read_raw(struct linnet_lines *l, void *buffer, size_t 
   return LINNET_OK;
 }
 
-/* Compressed bytes for zlib: first those that start() read to recognise gzip. `buffer` holds text by then. */
+/* Gives zlib compressed bytes: first those that start() read to recognise gzip, because `buffer` holds decompressed
+ * text by now. */
 static enum linnet_status pull_piece(void *user, const unsigned char **data, size_t *bytes) {
   struct linnet_lines *l = user;
   *data = l->piece;
@@ -128,7 +129,7 @@ static enum linnet_status out_of_memory(const struct linnet_lines *l) {
   return linnet_fail(l->context, LINNET_ERROR_MEMORY, "%s: out of memory to read lines", l->name);
 }
 
-/* Reads the beginning: gzip is told by its first two bytes, a byte order mark is skipped. */
+/* Reads the beginning: recognises gzip by its first two bytes, and skips a byte order mark. */
 static enum linnet_status start(struct linnet_lines *l) {
   l->buffer = linnet_alloc(l->context, LINNET_LINE_BYTES + 1, 1);
   if (!l->buffer)
@@ -174,7 +175,7 @@ void linnet_lines_close(struct linnet_lines *l) {
 
 /* --- line by line: lines ------------------------------------------------------------------------------------------ */
 
-/* Moves what is left to the front and reads behind it. */
+/* Moves the unread text to the front of the buffer and fills the rest. */
 static enum linnet_status fill(struct linnet_lines *l) {
   memmove(l->buffer, l->buffer + l->start, l->end - l->start);
   l->end -= l->start;

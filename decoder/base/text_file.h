@@ -23,7 +23,7 @@ enum linnet_status linnet_text_open(struct linnet_context *context, const char *
 enum linnet_status linnet_text_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                            const char *name, size_t max_bytes, struct linnet_text *text);
 
-/* Moves to the next line that is not blank, false at the end. */
+/* Moves to the next line that is not blank; false at the end. */
 bool linnet_text_next_line(struct linnet_text *text);
 
 /* The next token of the line, NULL at its end. Spaces, tabs, CR, VT and FF separate. */
@@ -52,9 +52,9 @@ struct linnet_lines {
   struct linnet_gunzip *gunzip;
   char *buffer;         /* (LINNET_LINE_BYTES + 1): text at [start, end) */
   unsigned char *piece; /* (LINNET_LINE_BYTES) compressed bytes */
-  size_t pieced;        /* of `piece`: read with the beginning, not decompressed yet */
+  size_t pieced;        /* bytes in `piece` that start() read and that are not decompressed yet */
   size_t start, end;
-  bool ended;    /* the current line has its end: false at most for the last of a file */
+  bool ended;    /* the current line ends with a newline; false only for the last line of a file */
   bool finished; /* the source has ended */
 };
 
@@ -62,11 +62,11 @@ enum linnet_status linnet_lines_open(struct linnet_context *context, const char 
 enum linnet_status linnet_lines_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                             const char *name, struct linnet_lines *lines);
 
-/* The next line without its end (LF, or CR LF); it lives, and may be changed, until the next call. LINNET_END after the
- * last. A NUL byte and a line that is too long are errors. */
+/* The next line without its end (LF, or CR LF). It is valid until the next call, and the caller may change it.
+ * LINNET_END after the last line. A NUL byte is an error, and so is a line that is too long. */
 enum linnet_status linnet_lines_next(struct linnet_lines *lines, char **line);
 
-/* Reads what is left of compressed data and drops it: only the end of gzip data has its checksum. */
+/* Reads the rest of compressed data and discards it, because the checksum stands at the end of gzip data. */
 enum linnet_status linnet_lines_check(struct linnet_lines *lines);
 
 void linnet_lines_close(struct linnet_lines *lines);
@@ -84,8 +84,8 @@ typedef enum linnet_status (*linnet_pull_fn)(void *user, const unsigned char **d
 enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char *name, linnet_pull_fn pull, void *user,
                                       struct linnet_gunzip **gunzip);
 
-/* Up to `capacity` decompressed bytes; *bytes is 0 at the end. Several members in a row are read as one. Zeros after
- * the last member are padding, as gzip has it; anything else there is an error, and so is a member that ends early. */
+/* Reads up to `capacity` decompressed bytes; *bytes is 0 at the end. Several members in a row are read as one. Zeros
+ * after the last member are padding, as in gzip; other bytes there are an error, and so is a truncated member. */
 enum linnet_status linnet_gunzip_read(struct linnet_gunzip *gunzip, void *buffer, size_t capacity, size_t *bytes);
 
 void linnet_gunzip_close(struct linnet_gunzip *gunzip);

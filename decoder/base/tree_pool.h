@@ -1,5 +1,6 @@
-/* A pool of items that each point to a parent in the same pool, such as the prefixes of a trie: those that no root
- * leads up to are found by mark and sweep, and used again. Indices stay valid; addresses do until the pool grows. */
+/* A pool of items that each point to a parent in the same pool, such as the prefixes of a trie. Items that are no
+ * longer needed are found by mark and sweep, and used again. Indices stay valid; addresses are valid until the pool
+ * grows. */
 #ifndef LINNET_TREE_POOL_H
 #define LINNET_TREE_POOL_H
 
@@ -21,21 +22,22 @@ void linnet_tree_pool_create(struct linnet_tree_pool *pool, struct linnet_contex
 void linnet_tree_pool_destroy(struct linnet_tree_pool *pool);
 void linnet_tree_pool_clear(struct linnet_tree_pool *pool); /* keeps the memory */
 
-/* Items that can be taken without growing. */
+/* The number of items that can be taken before the pool has to grow. */
 static inline size_t linnet_tree_pool_left(const struct linnet_tree_pool *pool) {
   return pool->capacity - pool->used + pool->free;
 }
 
-/* Room for `items` in all; false without memory, and nothing changed. */
+/* Makes the capacity at least `items`; false without memory, and then nothing has changed. */
 bool linnet_tree_pool_grow(struct linnet_tree_pool *pool, size_t items);
 
-/* An item, of which there must be one left; its contents are whatever they were. */
+/* Takes an item; one must be available. Its contents are undefined. */
 uint32_t linnet_tree_pool_take(struct linnet_tree_pool *pool);
 
-/* Marks an item and all above it; NONE is allowed. */
+/* Marks an item and all its ancestors; NONE is allowed. */
 void linnet_tree_pool_mark(struct linnet_tree_pool *pool, uint32_t item);
 
-/* Frees what is not marked. The marks stay, for the owner to look at, until linnet_tree_pool_unmark. */
+/* Frees all items that are not marked. The marks stay until linnet_tree_pool_unmark, so that the owner can read
+ * them. */
 void linnet_tree_pool_sweep(struct linnet_tree_pool *pool);
 void linnet_tree_pool_unmark(struct linnet_tree_pool *pool);
 

@@ -74,7 +74,7 @@ static enum linnet_status check(struct linnet_context *context, size_t symbols, 
 enum linnet_status linnet_beam_create(struct linnet_context *context, size_t symbols,
                                       const struct linnet_beam_settings *settings, struct linnet_beam **beam) {
   if (!beam)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: no place for the result");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the pointer for the result is NULL");
   *beam = NULL;
   struct linnet_beam_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, beam, settings, &own));
@@ -107,7 +107,7 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, size_t sym
   return LINNET_OK;
 }
 
-/* The empty prefix alone. */
+/* The beam then has one prefix: the empty one. */
 void linnet_beam_reset(struct linnet_beam *beam) {
   struct linnet_beam_side *now = beam->now = &beam->sides[0];
   beam->next = &beam->sides[1];
@@ -159,8 +159,8 @@ static void collect_nodes(struct linnet_beam *beam) {
   linnet_trie_sweep(&beam->trie);
 }
 
-/* Room for so many items more: what is no longer needed is freed first, and if that was less than half of all, so that
- * it would soon be needed again, the pool grows. */
+/* Makes capacity for more items. First frees those that are no longer needed. If this freed less than half of all
+ * items, the pool also grows, because it would soon be full again. */
 static bool make_room(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
                       void (*collect)(struct linnet_beam *)) {
   if (linnet_tree_pool_left(pool) >= items)
@@ -192,7 +192,7 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* What comes out of a prefix beam search: hypotheses with scores and times. */
+/* The results of a prefix beam search: hypotheses with scores and times. */
 
 static void scores_of(const struct linnet_beam *beam, uint32_t index, struct linnet_hypothesis *h) {
   const struct linnet_beam_side *now = beam->now;
@@ -204,7 +204,8 @@ static void scores_of(const struct linnet_beam *beam, uint32_t index, struct lin
   h->score = h->acoustic + linnet_fusion_score(&beam->fusion, h->language, h->num_segments);
 }
 
-/* Before the end the entries are in order; with the model's end of the sentence they may not be. */
+/* Before the end of the utterance, entries are sorted. The language model's score of the end of the sentence may change
+ * their order. */
 enum linnet_status linnet_beam_finish(struct linnet_beam *beam) {
   if (!beam)
     return LINNET_ERROR_ARGUMENT;
@@ -222,7 +223,7 @@ size_t linnet_beam_num_hypotheses(const struct linnet_beam *beam) {
   return beam->now->count;
 }
 
-/* From the last to the first: symbols from the trie, times from the best alignment. */
+/* Fills the segments from the last to the first: symbols from the trie, times from the best alignment. */
 static void fill_segments(const struct linnet_beam *beam, uint32_t index, struct linnet_segment *segments) {
   const struct linnet_token *token = linnet_token_best(&beam->now->tokens[index]);
   const struct linnet_trie_node *node = linnet_trie_at(&beam->trie, beam->now->entries[index].node);

@@ -6,7 +6,7 @@
 struct frame {
   struct linnet_beam *beam;
   struct linnet_row row;
-  double to_beat;     /* a candidate below this score is not in the beam */
+  double to_beat;     /* a candidate below this score cannot enter the next beam */
   size_t count;       /* candidates */
   double token_scale; /* brings the probability of the best token near 1 */
 };
@@ -26,8 +26,8 @@ static void find_symbol_factors(const struct frame *f) {
   linnet_exp_array(factor, factor, now->count);
 }
 
-/* What the parent's alignments bring when they enter the entry's symbol: all of them, or, where the symbol is that of
- * the parent, those that end in the blank. */
+/* The probability of the parent's alignments that can be followed by the entry's symbol: all of them, or, if the parent
+ * ends in the same symbol, those that end in the blank. */
 static double from_parent(const struct linnet_beam_side *now, size_t i) {
   const struct linnet_beam_entry *entry = &now->entries[i];
   if (entry->parent == LINNET_NO_ENTRY)
@@ -73,14 +73,14 @@ static bool in_beam(const struct linnet_beam_side *now, uint32_t parent, uint32_
   return child != LINNET_NO_ENTRY;
 }
 
-/* Score of an entry's alignments that a symbol may follow: where it repeats the last one, those that end in the blank.
- */
+/* Score of an entry's alignments that a symbol may follow: if it repeats the last symbol, only those that end in the
+ * blank. */
 static double source_score(const struct linnet_beam_side *now, uint32_t parent, uint32_t symbol) {
   bool repeats = now->entries[parent].symbol == symbol;
   return repeats ? now->blank[parent] * now->weight[parent] : now->score[parent];
 }
 
-/* Keeps the best, of which there are more than enough. */
+/* The list of candidates is full: keeps the best `beam` of them. */
 static void shrink(struct frame *f) {
   struct linnet_beam *beam = f->beam;
   f->count = linnet_candidates_rank(beam->candidates, f->count, beam->beam);
@@ -94,7 +94,7 @@ static void add_candidate(struct frame *f, double score, uint32_t symbol, uint32
   f->beam->candidates[f->count++] = (struct linnet_candidate){score, symbol, parent};
 }
 
-/* Symbols and prefixes both come best first: where one pair is too bad, those after it are. */
+/* Symbols and prefixes are both sorted, best first. So if a pair scores too low, all later pairs do, too. */
 static void append_symbol(struct frame *f, uint32_t symbol) {
   struct linnet_beam *beam = f->beam;
   const struct linnet_beam_side *now = beam->now;
@@ -109,7 +109,7 @@ static void append_symbol(struct frame *f, uint32_t symbol) {
   }
 }
 
-/* The lowest probability of a symbol that could make a candidate good enough decides which are tried. */
+/* Tries only symbols that are probable enough for a candidate of the next beam. */
 static void append_symbols(struct frame *f) {
   struct linnet_beam *beam = f->beam;
   linnet_row_choose(&f->row, &beam->choice, f->to_beat / (beam->now->score[0] * beam->fusion.most));
@@ -117,7 +117,7 @@ static void append_symbols(struct frame *f) {
     append_symbol(f, beam->choice.chosen[i].symbol);
 }
 
-/* The best candidates in order, without those too far below the best and the impossible; returns their number. */
+/* Sorts the best candidates, without those that are impossible or too far below the best; returns their number. */
 static size_t rank(struct frame *f) {
   struct linnet_beam *beam = f->beam;
   size_t count = linnet_candidates_rank(beam->candidates, f->count, beam->beam);
@@ -135,7 +135,8 @@ static struct linnet_token *source_token(struct linnet_beam_side *now, uint32_t 
   return repeats ? &now->tokens[parent].blank : linnet_token_best(&now->tokens[parent]);
 }
 
-/* A token that comes from the parent's. `probability` is relative to the row's largest value, as all here. */
+/* A token that comes from the parent's. `probability` is relative to the largest of the row, as all probabilities
+ * here. */
 static void enter(const struct frame *f, uint32_t parent, struct linnet_token *source, double probability,
                   struct linnet_token *to) {
   struct linnet_beam *beam = f->beam;
@@ -145,7 +146,7 @@ static void enter(const struct frame *f, uint32_t parent, struct linnet_token *s
   to->probability = linnet_row_floor(source->probability * probability * f->token_scale);
 }
 
-/* The alignment that ends in the symbol goes on, or gives way to a better one that comes from the parent. */
+/* The alignment that ends in the symbol continues, or a better one from the parent replaces it. */
 static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_token *to) {
   struct linnet_beam_side *now = f->beam->now;
   const struct linnet_beam_entry *entry = &now->entries[i];
@@ -162,7 +163,7 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
   to->probability = linnet_row_floor(old->probability * probability * f->token_scale);
 }
 
-/* After all symbols' tokens: the records that these made are shared. */
+/* Must be called after the tokens of all symbols are set: they create the records that this token shares. */
 static void move_blank_token(const struct frame *f, uint32_t i, struct linnet_token *to) {
   *to = *linnet_token_best(&f->beam->now->tokens[i]);
   to->probability = linnet_row_floor(to->probability * f->row.blank * f->token_scale);
@@ -197,7 +198,7 @@ static void make_entry(const struct frame *f, const struct linnet_candidate *c, 
   enter(f, c->parent, source_token(now, c->parent, c->symbol), probability, &next->tokens[to].symbol);
 }
 
-/* The new prefix's alignments in the blank: none, with what a token must hold. */
+/* A new prefix has no alignments that end in the blank yet; its token holds valid values. */
 static void blank_token(const struct frame *f, const struct linnet_candidate *c, size_t to) {
   struct linnet_token_pair *pair = &f->beam->next->tokens[to];
   if (c->symbol == 0) {
@@ -208,7 +209,7 @@ static void blank_token(const struct frame *f, const struct linnet_candidate *c,
   pair->blank.probability = 0;
 }
 
-/* Brings the numbers of the best prefix near 1, those of the others along. */
+/* Scales all probabilities so that those of the best prefix are near 1. */
 static void rescale(struct linnet_beam *beam) {
   struct linnet_beam_side *next = beam->next;
   int exponent, weight_exponent;
@@ -283,7 +284,7 @@ static size_t search(struct frame *f) {
 void linnet_beam_frame(struct linnet_beam *beam, const float *row) {
   struct frame f = start_frame(beam, row);
   size_t count = search(&f);
-  if (count == 0) { /* everything that the frame allows is impossible for the model */
+  if (count == 0) { /* the language model gives probability 0 to all that the frame allows */
     f = start_frame(beam, NULL);
     count = search(&f);
   }

@@ -1,5 +1,5 @@
-/* What a prefix's score has beside its acoustic probability: language model and insertion bonus. A slot holds the
- * model's state after a prefix, and what each symbol would add there, asked of the model once at most. */
+/* The part of a prefix's score that is not acoustic: language model and insertion bonus. A slot holds the model's state
+ * after a prefix, and the factor of each next symbol. The model is asked for a factor at most once. */
 #ifndef LINNET_BEAM_FUSION_H
 #define LINNET_BEAM_FUSION_H
 
@@ -22,7 +22,7 @@ struct linnet_fusion {
   size_t free_count;
 };
 
-/* A logarithm of a probability, whatever the model said. */
+/* Makes a valid logarithm of a probability from any number that a model returns. */
 static inline double linnet_model_checked(float score) {
   return score <= 0 ? (double)score : score > 0 ? 0.0 : -(double)INFINITY;
 }
@@ -30,7 +30,7 @@ static inline double linnet_model_checked(float score) {
 /* Whether a search can use the model. */
 enum linnet_status linnet_model_check(struct linnet_context *context, const struct linnet_language_model *model);
 
-/* Room for `slots` prefixes. A fusion of zeros may be destroyed. */
+/* `slots`: the maximum number of prefixes. A fusion of zeros may be destroyed. */
 enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct linnet_context *context,
                                         const struct linnet_beam_settings *settings, size_t symbols, size_t slots);
 void linnet_fusion_destroy(struct linnet_fusion *fusion);
@@ -38,17 +38,17 @@ void linnet_fusion_destroy(struct linnet_fusion *fusion);
 /* Frees all slots and gives that of the empty prefix. */
 uint32_t linnet_fusion_start(struct linnet_fusion *fusion);
 
-/* exp(weight * log P_model(symbol | slot) + bonus), 0 for what the model finds impossible. */
+/* exp(weight * log P_model(symbol | slot) + bonus); 0 if the model gives probability 0. */
 double linnet_fusion_factor(struct linnet_fusion *fusion, uint32_t slot, uint32_t symbol);
 
-/* A slot for the prefix longer by a symbol; adds its log P_model to *language. */
+/* A slot for the prefix followed by a symbol; adds the symbol's log P_model to *language. */
 uint32_t linnet_fusion_extend(struct linnet_fusion *fusion, uint32_t slot, uint32_t symbol, double *language);
 void linnet_fusion_release(struct linnet_fusion *fusion, uint32_t slot);
 
 /* log P_model(end of the sentence | slot). */
 double linnet_fusion_end(const struct linnet_fusion *fusion, uint32_t slot);
 
-/* weight * language + bonus * length; impossible is impossible, with weight 0, too. */
+/* weight * language + bonus * length; -infinity if `language` is, also with weight 0. */
 double linnet_fusion_score(const struct linnet_fusion *fusion, double language, size_t length);
 
 size_t linnet_fusion_memory(const struct linnet_fusion *fusion);

@@ -76,7 +76,8 @@ static struct linnet_candidate median(struct linnet_candidate *c, size_t count) 
   return *middle;
 }
 
-/* Hoare's partition: nothing before the returned place comes after anything from it on; 0 < place < count. */
+/* Hoare's partition: returns an offset, 0 < offset < count, so that no candidate before it ranks below one at or after
+ * it. */
 static size_t partition(struct linnet_candidate *c, size_t count) {
   struct linnet_candidate pivot = median(c, count);
   size_t i = 0, j = count - 1;
@@ -98,7 +99,7 @@ static bool in_order(const struct linnet_candidate *c, size_t count) {
   return true;
 }
 
-/* Recurses into the smaller part, so at most log2(count) deep whatever the scores. */
+/* Recurses into the smaller part, so the depth is at most log2(count) for all scores. */
 static void sort_first(struct linnet_candidate *c, size_t count, size_t keep) {
   while (count > SMALL && keep > 0) {
     size_t place = partition(c, count), behind = count - place;

@@ -22,7 +22,7 @@ void linnet_exp_array(const double *x, double *out, size_t n);
 
 /* The order of the prefix beam search: candidates by score, and ties by what does not depend on the memory. */
 
-/* What a frame makes of the prefix of rank `parent`: the prefix itself (symbol 0), or the one longer by `symbol`. */
+/* A candidate for the next beam: the prefix of rank `parent` itself (symbol 0), or followed by `symbol`. */
 struct linnet_candidate {
   double score;
   uint32_t symbol, parent;
@@ -35,15 +35,16 @@ static inline bool linnet_candidate_before(const struct linnet_candidate *a, con
   return a->symbol != b->symbol ? a->symbol < b->symbol : a->parent < b->parent;
 }
 
-/* Brings the `keep` first of `count` candidates to the front, in order; returns the smaller of the two numbers. */
+/* Moves the `keep` best of `count` candidates to the front, sorted; returns the smaller of the two numbers. */
 size_t linnet_candidates_rank(struct linnet_candidate *candidates, size_t count, size_t keep);
 
 /* --- rows of posteriors ------------------------------------------------------------------------------------------- */
 
-/* A row of log-posteriors as the frames of a search take it: relative to its largest value, with the symbols that are
- * worth a try. */
+/* A row of log-posteriors, prepared for a search: relative to its largest value, with the symbols that a frame may
+ * append. */
 
-/* Smaller numbers, relative to the best hypothesis's, are nothing: products of what stays never become denormal. */
+/* Probabilities below this, relative to the best hypothesis, count as 0. So products of the others never become
+ * denormal. */
 #define LINNET_NOTHING 0x1p-900
 
 struct linnet_row {
@@ -53,7 +54,7 @@ struct linnet_row {
   double posterior_scale; /* posterior = this * probability relative to the row's largest */
 };
 
-/* Which symbols a frame may append, and those it does. */
+/* The pruning of symbols, and the symbols that the present frame appends. */
 struct linnet_row_choice {
   size_t symbols, top;
   float threshold;
@@ -72,7 +73,8 @@ static inline double linnet_row_floor(double probability) {
   return probability > LINNET_NOTHING ? probability : 0.0;
 }
 
-/* Of a probability relative to the row's largest; what is above 1 counts as 1, as in greedy decoding. */
+/* The posterior of a probability that is relative to the row's largest; above 1 it counts as 1, as in greedy
+ * decoding. */
 static inline double linnet_row_posterior(const struct linnet_row *row, double probability) {
   double value = row->posterior_scale * probability;
   return value < 1 ? value : 1;
@@ -86,20 +88,21 @@ static inline double linnet_row_scale(double x, int *exponent) {
   return ldexp(1, -*exponent);
 }
 
-/* NULL, and a row in which nothing is possible, is a certain blank. */
+/* NULL and a row in which all symbols are impossible both count as a blank of probability 1. */
 struct linnet_row linnet_row_read(const float *values, size_t symbols);
 
-/* The logarithm of a symbol's probability, relative to the row's largest; the blank, 0, has none as a symbol. */
+/* The logarithm of a symbol's probability, relative to the row's largest; -infinity for symbol 0, because the root has
+ * no symbol. */
 static inline double linnet_row_exponent(const struct linnet_row *row, uint32_t symbol) {
   return row->values && symbol > 0 ? (double)linnet_row_sane(row->values[symbol]) - (double)row->largest
                                    : -(double)INFINITY;
 }
 
-/* Memory for the arrays of a choice. */
+/* Takes the arrays of a choice from an arena. */
 void linnet_row_choice_lay_out(struct linnet_row_choice *choice, struct linnet_arena *arena);
 
-/* Chooses the symbols that pass the pruning and whose probability, relative to the row's largest, is at least `least`
- * (within a rounding error: the exact test is the caller's). */
+/* Chooses the symbols that pass the pruning and whose probability, relative to the row's largest, is at least `least`.
+ * A rounding error is possible here: the caller makes the exact test. */
 void linnet_row_choose(const struct linnet_row *row, struct linnet_row_choice *choice, double least);
 
 /* --- prefixes ----------------------------------------------------------------------------------------------------- */
@@ -125,10 +128,11 @@ static inline struct linnet_trie_node *linnet_trie_at(const struct linnet_trie *
   return (struct linnet_trie_node *)(void *)trie->pool.items + node;
 }
 
-/* The root alone; there must be room for it. */
+/* Clears the trie and adds the root; the capacity must be at least 1. */
 void linnet_trie_clear(struct linnet_trie *trie);
 
-/* The child by a symbol, made if there is none, which *fresh tells: then there must be room for it. */
+/* The child by a symbol. If it does not exist, it is created and *fresh is true; then the pool must have a free
+ * item. */
 uint32_t linnet_trie_find_or_add(struct linnet_trie *trie, uint32_t node, uint32_t symbol, bool *fresh);
 
 static inline uint32_t linnet_trie_child(struct linnet_trie *trie, uint32_t node, uint32_t symbol) {
@@ -139,16 +143,17 @@ static inline uint32_t linnet_trie_child(struct linnet_trie *trie, uint32_t node
 /* Frees all nodes but those marked, and the root. */
 void linnet_trie_sweep(struct linnet_trie *trie);
 
-/* The longest prefix that both begin with. */
+/* The longest common prefix of two nodes. */
 uint32_t linnet_trie_common(const struct linnet_trie *trie, uint32_t a, uint32_t b);
 
 /* --- tokens ------------------------------------------------------------------------------------------------------- */
 
-/* Times of the prefixes of a beam search: beside the sum over alignments, the search carries the best one (Viterbi) of
- * each prefix, as two tokens, one for alignments that end in the last symbol and one for those that end in the blank.
- * A token knows the segment of the prefix's last symbol; the segments before it are records, shared between tokens. */
+/* Times of the prefixes of a beam search. Besides the sum over alignments, the search has the best alignment (Viterbi)
+ * of each prefix, as two tokens: one for alignments that end in the last symbol and one for those that end in the
+ * blank. A token contains the segment of the prefix's last symbol. The segments before it are records, which tokens
+ * share. */
 
-/* A complete segment. Its symbol stands in the trie: the n-th segment is that of the n-th symbol. */
+/* A complete segment. Its symbol is in the trie: the n-th segment belongs to the n-th symbol. */
 struct linnet_alignment_record {
   uint32_t previous; /* the segment before it, or NONE; first, for the pool */
   uint32_t start, end;
@@ -169,12 +174,12 @@ struct linnet_token_pair {
   struct linnet_token symbol, blank;
 };
 
-/* The better one; that of the symbol where they are equal, and always but at the root, if both are 0. */
+/* The better token; if both are equal, that of the symbol. */
 static inline struct linnet_token *linnet_token_best(struct linnet_token_pair *pair) {
   return pair->blank.probability > pair->symbol.probability ? &pair->blank : &pair->symbol;
 }
 
-/* The pool's items begin with a record; what an owner puts behind it is its own. */
+/* Items of the pool begin with a record; more members may follow it. */
 static inline struct linnet_alignment_record *linnet_record_at(const struct linnet_tree_pool *records, uint32_t i) {
   return linnet_tree_pool_at(records, i);
 }
@@ -182,16 +187,16 @@ static inline struct linnet_alignment_record *linnet_record_at(const struct linn
 /* The mean posterior of the last segment, at most 1. */
 float linnet_token_confidence(const struct linnet_token *token);
 
-/* The record of the token's last segment, made if there is none yet: then there must be room for it. */
+/* The record of the token's last segment. It is created if it does not exist; then the pool must have a free item. */
 uint32_t linnet_token_record(struct linnet_token *token, struct linnet_tree_pool *records);
 
 /* Tokens before the first frame. */
 void linnet_tokens_start(struct linnet_token_pair *pair);
 
-/* Marks the records that the tokens lead to. */
+/* Marks the records that the tokens need. */
 void linnet_tokens_mark(const struct linnet_token_pair *pair, struct linnet_tree_pool *records);
 
-/* The token stays in its symbol, of this posterior, for one frame more. */
+/* The token stays in its symbol for one more frame, where the symbol has this posterior. */
 static inline void linnet_token_stay(struct linnet_token *token, double posterior, uint32_t frame) {
   token->posteriors += posterior;
   token->end = frame + 1;

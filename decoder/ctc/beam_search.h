@@ -1,12 +1,12 @@
 /* The prefix beam search from within: the prefixes of the beam, and one frame of the search.
  *
- * Probabilities are numbers relative to those of the best prefix, in double, with the logarithm of what they are
- * relative to kept aside (scaled as the forward variables of Rabiner 1989, III.A): sums of alignments are sums, with no
- * logarithm in the inner loop and no loss over any length. What is e^-600 of the best counts as nothing; the scale is a
- * power of two, which costs no precision.
+ * Probabilities are doubles relative to that of the best prefix; the logarithm of the scale is stored separately (as
+ * for the forward variables of Rabiner 1989, III.A). So alignments are added without a logarithm in the inner loop,
+ * and without underflow over any length. A probability below e^-600 of the best counts as 0. The scale is a power of
+ * two, which costs no precision.
  *
- * Extending a prefix gives one that is in the beam already only if it is the parent of that one. So a frame needs no
- * table of prefixes: each entry knows the entry of its parent, if that is in the beam, and takes what comes from it. */
+ * An extended prefix can be in the beam already only as a child of the prefix that was extended. So a frame needs no
+ * table of prefixes: each entry knows the entry of its parent, if that is in the beam, and adds what comes from it. */
 #ifndef LINNET_BEAM_SEARCH_H
 #define LINNET_BEAM_SEARCH_H
 
@@ -38,7 +38,7 @@ struct linnet_beam_side {
   struct linnet_token_pair *tokens;  /* (count) */
 };
 
-/* What a frame makes of the prefixes of the beam as they are, before it is known which stay. */
+/* The present prefixes of the beam after one more frame, before it is known which of them stay. */
 struct linnet_beam_stay {
   double *symbol_factor;          /* (count): probability of the last symbol at this frame */
   double *blank, *symbol, *score; /* (count) */
@@ -67,7 +67,7 @@ struct linnet_beam {
   size_t block_bytes;
 };
 
-/* Takes one row (symbols). There must be room for `beam` nodes and 2 * beam records. */
+/* Takes one row (symbols). The pools must have `beam` free nodes and 2 * beam free records. */
 void linnet_beam_frame(struct linnet_beam *beam, const float *row);
 
 #endif

@@ -1,9 +1,9 @@
 /* The joint-sequence model from within.
  *
- * A unit is one or two letters with zero, one or two phones: "ph" with F, "x" with K S, "e" with nothing. A word and
- * its pronunciation are a sequence of units, and an n-gram model gives such a sequence its probability. Letters and
- * phones have numbers from 1; 0 stands for none. Units are sorted by their keys, so that those that begin with the same
- * letter are one range. Unit u is word u of the n-gram model: its name there is u in decimal digits
+ * A unit is one or two letters with zero, one or two phones: "ph" with F, "x" with K S, "e" with nothing. One sequence
+ * of units spells a word and its pronunciation, and an n-gram model gives the probability of the sequence. Letters and
+ * phones have numbers from 1; 0 means none. Units are sorted by their keys, so the units that begin with the same
+ * letter are one range. Unit u is word u of the n-gram model; its name there is u in decimal digits
  * (linnet_g2p_unit_name). */
 #ifndef LINNET_G2P_INTERNAL_H
 #define LINNET_G2P_INTERNAL_H
@@ -17,7 +17,7 @@ enum {
   G2P_UNIT_LETTERS = 2,
   G2P_UNIT_PHONES = 2,
   G2P_MAX_SYMBOLS = 65535, /* letters, and phones */
-  G2P_MAX_UNITS = 65000,   /* and the n-gram model's three words of its own: they have numbers of 16 bits */
+  G2P_MAX_UNITS = 65000,   /* together with </s>, <s> and <unk> they have numbers of 16 bits */
   G2P_SPECIAL_WORDS = 3,
   G2P_NAME_BYTES = 8,                      /* of a unit in the n-gram model, with its NUL */
   G2P_MAX_LETTERS = LINNET_G2P_MAX_LETTERS /* of a word */
@@ -50,7 +50,7 @@ static inline unsigned linnet_g2p_unit_letters(uint64_t unit) {
   return linnet_g2p_unit_letter(unit, 1) != 0 ? 2 : 1;
 }
 
-/* Digits of a constant number, so that names sort as numbers do, and before "</s>", "<s>" and "<unk>". */
+/* A constant number of digits, so that names sort as numbers do, and before "</s>", "<s>" and "<unk>". */
 void linnet_g2p_unit_name(uint32_t unit, char name[G2P_NAME_BYTES]);
 
 /* --- the object ------------------------------------------------------------------------------------------------- */
@@ -58,11 +58,11 @@ void linnet_g2p_unit_name(uint32_t unit, char name[G2P_NAME_BYTES]);
 /* An empty model. */
 enum linnet_status linnet_g2p_create(struct linnet_context *context, struct linnet_g2p **g2p);
 
-/* Makes first_unit of units, which are sorted. */
+/* Computes first_unit from the sorted units. */
 enum linnet_status linnet_g2p_index(struct linnet_g2p *g2p);
 
-/* Takes the next letter from a word: *word moves on. False at the end. A letter has at most 4 bytes and a NUL; a byte
- * that is not UTF-8 is a letter of its own. */
+/* Takes the next letter from a word, and moves *word past it. False at the end. A letter has at most 4 bytes and a NUL.
+ * A byte that is not UTF-8 counts as a letter. */
 bool linnet_g2p_next_letter(const char **word, char letter[5]);
 
 /* The plain letters, in either case, that replace a letter which the model lacks: "e" for an E with an accent, "'" for
@@ -92,7 +92,7 @@ struct g2p_data {
 };
 
 /* Sequences of units, one for each entry; that of entry e is units[begin[e]] ... units[begin[e + 1] - 1]. It is empty
- * if the entry has more phones than its letters can have. */
+ * if the entry has more phones than its letters can produce. */
 struct g2p_alignments {
   uint64_t *units; /* keys */
   size_t *begin;   /* (entries + 1) */

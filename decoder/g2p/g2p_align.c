@@ -20,7 +20,7 @@ struct unit {
   double probability, expected;
 };
 
-/* Arrays of an entry are (letters + 1, phones + 1). An arc is stored at the node where it ends. */
+/* Arrays of an entry have shape (letters + 1, phones + 1). An arc is stored at the node where it ends. */
 struct aligner {
   const struct g2p_data *data;
   struct unit *units;
@@ -29,7 +29,8 @@ struct aligner {
   size_t slot_count;
   uint32_t *arcs; /* (nodes, SHAPE_COUNT) units or NONE */
   double *alpha, *beta;
-  double alpha_log[G2P_MAX_LETTERS + 1], beta_log[G2P_MAX_LETTERS + 1]; /* what rows were divided by, up to here */
+  double alpha_log[G2P_MAX_LETTERS + 1],
+      beta_log[G2P_MAX_LETTERS + 1]; /* logarithms of the product of all divisors up to a row */
   size_t arc_capacity, alpha_capacity, beta_capacity;
 };
 
@@ -60,7 +61,7 @@ static bool grow_slots(struct aligner *a) {
   return true;
 }
 
-/* The index of a unit, which is added if it is not there. */
+/* The index of a unit; a new unit is added. */
 static enum linnet_status add_unit(struct aligner *a, uint64_t key, uint32_t *index) {
   if (2 * (a->unit_count + 1) > a->slot_count && !grow_slots(a))
     return out_of_memory(a);
@@ -84,7 +85,7 @@ static size_t node_at(const struct g2p_entry *e, size_t letters, size_t phones) 
   return letters * (e->phones + 1u) + phones;
 }
 
-/* Whether a path through the node can exist: a letter has at most two phones. */
+/* Whether a path can pass through the node: a letter has at most two phones. */
 static bool on_path(const struct g2p_entry *e, size_t letters, size_t phones) {
   return phones <= letters * G2P_UNIT_PHONES && e->phones - phones <= (e->letters - letters) * G2P_UNIT_PHONES;
 }
@@ -112,7 +113,7 @@ static enum linnet_status reserve(struct aligner *a, const struct g2p_entry *e) 
   return arcs && alpha && beta ? LINNET_OK : out_of_memory(a);
 }
 
-/* The node where an arc begins that ends at (i, j); false if it would begin outside. */
+/* The node where an arc that ends at (i, j) begins; false if this would be outside the array. */
 static bool arc_start(const struct g2p_entry *e, size_t i, size_t j, const struct shape *shape) {
   return i >= shape->letters && j >= shape->phones && on_path(e, i - shape->letters, j - shape->phones);
 }
@@ -132,7 +133,7 @@ static enum linnet_status find_arcs(struct aligner *a, const struct g2p_entry *e
 
 /* --- expectation ------------------------------------------------------------------------------------------------ */
 
-/* Divides row i by its sum, whose logarithm is returned. */
+/* Divides row i by its sum; returns the logarithm of the sum. */
 static double scale_row(double *values, const struct g2p_entry *e, size_t i) {
   double sum = 0, *row = values + node_at(e, i, 0);
   for (size_t j = 0; j <= e->phones; j++)
@@ -142,8 +143,8 @@ static double scale_row(double *values, const struct g2p_entry *e, size_t i) {
   return log(sum);
 }
 
-/* alpha: the probability of all paths from the beginning to a node, by rows that are divided by their sum. An arc of
- * two letters comes from the row before the last one, which was not divided by the last one's sum. */
+/* alpha: the probability of all paths from the beginning to a node. Each row is divided by its sum. An arc of two
+ * letters skips a row, so its value must also be divided by the sum of the skipped row. */
 static void run_forward(struct aligner *a, const struct g2p_entry *e) {
   memset(a->alpha, 0, (e->letters + 1u) * (e->phones + 1u) * sizeof *a->alpha);
   a->alpha[0] = 1;
@@ -161,7 +162,7 @@ static void run_forward(struct aligner *a, const struct g2p_entry *e) {
   }
 }
 
-/* beta: the same from a node to the end. Row i is complete when all arcs that begin in it were followed back. */
+/* beta: the same from a node to the end. Row i is complete when all arcs that begin in it have been processed. */
 static void run_backward(struct aligner *a, const struct g2p_entry *e) {
   memset(a->beta, 0, (e->letters + 1u) * (e->phones + 1u) * sizeof *a->beta);
   a->beta[node_at(e, e->letters, e->phones)] = 1;
@@ -179,7 +180,7 @@ static void run_backward(struct aligner *a, const struct g2p_entry *e) {
   }
 }
 
-/* Adds the expected number of times that each unit occurs in the entry. */
+/* Adds the expected count of each unit in the entry. */
 static void count_units(struct aligner *a, const struct g2p_entry *e) {
   double whole = a->alpha_log[e->letters] + log(a->alpha[node_at(e, e->letters, e->phones)]);
   for (size_t i = 1; i <= e->letters; i++)
@@ -224,14 +225,14 @@ static enum linnet_status iterate(struct aligner *a) {
 
 /* --- the best path ----------------------------------------------------------------------------------------------- */
 
-/* A unit of two counts twice: it stands for two steps, and the most probable path would be one of few long units (as in
- * Novak, Minematsu and Hirose 2016). */
+/* A unit of two letters or two phones counts twice, because it stands for two steps. Otherwise the most probable path
+ * would prefer few long units (as in Novak, Minematsu and Hirose 2016). */
 static double weight(const struct aligner *a, uint32_t arc, unsigned shape) {
   bool twice = SHAPES[shape].letters == 2 || SHAPES[shape].phones == 2;
   return log(a->units[arc].probability) * (twice ? 2 : 1);
 }
 
-/* alpha becomes the logarithm of the best path to a node, beta the shape of its last arc. */
+/* Sets alpha to the logarithm of the probability of the best path to a node, and beta to the shape of its last arc. */
 static void find_best(struct aligner *a, const struct g2p_entry *e) {
   for (size_t i = 0; i <= e->letters; i++)
     for (size_t j = 0; j <= e->phones; j++) {

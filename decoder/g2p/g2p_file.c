@@ -51,7 +51,7 @@ uint64_t linnet_g2p_checksum(const void *data, size_t bytes) {
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
-/* A file in memory. `failed` once there was none left. */
+/* A file in memory. `failed`: an allocation failed. */
 struct writer {
   struct linnet_context *context;
   unsigned char *data;
@@ -179,7 +179,7 @@ enum linnet_status linnet_g2p_save(struct linnet_context *context, const struct 
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_g2p_save: NULL argument");
   if (g2p->ngram->shape.quantized)
     return save(context, g2p, g2p->ngram, path);
-  struct linnet_ngram *quantized; /* a model from a file has at most 256 values: they stay what they are */
+  struct linnet_ngram *quantized; /* a model from a file has at most 256 values, which do not change */
   LINNET_TRY(linnet_ngram_quantize(context, g2p->ngram, &quantized));
   enum linnet_status status = save(context, g2p, quantized, path);
   linnet_ngram_destroy(quantized);
@@ -223,7 +223,7 @@ static enum linnet_status read_sizes(struct source *s) {
 }
 
 static bool sizes_are_possible(const struct source *s) {
-  size_t limit = s->reader.size; /* everything takes a byte or more */
+  size_t limit = s->reader.size; /* each item takes at least one byte */
   bool good = s->order >= 1 && s->order <= NGRAM_MAX_ORDER && s->letters >= 1 && s->letters <= G2P_MAX_SYMBOLS &&
               s->letters <= limit && s->phones <= G2P_MAX_SYMBOLS && s->phones <= limit && s->units >= 1 &&
               s->units <= G2P_MAX_UNITS && s->units <= limit / 8 && s->counts[0] == s->units + G2P_SPECIAL_WORDS;
@@ -266,7 +266,7 @@ static uint32_t load_u16(const unsigned char *b) {
   return (uint32_t)b[0] | (uint32_t)b[1] << 8;
 }
 
-/* A unit has a letter; the second of a pair is there only with the first. */
+/* A unit has a letter. A second letter or phone needs a first one. */
 static bool unit_is_possible(const struct source *s, const uint16_t letters[2], const uint16_t phones[2]) {
   return letters[0] >= 1 && letters[0] <= s->letters && letters[1] <= s->letters && phones[0] <= s->phones &&
          phones[1] <= s->phones && (phones[0] != 0 || phones[1] == 0);
@@ -317,7 +317,7 @@ static bool read_varint(struct linnet_reader *reader, uint32_t *value) {
   return false;
 }
 
-/* What the n-grams of a level share. */
+/* The data that all n-grams of a level share. */
 struct level {
   unsigned number; /* 1 ... order */
   bool inner;

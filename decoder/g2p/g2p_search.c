@@ -1,8 +1,8 @@
 /* The search for pronunciations: a beam of hypotheses that moves along the letters of a word.
  *
- * A hypothesis is a state of the n-gram model and a sequence of phones; those that agree in both are one, with the sum
- * of their probabilities. A unit takes a hypothesis one or two letters further, so three positions are open at a time.
- */
+ * A hypothesis is a state of the n-gram model and a sequence of phones. Hypotheses that agree in both are merged, and
+ * their probabilities are added. A unit moves a hypothesis forward by one or two letters, so three positions are
+ * active at a time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 enum { MIN_BEAM = 24, POSITIONS = G2P_UNIT_LETTERS + 1 };
 
-static const double THRESHOLD = 9;     /* hypotheses that are less probable than the best by exp(-9) go */
-static const double SKIP_PENALTY = -7; /* for leaving out a letter that has no unit of its own */
+static const double THRESHOLD = 9;     /* hypotheses below exp(-9) times the best probability are dropped */
+static const double SKIP_PENALTY = -7; /* for skipping a letter that no unit has alone */
 
 struct hypothesis {
   uint32_t state, phones; /* phones: a node of the tree */
@@ -154,7 +154,7 @@ static void empty(struct list *list) {
   list->best = -INFINITY;
 }
 
-/* Makes one of those that agree, and sorts them by score. */
+/* Merges hypotheses that agree, and sorts them by score. */
 static void merge(struct list *list) {
   size_t count = 0;
   if (list->count > 1)
@@ -169,7 +169,7 @@ static void merge(struct list *list) {
     qsort(list->items, count, sizeof *list->items, by_score);
 }
 
-/* Drops hypotheses that are far behind. */
+/* Drops hypotheses that score far below the best. */
 static void drop_improbable(struct list *list) {
   size_t count = 0;
   for (size_t i = 0; i < list->count; i++)
@@ -180,7 +180,7 @@ static void drop_improbable(struct list *list) {
 
 /* --- the search -------------------------------------------------------------------------------------------------- */
 
-/* A hypothesis with one more unit, which is at `position`. */
+/* Extends a hypothesis by a unit that begins at `position`. */
 static enum linnet_status extend(struct search *s, size_t position, const struct hypothesis *h, uint32_t unit) {
   uint64_t key = s->g2p->units[unit];
   size_t to = position + linnet_g2p_unit_letters(key);
@@ -219,7 +219,7 @@ static enum linnet_status extend_list(struct search *s, size_t position, const s
 static void finish(struct search *s, struct list *list) {
   for (size_t i = 0; i < list->count; i++) {
     list->items[i].score += linnet_ngram_finish(s->g2p->ngram, list->items[i].state);
-    list->items[i].state = 0; /* from here on phones alone count */
+    list->items[i].state = 0; /* at the end, hypotheses are merged by their phones only */
   }
   merge(list);
   size_t count = 0;
@@ -266,7 +266,7 @@ struct pronunciation {
 struct linnet_g2p_result {
   struct linnet_context *context;
   size_t count, ignored;
-  double total; /* the sum of all probabilities that the search ended with */
+  double total; /* the sum of the probabilities of all final hypotheses */
   struct pronunciation *pronunciations;
   const char **phones;
 };

@@ -137,7 +137,7 @@ enum linnet_status linnet_g2p_trainer_add(struct linnet_g2p_trainer *t, const ch
 
 /* --- units of the alignments ------------------------------------------------------------------------------------- */
 
-/* The units that occur, sorted, go to g2p; those of the alignments, as indices of them, to sequence. */
+/* Stores the units that occur, sorted, in g2p, and the units of the alignments, as indices, in `sequence`. */
 static enum linnet_status number_units(const struct g2p_alignments *alignments, size_t count, struct linnet_g2p *g2p,
                                        uint32_t *sequence, struct linnet_keyed *keyed, struct linnet_keyed *scratch) {
   for (size_t i = 0; i < count; i++)
@@ -282,7 +282,7 @@ static enum linnet_status make_model(struct linnet_g2p_trainer *t, const struct 
   return status;
 }
 
-/* Gives the names of the data to the model. */
+/* Moves the names of letters and phones to the model. */
 static void move_names(struct g2p_data *data, struct linnet_g2p *g2p) {
   g2p->letters = data->letters;
   g2p->phones = data->phones;

@@ -88,7 +88,7 @@ static enum linnet_status parse_phrases(struct linnet_grammar_source *source, st
 
 /* --- references, and what can be matched -------------------------------------------------------------------------- */
 
-/* How far the recursion below is from the root: rules, and expressions of all kinds. */
+/* Depth of the recursion below: the number of rules and expressions above. */
 struct depth {
   size_t rules, expressions;
 };
@@ -121,7 +121,7 @@ static enum linnet_status resolve_rule(struct linnet_grammar_source *source, str
   return LINNET_OK;
 }
 
-/* What is deeper would overflow the stack, here or where the automaton is built. */
+/* A deeper grammar could overflow the stack, here or when the automaton is built. */
 static enum linnet_status check_height(const struct linnet_grammar_source *source, size_t height, size_t line) {
   if (height <= MAX_HEIGHT)
     return LINNET_OK;
@@ -131,7 +131,7 @@ static enum linnet_status check_height(const struct linnet_grammar_source *sourc
                      source->name, line, MAX_HEIGHT);
 }
 
-/* A sequence is impossible if a part is, alternatives are if all are. */
+/* A sequence is impossible if one part is; alternatives are impossible if all are. */
 static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t at, struct depth depth) {
   struct linnet_expression *e = &source->expressions[at];
   size_t parts = 0, impossible = 0;
@@ -169,7 +169,7 @@ static enum linnet_status parse(struct linnet_grammar_source *source, struct lin
   return LINNET_OK;
 }
 
-/* The text is open, or that failed. */
+/* `opened` is the status of opening the text. */
 static enum linnet_status finish(struct linnet_context *context, enum linnet_status status, struct linnet_text *text,
                                  const struct linnet_lexicon *lexicon, struct linnet_grammar **grammar) {
   struct linnet_grammar_source source = {.context = context, .name = text->name, .lexicon = lexicon};
@@ -234,7 +234,7 @@ static void begin(const void *user, void *state) {
   memset(state, 0, sizeof(uint32_t));
 }
 
-/* After what it does not accept the state stays. */
+/* A token that the grammar does not accept does not change the state. */
 static float score(const void *user, const void *state, unsigned token, void *next) {
   const struct linnet_automaton *a = &((const struct linnet_grammar *)user)->automaton;
   uint32_t from;

@@ -1,4 +1,4 @@
-/* A grammar on its way from text to automaton: a tree of expressions first. */
+/* A grammar between text and automaton: a tree of expressions. */
 #ifndef LINNET_DECODER_GRAMMAR_H
 #define LINNET_DECODER_GRAMMAR_H
 
@@ -45,7 +45,7 @@ struct linnet_grammar_source {
   uint32_t root;
 };
 
-/* A new expression, LINNET_NO_EXPRESSION without memory; and adding a part to one. */
+/* A new expression, LINNET_NO_EXPRESSION without memory; and a function that appends a part to one. */
 uint32_t linnet_expression_add(struct linnet_grammar_source *source, enum linnet_expression_kind kind, uint32_t value,
                                size_t line);
 void linnet_expression_append(struct linnet_grammar_source *source, uint32_t whole, uint32_t part);
@@ -56,7 +56,7 @@ enum linnet_status linnet_expression_word(struct linnet_grammar_source *source, 
 
 enum linnet_status linnet_grammar_out_of_memory(const struct linnet_grammar_source *source, size_t line);
 
-/* Reads JSGF from a text that was opened, and nothing read of it. Sets the root. */
+/* Reads JSGF from the start of an opened text. Sets the root. */
 enum linnet_status linnet_grammar_parse_jsgf(struct linnet_grammar_source *source, struct linnet_text *text);
 
 /* A deterministic automaton over tokens. State 0 is the first. */
@@ -71,7 +71,7 @@ struct linnet_automaton {
   unsigned char *final;            /* (states) */
 };
 
-/* A source that is resolved and not impossible. An automaton of zeros may be released. */
+/* The source must be resolved and not impossible. An automaton of zeros may be released. */
 enum linnet_status linnet_automaton_create(const struct linnet_grammar_source *source,
                                            struct linnet_automaton *automaton);
 void linnet_automaton_release(struct linnet_context *context, struct linnet_automaton *automaton);

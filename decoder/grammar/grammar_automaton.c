@@ -82,8 +82,8 @@ static enum linnet_status build_repeat(struct builder *b, const struct linnet_ex
   return add_arc(b, end, 0, to);
 }
 
-/* Paths of an expression from one state to another. The recursion is as deep as the expression is high, which resolve()
- * in grammar.c bounds. */
+/* Adds paths for an expression from one state to another. The depth of the recursion is the height of the expression,
+ * which resolve() in grammar.c limits. */
 static enum linnet_status build(struct builder *b, uint32_t expression, uint32_t from, uint32_t to) {
   const struct linnet_expression *e = &b->source->expressions[expression];
   if (e->impossible)
@@ -144,7 +144,7 @@ static void push(struct builder *b, uint32_t state, size_t *count) {
   }
 }
 
-/* Completes the set in `stack` by what empty arcs reach, and sorts it. */
+/* Adds the states that empty arcs reach to the set in `stack`, and sorts it. */
 static size_t close_set(struct builder *b, size_t count) {
   for (size_t i = 0; i < count; i++)
     for (size_t arc = b->first[b->stack[i]]; arc < b->first[b->stack[i] + 1] && b->arcs[arc].token == 0; arc++)

@@ -29,7 +29,7 @@ static void advance(struct parser *p, size_t bytes) {
     p->line += *p->at == '\n';
 }
 
-/* Goes behind the next `end`; false if there is none. */
+/* Moves past the next `end`; false if there is none. */
 static bool skip_to(struct parser *p, const char *end) {
   const char *found = strstr(p->at, end);
   advance(p, found ? (size_t)(found - p->at) + strlen(end) : strlen(p->at));
@@ -48,7 +48,7 @@ static enum linnet_status skip_blanks(struct parser *p) {
   }
 }
 
-/* Takes a character, and the blanks behind it. */
+/* Takes a character, and the blanks after it. */
 static bool accept(struct parser *p, char c, enum linnet_status *status) {
   if (*p->at != c)
     return false;
@@ -62,7 +62,7 @@ static enum linnet_status expect(struct parser *p, char c, const char *what) {
   return accept(p, c, &status) ? status : syntax(p, what);
 }
 
-/* Copies `length` characters and goes behind them. */
+/* Copies `length` characters and moves past them. */
 static enum linnet_status take(struct parser *p, size_t length, char *name) {
   if (length > MAX_NAME)
     return linnet_fail(p->source->context, LINNET_ERROR_LIMIT, "%s:%zu: a name of %zu bytes: at most %d",
@@ -93,7 +93,7 @@ static enum linnet_status wrap(struct parser *p, enum linnet_expression_kind kin
   return LINNET_OK;
 }
 
-/* What may be left out: an alternative to the empty sequence. */
+/* An optional expression: an alternative to the empty sequence. */
 static enum linnet_status make_optional(struct parser *p, uint32_t *expression) {
   uint32_t empty;
   LINNET_TRY(add(p, LINNET_EXPRESSION_SEQUENCE, 0, &empty));
@@ -158,7 +158,7 @@ static enum linnet_status parse_quoted(struct parser *p, uint32_t *expression) {
   }
 }
 
-/* What stands in brackets. */
+/* An expression in brackets. */
 static enum linnet_status parse_group(struct parser *p, char end, uint32_t *expression) {
   enum linnet_status status = LINNET_OK;
   if (++p->nesting > MAX_NESTING)
@@ -189,7 +189,7 @@ static enum linnet_status parse_atom(struct parser *p, uint32_t *expression) {
   return skip_blanks(p);
 }
 
-/* "*", "+" and tags behind an atom. A repetition of a repetition is one. */
+/* "*", "+" and tags after an atom. A repetition of a repetition equals one repetition. */
 static enum linnet_status parse_suffixes(struct parser *p, uint32_t *expression) {
   enum linnet_status status = LINNET_OK;
   bool repeated = false, optional = false;
@@ -211,7 +211,7 @@ static enum linnet_status parse_suffixes(struct parser *p, uint32_t *expression)
   return status;
 }
 
-/* "/1.5/" in front of an alternative. */
+/* "/1.5/" before an alternative. */
 static enum linnet_status skip_weight(struct parser *p) {
   if (*p->at != '/')
     return LINNET_OK;
@@ -246,7 +246,7 @@ static enum linnet_status parse_alternatives(struct parser *p, uint32_t *express
 
 /* --- rules -------------------------------------------------------------------------------------------------------- */
 
-/* Whether a word stands here, which is then taken. */
+/* Takes a keyword if it is next; false if it is not. */
 static bool keyword(struct parser *p, const char *word) {
   size_t length = strlen(word);
   if (strncmp(p->at, word, length) != 0 || linnet_is_letter(p->at[length]) || linnet_is_digit(p->at[length]))

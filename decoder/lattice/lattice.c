@@ -1,10 +1,10 @@
-/* The object of a lattice: what goes in. */
+/* The object of a lattice: adding states, arcs and paths. */
 #include "decoder/lattice/lattice.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_SCORE 1e30 /* sums of these are finite */
+#define MAX_SCORE 1e30 /* sums of these are finite */
 
 enum linnet_status linnet_lattice_create(struct linnet_context *context, struct linnet_lattice **lattice) {
   if (!context || !lattice)
@@ -102,10 +102,10 @@ static enum linnet_status check_open(const struct linnet_lattice *lattice) {
 }
 
 static enum linnet_status check_scores(const struct linnet_lattice *lattice, double acoustic, double language) {
-  if (fabs(acoustic) <= MOST_SCORE && fabs(language) <= MOST_SCORE)
+  if (fabs(acoustic) <= MAX_SCORE && fabs(language) <= MAX_SCORE)
     return LINNET_OK;
   return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "scores %g and %g of a lattice, must be -%g to %g",
-                     acoustic, language, MOST_SCORE, MOST_SCORE);
+                     acoustic, language, MAX_SCORE, MAX_SCORE);
 }
 
 enum linnet_status linnet_lattice_add_state(struct linnet_lattice *lattice, size_t frame, size_t *state) {
@@ -126,7 +126,7 @@ enum linnet_status linnet_lattice_add_arc(struct linnet_lattice *lattice, size_t
                        "linnet_lattice_add_arc: from %zu to %zu by symbol %d in a lattice of %zu states", from, to,
                        symbol, states);
   const struct linnet_lattice_arc arc = {from, to, symbol, acoustic, language};
-  lattice->last_count = 0; /* its states may have other paths now */
+  lattice->last_count = 0; /* the caller may add other paths to its states now */
   return linnet_graph_add_arc(lattice, &lattice->graph, &arc);
 }
 
@@ -141,7 +141,7 @@ enum linnet_status linnet_lattice_add_final(struct linnet_lattice *lattice, size
   return LINNET_OK;
 }
 
-/* Makes the last path this one: they share what they begin with. */
+/* Replaces the last path by this one; both share the states of their common beginning. */
 static enum linnet_status extend_last(struct linnet_lattice *lattice, const struct linnet_segment *segments,
                                       size_t count) {
   size_t i = 0;

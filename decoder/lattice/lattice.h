@@ -1,5 +1,4 @@
-/* A lattice from within, and the passes that finish it. Each takes an ordered graph (linnet_lattice_order) and leaves
- * one that the next takes. */
+/* A lattice from within, and the passes that finish it. Each pass needs an ordered graph (linnet_lattice_order). */
 #ifndef LINNET_LATTICE_INTERNAL_H
 #define LINNET_LATTICE_INTERNAL_H
 
@@ -16,13 +15,13 @@ struct linnet_lattice_graph {
 struct linnet_lattice {
   struct linnet_context *context;
   struct linnet_lattice_graph graph;
-  struct linnet_lattice_graph spare; /* where a pass puts what it makes of the graph */
-  size_t max_arcs;                   /* that a pass may make */
+  struct linnet_lattice_graph spare; /* the result of a pass */
+  size_t max_arcs;                   /* maximum number of arcs of this result */
   bool finished;
   struct linnet_lattice_step {
     int symbol;
     size_t state;
-  } * last; /* (last_count): the states of the path that was added last, whose beginning the next may share */
+  } * last; /* (last_count): the states of the path that was added last; the next path may share its beginning */
   size_t last_count, last_capacity;
   struct linnet_lattice_path *paths; /* of linnet_lattice_nbest */
   struct linnet_segment *segments;   /* of these */
@@ -30,7 +29,7 @@ struct linnet_lattice {
   size_t path_capacity, segment_capacity, nearest_capacity;
 };
 
-/* The two scores of an arc, of a path, or of its end. */
+/* The two scores of an arc, a path or a final state. */
 struct linnet_lattice_weight {
   double acoustic, language;
 };
@@ -57,7 +56,7 @@ static inline struct linnet_lattice_weight linnet_final_weight(const struct linn
   return (struct linnet_lattice_weight){state->acoustic, state->language};
 }
 
-/* The state is final with this weight, or with its own if that is better. */
+/* Makes a state final with this weight. If it is final already, the better weight stays. */
 void linnet_lattice_offer_final(struct linnet_lattice_state *state, struct linnet_lattice_weight weight);
 
 /* Append to a graph; LINNET_ERROR_LIMIT beyond `max_arcs`. */
@@ -66,21 +65,22 @@ enum linnet_status linnet_graph_add_state(struct linnet_lattice *lattice, struct
 enum linnet_status linnet_graph_add_arc(struct linnet_lattice *lattice, struct linnet_lattice_graph *graph,
                                         const struct linnet_lattice_arc *arc);
 
-/* The graph becomes what a pass left in `spare`. */
+/* Replaces the graph by the result of a pass, `spare`. */
 void linnet_lattice_swap(struct linnet_lattice *lattice);
 
-/* Takes out what is on no path, numbers states in topological order, sorts arcs by (from, symbol), and tells states of
- * their arcs. LINNET_ERROR_ARGUMENT for a cycle. */
+/* Removes states and arcs that are on no path, numbers states in topological order, sorts arcs by (from, symbol), and
+ * sets the ranges of arcs of the states. LINNET_ERROR_ARGUMENT for a cycle. */
 enum linnet_status linnet_lattice_order(struct linnet_lattice *lattice);
 
-/* Takes out the arcs of symbol 0. To be ordered again. */
+/* Removes the arcs of symbol 0. The result is not ordered. */
 enum linnet_status linnet_lattice_remove_empty(struct linnet_lattice *lattice);
 
-/* No state has two arcs of one symbol; of paths with the same symbols the best stays. To be ordered again. */
+/* Afterwards no state has two arcs of one symbol; among paths with the same symbols the best stays. The result is not
+ * ordered. */
 enum linnet_status linnet_lattice_determinize(struct linnet_lattice *lattice);
 
 /* Merges states whose arcs lead to the same states by the same symbols, with scores that differ by at most `step` in
- * each part. Scores must have been pushed. To be ordered again. */
+ * each part. Scores must have been pushed. The result is not ordered. */
 enum linnet_status linnet_lattice_merge(struct linnet_lattice *lattice, double step);
 
 #endif

@@ -1,6 +1,6 @@
 /* Determinisation of an acyclic lattice by subsets (Mohri 1997), over pairs of scores ordered by their sum: a state of
- * the result stands for states of the lattice, each with what its best path so far lacks of the best of all. Two
- * sequences of symbols that lead to the same subset share what follows. */
+ * the result stands for a subset of the lattice's states. Each element has a weight: the score of the best path to it,
+ * minus that of the best element. Two sequences of symbols that lead to the same subset share their continuations. */
 #include <math.h>
 
 #include "decoder/base/radix_sort.h"
@@ -13,7 +13,7 @@ struct element {
   struct linnet_lattice_weight weight; /* the best element has 0 */
 };
 
-/* What may become an element of the state under way: an arc of one of the elements it comes from. */
+/* A candidate for an element of the next subset: an arc from an element of the present one. */
 struct candidate {
   size_t arc;
   struct linnet_lattice_weight weight;
@@ -71,7 +71,7 @@ static bool is_subset(const struct subsets *d, size_t subset, const struct eleme
   return same;
 }
 
-/* The place of a subset in the table, or the free one where it belongs. */
+/* The slot of a subset in the table, or the free slot where it belongs. */
 static size_t find_slot(const struct subsets *d, const struct element *elements, size_t count) {
   size_t slot = hash_elements(elements, count) & (d->table_size - 1);
   while (d->table[slot] > 0 && !is_subset(d, d->table[slot] - 1, elements, count))
@@ -92,8 +92,8 @@ static enum linnet_status grow_table(struct subsets *d) {
   return LINNET_OK;
 }
 
-/* The elements from `element_count` on, `count` of them, as a subset: one that is there, or a new one with a new state
- * of the frame. */
+/* Finds the subset whose elements are the `count` ones from `element_count` on. If it is new, adds it, with a new state
+ * of this frame. */
 static enum linnet_status intern(struct subsets *d, size_t count, size_t frame, size_t *subset) {
   if (2 * (d->count + 1) > d->table_size)
     LINNET_TRY(grow_table(d));
@@ -134,7 +134,8 @@ static enum linnet_status collect(struct subsets *d, size_t subset) {
   return LINNET_OK;
 }
 
-/* Puts the candidates [from, to) of one symbol behind the elements: of each state the best. Returns their number. */
+/* Appends the candidates [from, to) of one symbol to the elements, for each state the best one. Returns their
+ * number. */
 static enum linnet_status put_elements(struct subsets *d, size_t from, size_t to, size_t *count) {
   if (d->element_count + (to - from) > d->lattice->max_arcs)
     return linnet_fail(d->lattice->context, LINNET_ERROR_LIMIT,
@@ -155,7 +156,7 @@ static enum linnet_status put_elements(struct subsets *d, size_t from, size_t to
   return LINNET_OK;
 }
 
-/* Makes the best element's weight 0; returns what it was. */
+/* Subtracts the best element's weight from all; returns it. */
 static struct linnet_lattice_weight normalise(struct element *elements, size_t count, uint32_t *best_state) {
   size_t best = 0;
   for (size_t i = 1; i < count; i++)

@@ -1,4 +1,4 @@
-/* Removal of arcs without a symbol: a state gets the arcs and the final score of what they lead to. */
+/* Removal of arcs without a symbol: their state gets the arcs and the final score of the state that they lead to. */
 #include "decoder/base/radix_sort.h"
 #include "decoder/lattice/lattice.h"
 
@@ -8,7 +8,7 @@ struct removal {
   size_t capacity, scratch_capacity;
 };
 
-/* Appends an arc to those of the state under way. */
+/* Appends an arc to those of the present state. */
 static enum linnet_status take_arc(struct removal *r, struct linnet_lattice_arc arc, size_t from,
                                    struct linnet_lattice_weight before) {
   arc.from = from;
@@ -17,7 +17,7 @@ static enum linnet_status take_arc(struct removal *r, struct linnet_lattice_arc 
   return linnet_graph_add_arc(r->lattice, &r->lattice->spare, &arc);
 }
 
-/* What an arc without a symbol leads to has none itself any more. */
+/* The target of the arc was processed before, so it has no arcs without a symbol. */
 static enum linnet_status pass_through(struct removal *r, const struct linnet_lattice_arc *empty) {
   struct linnet_lattice_graph *to = &r->lattice->spare;
   const struct linnet_lattice_state *s = &to->states[empty->to];
@@ -38,7 +38,7 @@ static bool reserve(struct removal *r, size_t count) {
   return keyed && scratch;
 }
 
-/* Of arcs from `first` on that have the same symbol and lead to the same state, the best stays. */
+/* Among arcs from `first` on with the same symbol and the same target, only the best stays. */
 static enum linnet_status drop_parallel(struct removal *r, size_t first) {
   struct linnet_lattice_graph *g = &r->lattice->spare;
   size_t count = g->num_arcs - first, kept = 0;
@@ -49,7 +49,7 @@ static enum linnet_status drop_parallel(struct removal *r, size_t first) {
     r->keyed[i] = (struct linnet_keyed){(uint64_t)arc->to << 32 | (uint64_t)(uint32_t)arc->symbol, (uint32_t)i};
   }
   linnet_radix_sort(r->keyed, r->scratch, count);
-  for (size_t i = 0; i < count; i++) { /* the best of each run of equal keys, marked by its place in `scratch` */
+  for (size_t i = 0; i < count; i++) { /* find the best arc of each run of equal keys; its index goes to `scratch` */
     const struct linnet_lattice_arc *arc = &g->arcs[first + r->keyed[i].value];
     bool same = kept > 0 && r->scratch[kept - 1].key == r->keyed[i].key;
     if (!same)
@@ -61,7 +61,7 @@ static enum linnet_status drop_parallel(struct removal *r, size_t first) {
   for (size_t i = 0; i < kept; i++)
     r->scratch[i].key = r->scratch[i].value;
   linnet_radix_sort(r->scratch, r->keyed, kept);
-  for (size_t i = 0; i < kept; i++) /* rising places: none is overwritten before it moves */
+  for (size_t i = 0; i < kept; i++) /* indices increase, so no arc is overwritten before it is moved */
     g->arcs[first + i] = g->arcs[first + r->scratch[i].value];
   g->num_arcs = first + kept;
   return LINNET_OK;

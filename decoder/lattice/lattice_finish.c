@@ -1,10 +1,10 @@
-/* What makes a filled lattice a finished one. */
+/* The passes that finish a lattice, in order. */
 #include <math.h>
 
 #include "base/settings.h"
 #include "decoder/lattice/lattice.h"
 
-enum { GROWTH = 64, SMALL = 1 << 16 }; /* a pass may make so many times as many arcs as there are, and some */
+enum { GROWTH = 64, SMALL = 1 << 16 }; /* maximum growth of the number of arcs in a pass: a factor, and a constant */
 
 void(linnet_lattice_settings_default)(struct linnet_lattice_settings *settings, size_t size) {
   const struct linnet_lattice_settings defaults = {.size = sizeof(struct linnet_lattice_settings), .tolerance = 1e-6};
@@ -13,7 +13,7 @@ void(linnet_lattice_settings_default)(struct linnet_lattice_settings *settings, 
 
 /* --- pushing ------------------------------------------------------------------------------------------------------ */
 
-/* Of the best path from a state to an end; those of later states are known. */
+/* The weight of the best path from a state to an end. Those of later states must be known. */
 static struct linnet_lattice_weight best_end(const struct linnet_lattice_graph *g, const struct linnet_lattice_state *s,
                                              const struct linnet_lattice_weight *ends) {
   struct linnet_lattice_weight best = {-(double)INFINITY, 0};
@@ -41,8 +41,8 @@ static void change_state(struct linnet_lattice_graph *g, struct linnet_lattice_s
   s->language = s->is_final ? final.language : 0;
 }
 
-/* Moves scores toward the start: the best path from any other state to an end has score 0 in both parts. Sets
- * best_backward. */
+/* Moves scores toward the start. Afterwards, the best path from any state except the start to an end has score 0 in
+ * both parts. Sets best_backward. */
 static enum linnet_status push(struct linnet_lattice *lattice) {
   struct linnet_lattice_graph *g = &lattice->graph;
   struct linnet_lattice_weight *ends = linnet_alloc(lattice->context, g->state_count, sizeof *ends);
@@ -105,7 +105,7 @@ static enum linnet_status find_depth(const struct linnet_lattice *lattice, size_
   return LINNET_OK;
 }
 
-/* A path passes at most depth + 1 states, and at each both parts of its score may change by a step. */
+/* A path passes at most depth + 1 states. At each of them, both parts of its score may change by one step. */
 static enum linnet_status merge(struct linnet_lattice *lattice, double tolerance) {
   size_t depth = 0;
   LINNET_TRY(find_depth(lattice, &depth));
@@ -118,7 +118,7 @@ static enum linnet_status finish(struct linnet_lattice *lattice, double toleranc
   LINNET_TRY(linnet_lattice_order(lattice));
   LINNET_TRY(linnet_lattice_remove_empty(lattice));
   LINNET_TRY(linnet_lattice_order(lattice));
-  LINNET_TRY(push(lattice)); /* so that the best of a subset is what leads to the best end */
+  LINNET_TRY(push(lattice)); /* so that the best element of a subset leads to the best end */
   LINNET_TRY(linnet_lattice_determinize(lattice));
   LINNET_TRY(linnet_lattice_order(lattice));
   LINNET_TRY(push(lattice));
@@ -135,7 +135,7 @@ enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_finish: a negative tolerance");
   if (lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "the lattice was finished before");
-  lattice->finished = true; /* in what state a failure leaves it, it takes no more */
+  lattice->finished = true; /* also after a failure: the lattice takes no more arcs */
   size_t most = GROWTH * (lattice->graph.num_arcs + lattice->graph.state_count) + SMALL;
   lattice->max_arcs = most < LINNET_LATTICE_MAX ? most : LINNET_LATTICE_MAX;
   enum linnet_status status = finish(lattice, own.tolerance);

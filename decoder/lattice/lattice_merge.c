@@ -1,5 +1,5 @@
-/* Merging of states with the same future (Revuz 1992), from the last to the first: a deterministic lattice whose scores
- * were pushed becomes the smallest one. */
+/* Merging of states with the same future (Revuz 1992), from the last state to the first. This gives the smallest
+ * lattice, if the lattice is deterministic and its scores were pushed. */
 #include <math.h>
 
 #include "decoder/lattice/lattice.h"

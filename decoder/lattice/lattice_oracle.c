@@ -1,8 +1,9 @@
-/* The oracle of a lattice: over its states s and the places j in a reference,
+/* The oracle of a lattice. For its states s and the offsets j in a reference, from the last state to the first, it
+ * computes
  *
- *   cost(s, j) = least edit distance of a path from s to an end to reference[j ...]
+ *   cost(s, j) = minimum edit distance between reference[j ...] and the paths from s to an end
  *
- * from the last state to the first, then the path of least cost forward. */
+ * and then follows the path of minimum cost from the start. */
 #include "decoder/lattice/lattice.h"
 
 #define MAX_CELLS ((size_t)1 << 28)
@@ -14,51 +15,52 @@ struct oracle {
   uint32_t *costs; /* (states, count + 1) */
 };
 
-/* Where an arc leads, and at what price; `symbol` is as it is compared, 0: dropped. */
+/* What an arc does to the edit distance: nothing (its label is 0), it pairs with a token of the reference, or it is an
+ * insertion. */
 enum step { STEP_NONE, STEP_DROP, STEP_PAIR, STEP_INSERT };
 
 static int label_of(const struct oracle *o, int symbol) {
   return o->labels ? o->labels[symbol] : symbol;
 }
 
-static uint32_t cost(const struct oracle *o, size_t state, size_t place) {
-  return o->costs[state * (o->count + 1) + place];
+static uint32_t cost(const struct oracle *o, size_t state, size_t offset) {
+  return o->costs[state * (o->count + 1) + offset];
 }
 
-/* The cheapest way over an arc from a place in the reference. */
-static enum step best_step(const struct oracle *o, const struct linnet_lattice_arc *arc, size_t place,
-                           uint32_t *least) {
+/* The minimum cost over an arc from an offset in the reference; returns the step. */
+static enum step best_step(const struct oracle *o, const struct linnet_lattice_arc *arc, size_t offset,
+                           uint32_t *minimum) {
   int label = label_of(o, arc->symbol);
   if (label == 0) {
-    *least = cost(o, arc->to, place);
+    *minimum = cost(o, arc->to, offset);
     return STEP_DROP;
   }
   enum step step = STEP_INSERT;
-  *least = cost(o, arc->to, place) + 1;
-  if (place < o->count) {
-    uint32_t pair = cost(o, arc->to, place + 1) + (o->reference[place] != label);
-    if (pair <= *least) {
-      *least = pair;
+  *minimum = cost(o, arc->to, offset) + 1;
+  if (offset < o->count) {
+    uint32_t pair = cost(o, arc->to, offset + 1) + (o->reference[offset] != label);
+    if (pair <= *minimum) {
+      *minimum = pair;
       step = STEP_PAIR;
     }
   }
   return step;
 }
 
-/* The arc by which the least cost is reached, with its step; STEP_NONE: by no arc (the path ends, or the reference's
- * token is deleted). */
-static enum step choose(const struct oracle *o, size_t state, size_t place, uint32_t *least, size_t *arc) {
+/* The arc with the minimum cost, and its step. STEP_NONE: no arc is taken (the path ends, or the reference's token is
+ * deleted). */
+static enum step choose(const struct oracle *o, size_t state, size_t offset, uint32_t *minimum, size_t *arc) {
   const struct linnet_lattice_state *s = &o->graph->states[state];
   enum step chosen = STEP_NONE;
-  *least = s->is_final ? (uint32_t)(o->count - place) : UINT32_MAX / 2;
-  if (place < o->count && cost(o, state, place + 1) + 1 < *least)
-    *least = cost(o, state, place + 1) + 1;
+  *minimum = s->is_final ? (uint32_t)(o->count - offset) : UINT32_MAX / 2;
+  if (offset < o->count && cost(o, state, offset + 1) + 1 < *minimum)
+    *minimum = cost(o, state, offset + 1) + 1;
   for (size_t i = s->first_arc; i < s->first_arc + s->num_arcs; i++) {
     uint32_t value;
-    enum step step = best_step(o, &o->graph->arcs[i], place, &value);
-    if (value > *least || (value == *least && chosen != STEP_NONE))
+    enum step step = best_step(o, &o->graph->arcs[i], offset, &value);
+    if (value > *minimum || (value == *minimum && chosen != STEP_NONE))
       continue;
-    *least = value;
+    *minimum = value;
     *arc = i;
     chosen = step;
   }
@@ -68,37 +70,37 @@ static enum step choose(const struct oracle *o, size_t state, size_t place, uint
 static void fill_costs(const struct oracle *o) {
   for (size_t s = o->graph->state_count; s-- > 0;)
     for (size_t j = o->count + 1; j-- > 0;) {
-      uint32_t least;
+      uint32_t minimum;
       size_t arc;
-      choose(o, s, j, &least, &arc);
-      o->costs[s * (o->count + 1) + j] = least;
+      choose(o, s, j, &minimum, &arc);
+      o->costs[s * (o->count + 1) + j] = minimum;
     }
 }
 
-/* Follows the path of least cost; its symbols go to `symbols` (states). */
+/* Follows the path of minimum cost; its symbols go to `symbols` (states). */
 static void follow(const struct oracle *o, int *symbols, struct linnet_lattice_nearest *nearest) {
   struct linnet_score *score = &nearest->score;
-  size_t state = 0, place = 0;
+  size_t state = 0, offset = 0;
   for (;;) {
-    uint32_t least;
+    uint32_t minimum;
     size_t index = 0;
-    enum step step = choose(o, state, place, &least, &index);
+    enum step step = choose(o, state, offset, &minimum, &index);
     const struct linnet_lattice_state *s = &o->graph->states[state];
-    if (step == STEP_NONE && s->is_final && least == o->count - place)
+    if (step == STEP_NONE && s->is_final && minimum == o->count - offset)
       break;
     if (step == STEP_NONE) {
       score->num_deletions++;
-      place++;
+      offset++;
       continue;
     }
     const struct linnet_lattice_arc *arc = &o->graph->arcs[index];
     score->num_insertions += step == STEP_INSERT;
     if (step == STEP_PAIR)
-      score->num_substitutions += o->reference[place++] != label_of(o, arc->symbol);
+      score->num_substitutions += o->reference[offset++] != label_of(o, arc->symbol);
     symbols[nearest->num_symbols++] = arc->symbol;
     state = arc->to;
   }
-  score->num_deletions += o->count - place;
+  score->num_deletions += o->count - offset;
 }
 
 static enum linnet_status check(struct linnet_lattice *lattice, const int *reference, size_t count,

@@ -1,8 +1,8 @@
-/* Topological order (Kahn 1962) of what lies on paths from the start to final states. */
+/* Topological order (Kahn 1962) of the states on paths from the start to final states. */
 #include "decoder/base/radix_sort.h"
 #include "decoder/lattice/lattice.h"
 
-/* Work space of one ordering; all arrays but `keyed` and `scratch` have a place per state. */
+/* Scratch of one ordering; all arrays except `keyed` and `scratch` have one element per state. */
 struct order {
   struct linnet_lattice *lattice;
   struct linnet_keyed *keyed, *scratch; /* (arcs) */
@@ -32,7 +32,8 @@ static void release(struct order *o) {
   linnet_free(context, o->number);
 }
 
-/* keyed[states[s].first_arc ...] are the arcs of state s by symbol, equal ones in the order they came. */
+/* keyed[states[s].first_arc ...] are the arcs of state s sorted by symbol; arcs with equal symbols stay in their
+ * order. */
 static void sort_arcs(struct order *o) {
   struct linnet_lattice_graph *g = &o->lattice->graph;
   for (size_t i = 0; i < g->num_arcs; i++)
@@ -66,7 +67,7 @@ static void reach(struct order *o) {
   }
 }
 
-/* queue becomes the reached states in topological order; false if there is a cycle among them. */
+/* Fills `queue` with the reached states in topological order; false if there is a cycle among them. */
 static bool sort_states(struct order *o) {
   const struct linnet_lattice_graph *g = &o->lattice->graph;
   size_t sorted = 0;

@@ -1,5 +1,6 @@
-/* The best paths of a lattice: A* whose estimate, the best path from a state to an end, is exact, so that paths are
- * complete in the order of their scores and nothing is expanded in vain (Hart, Nilsson and Raphael 1968). */
+/* The best paths of a lattice, by A*. Its estimate, the best path from a state to an end, is exact. So paths are
+ * completed in the order of their scores, and no partial path is expanded without need (Hart, Nilsson and Raphael
+ * 1968). */
 #include "decoder/lattice/lattice.h"
 
 #define NO_PARTIAL UINT32_MAX
@@ -21,7 +22,7 @@ struct paths {
   struct linnet_keyed_score {
     double score;
     uint32_t partial;
-  } * heap; /* the best first; of equal scores the older */
+  } * heap; /* the best first; among equal scores the older one */
   size_t heap_count, heap_capacity;
   size_t path_count, num_segments;
 };

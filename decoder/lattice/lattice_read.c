@@ -1,6 +1,6 @@
 /* Reading of lattices as Kaldi writes them in text: compact ones, "FROM TO SYMBOL G,A,ALIGNMENT", and others, "FROM TO
  * INPUT SYMBOL G,A"; without costs both are 0. The state of the first line is the start. Nothing in the file is
- * trusted; states are numbered as they come, so a large number takes no memory. */
+ * trusted. States are renumbered in the order of their occurrence, so a large number needs no memory. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static enum linnet_status malformed(const struct linnet_lattice_reader *r, const
                      r->lines.name, r->lines.line, what, text);
 }
 
-/* Cuts a line at its white space; the number of columns, MAX_COLUMNS + 1 if there are more. */
+/* Divides a line at white space; returns the number of columns, MAX_COLUMNS + 1 if there are more. */
 static size_t cut(char *line, char *columns[MAX_COLUMNS]) {
   static const char space[] = " \t\r\v\f";
   size_t count = 0;
@@ -94,7 +94,7 @@ static bool is_number(const char *text) {
   return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* The state of the lattice that a number stands for, made if it is new. */
+/* The state of the lattice for a number in the file; a new number gets a new state. */
 static enum linnet_status find_state(struct linnet_lattice_reader *r, const char *text, struct linnet_lattice *lattice,
                                      size_t *state) {
   bool fresh;
@@ -147,7 +147,7 @@ static enum linnet_status read_final(struct linnet_lattice_reader *r, char **col
   return linnet_lattice_add_final(lattice, state, weight.acoustic, weight.language);
 }
 
-/* FROM TO [INPUT] SYMBOL [COSTS]: what holds a comma is costs. */
+/* FROM TO [INPUT] SYMBOL [COSTS]; a column with a comma is COSTS. */
 static enum linnet_status read_arc(struct linnet_lattice_reader *r, char **columns, size_t count,
                                    struct linnet_lattice *lattice) {
   struct linnet_lattice_weight weight = {0, 0};
@@ -162,7 +162,7 @@ static enum linnet_status read_arc(struct linnet_lattice_reader *r, char **colum
   return linnet_lattice_add_arc(lattice, from, to, symbol, weight.acoustic, weight.language);
 }
 
-/* The line that a lattice begins with; blank ones before it are skipped. */
+/* Reads the first line of a lattice, and skips blank lines before it. */
 static enum linnet_status read_id(struct linnet_lattice_reader *r) {
   char *line, *columns[MAX_COLUMNS];
   size_t count;

@@ -5,7 +5,7 @@
 #include "decoder/lattice/lattice.h"
 #include "decoder/output/output.h"
 
-/* What the formats get. */
+/* The arguments of the formats. */
 struct job {
   const struct linnet_lattice *lattice;
   const char *id;
@@ -22,7 +22,7 @@ static void put_size(struct job *job, size_t value) {
   linnet_put_integer(&job->sink, value, 1);
 }
 
-/* A number with its sign; what rounds to 0 has none. */
+/* A number with its sign; 0 without one. */
 static void put_signed(struct job *job, double value, int decimals) {
   linnet_put(&job->sink, value < -0.5 * pow(10, -decimals) ? "-" : "");
   linnet_put_number(&job->sink, fabs(value), decimals);
@@ -71,7 +71,7 @@ static void write_kaldi(struct job *job) {
 
 /* --- Graphviz ----------------------------------------------------------------------------------------------------- */
 
-/* What a quoted string of dot holds; control characters become spaces. */
+/* Escapes a string for dot; control characters become spaces. */
 static void put_escaped(struct job *job, const char *text) {
   for (; *text; text++) {
     bool control = (unsigned char)*text < 0x20 || *text == 0x7F;
@@ -80,7 +80,7 @@ static void put_escaped(struct job *job, const char *text) {
   }
 }
 
-/* A state with its frame, and, where paths may end, their score. */
+/* A state with its frame and, if it is final, its score. */
 static void put_dot_state(struct job *job, size_t s) {
   const struct linnet_lattice_state *state = &job->lattice->graph.states[s];
   linnet_put(&job->sink, "  ");

@@ -28,12 +28,12 @@ static const double LN10 = 2.302585092994045684;
 struct arpa {
   struct linnet_context *context;
   struct linnet_lines lines;
-  char *line; /* the current one; its tokens are cut out of it */
+  char *line; /* the current one; its tokens are separated in place */
   uint64_t counts[NGRAM_MAX_ORDER];
   struct ngram_builder builder;
 };
 
-/* A sentence with file and line. */
+/* Fails with a message that names file and line. */
 #define FAIL(a, status, format, ...)                                                                                   \
   linnet_fail((a)->context, status, "%s:%zu: " format, (a)->lines.name, (a)->lines.line, __VA_ARGS__)
 
@@ -50,7 +50,7 @@ static bool is_line(const char *line, const char *text) {
   return strncmp(line, text, length) == 0 && is_blank(line + length);
 }
 
-/* A file that ends here, or inside of this line, was cut before what is wanted. */
+/* Fails because the file ends here, or within this line, before the expected part. */
 static enum linnet_status next_line(struct arpa *a, const char *wanted) {
   enum linnet_status status = linnet_lines_next(&a->lines, &a->line);
   bool inside = status == LINNET_OK && !a->lines.ended && !is_line(a->line, "\\end\\");
@@ -80,7 +80,8 @@ static char *next_token(char **rest) {
 
 /* --- the header ------------------------------------------------------------------------------------------------- */
 
-/* A whole number of `text`, up to something else, at most 2^32; NULL if there is none. */
+/* Reads a non-negative integer at the start of `text`; digits after a value of 2^32 are ignored. Returns the rest of
+ * the text, NULL without digits. */
 static const char *read_count(const char *text, uint64_t *value) {
   const char *at = text;
   for (*value = 0; *at >= '0' && *at <= '9'; at++)
@@ -108,7 +109,7 @@ static enum linnet_status read_header_count(struct arpa *a) {
   return LINNET_OK;
 }
 
-/* To the line "\1-grams:", included. */
+/* Reads the header, up to and including the line "\1-grams:". */
 static enum linnet_status read_header(struct arpa *a) {
   do
     LINNET_TRY(next_line(a, "\\data\\"));
@@ -137,7 +138,7 @@ static enum linnet_status read_value(struct arpa *a, const char *text, const cha
   return LINNET_OK;
 }
 
-/* The number of an n-gram's word; a fresh one if this is a unigram. */
+/* The number of a word of an n-gram; a unigram gets a new number. */
 static enum linnet_status read_word(struct arpa *a, unsigned order, const char *text, uint32_t *word) {
   size_t index;
   bool fresh;
@@ -208,8 +209,8 @@ static enum linnet_status seal(struct arpa *a, unsigned order, size_t first_line
   return LINNET_OK;
 }
 
-/* The n-grams of an order; the current line is its title. They stand without blank lines between them, so that each is
- * told by its line. */
+/* Reads the n-grams of an order; the current line is its title. There are no blank lines between n-grams, so the line
+ * number of each is known. */
 static enum linnet_status read_section(struct arpa *a, unsigned order) {
   char title[16];
   snprintf(title, sizeof title, "\\%u-grams:", order);
@@ -240,7 +241,7 @@ static enum linnet_status read_all(struct arpa *a, struct linnet_ngram **ngram) 
   return linnet_ngram_builder_finish(&a->builder, ngram);
 }
 
-/* Of a source that has been opened with `status`. */
+/* Reads a source; `status` is that of opening it. */
 static enum linnet_status read_source(struct arpa *a, enum linnet_status status, struct linnet_ngram **ngram) {
   a->builder = (struct ngram_builder){.context = a->context, .names = {.context = a->context}};
   if (status == LINNET_OK)

@@ -7,7 +7,7 @@
 
 static const double LOG10_E = 0.43429448190325182765;
 
-/* A natural logarithm as one to base 10, with all digits that a float has. */
+/* Writes a natural logarithm as one to base 10, with all digits of a float. */
 static void write_value(FILE *stream, float value) {
   if (value == -INFINITY)
     fputs("-inf", stream);
@@ -20,8 +20,7 @@ struct path {
   uint32_t nodes[NGRAM_MAX_ORDER + 1];
 };
 
-/* Moves the path to the next node of a level, whose nodes come in rising order: each context is then the one before, or
- * a later one. */
+/* Moves the path to the next node of a level. Nodes come in increasing order, so the context stays or increases. */
 static void move_path(const struct linnet_ngram *m, struct path *path, unsigned level, uint32_t node) {
   path->nodes[level] = node;
   for (unsigned k = level; k-- > 0;) {

@@ -37,8 +37,8 @@ struct header {
 
 _Static_assert(sizeof(struct header) == HEADER_BYTES, "the header has no gaps");
 
-/* Four interleaved sums over words of 8 bytes, so that a large file is read at the speed of memory. The rest of up to
- * 31 bytes is taken as if followed by zeros. */
+/* Four interleaved sums over words of 8 bytes, so that a large file is read at the speed of memory. The last 1 to 31
+ * bytes are padded with zeros. */
 uint64_t linnet_ngram_checksum(const void *data, size_t bytes) {
   static const uint64_t PRIME = 0x9E3779B185EBCA87u;
   uint64_t sums[4] = {1, 2, 3, 4};
@@ -71,7 +71,7 @@ static enum linnet_status damaged(struct linnet_context *context, const char *na
                      what);
 }
 
-/* The shape that a header tells, which is that of a file of `bytes`. */
+/* The shape in a header; checks that the file has the size of this shape. */
 static enum linnet_status read_header(struct linnet_context *context, const void *data, size_t bytes, const char *name,
                                       struct ngram_shape *shape) {
   struct header h;
@@ -102,7 +102,7 @@ static enum linnet_status read_header(struct linnet_context *context, const void
   return LINNET_OK;
 }
 
-/* A model whose body is in the mapping, which is not the model's yet. */
+/* A model whose body is in the mapping. The model does not own the mapping yet. */
 static enum linnet_status use_mapping(struct linnet_context *context, const struct ngram_shape *shape, const void *body,
                                       struct linnet_ngram **ngram) {
   struct linnet_ngram *m = linnet_calloc(context, 1, sizeof *m);
@@ -115,7 +115,7 @@ static enum linnet_status use_mapping(struct linnet_context *context, const stru
   return LINNET_OK;
 }
 
-/* A model from memory (`mapped` false: it is copied) or from a mapping, which becomes the model's on success. */
+/* A model from memory, which is copied, or (`mapped`) from a mapping, which the model owns on success. */
 static enum linnet_status open_binary(struct linnet_context *context, const void *data, size_t bytes, const char *name,
                                       bool mapped, struct linnet_ngram **ngram) {
   struct ngram_shape shape;
@@ -201,7 +201,7 @@ enum linnet_status linnet_ngram_load_memory(struct linnet_context *context, cons
 
 /* --- writing ---------------------------------------------------------------------------------------------------- */
 
-/* The body's parts are written where they lie: in memory and in a mapping they are the same bytes. */
+/* Writes the body as it is in memory: a file has the same bytes. */
 static const void *body_of(const struct linnet_ngram *m) {
   return m->block ? m->block : (const char *)m->mapping + HEADER_BYTES;
 }
@@ -224,7 +224,7 @@ enum linnet_status linnet_ngram_save_binary(struct linnet_context *context, cons
   header.header_sum = header_sum(&header);
   struct linnet_output output;
   LINNET_TRY(linnet_output_open(context, path, &output));
-  fwrite(&header, 1, sizeof header, output.stream); /* commit tells whether writing failed */
+  fwrite(&header, 1, sizeof header, output.stream); /* commit reports a failure */
   fwrite(body_of(m), 1, bytes, output.stream);
   return linnet_output_commit(&output);
 }

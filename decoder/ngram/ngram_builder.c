@@ -39,13 +39,14 @@ enum linnet_status linnet_ngram_builder_sort_words(struct ngram_builder *b) {
 
 /* --- sealing ---------------------------------------------------------------------------------------------------- */
 
-/* The first node of the level before, and how many it has: those that records of this level can have as parents. */
+/* The first node of the previous level, and its number of nodes: these are the possible parents of records of this
+ * level. */
 static void parents_of(const struct ngram_builder *b, unsigned index, uint32_t *base, size_t *count) {
   *base = index > 0 ? b->levels[index - 1].base : 0;
   *count = index > 0 ? b->levels[index - 1].count : 1;
 }
 
-/* Puts the records in the order of `keyed` by way of `sorted` (count). */
+/* Sorts the records in the order of `keyed`; `sorted` (count) is scratch. */
 static void permute(struct ngram_level *level, const struct linnet_keyed *keyed, struct ngram_record *sorted) {
   for (size_t i = 0; i < level->count; i++)
     sorted[i] = level->records[keyed[i].value];
@@ -137,7 +138,7 @@ uint32_t linnet_ngram_builder_node(const struct ngram_builder *b, const uint32_t
 
 /* --- the model -------------------------------------------------------------------------------------------------- */
 
-/* The body's sections while they are filled. */
+/* Pointers to the sections of the body, to fill them. */
 struct body {
   uint32_t *first, *words, *links, *offsets;
   uint64_t *filter;
@@ -196,7 +197,8 @@ static void fill_filter(const struct linnet_ngram *m, uint64_t *filter) {
     }
 }
 
-/* The longest proper end of a node that matters, given that of its parent: links of shorter nodes are done. */
+/* The longest proper suffix of a node that matters, computed from that of its parent. Links of shorter nodes must be
+ * known. */
 static uint32_t find_link(const struct linnet_ngram *m, uint32_t parent, uint32_t word) {
   if (parent == 0)
     return 0;

@@ -1,4 +1,4 @@
-/* Makes a model of n-grams that come order by order, from an ARPA file or from an estimator. */
+/* Builds a model from n-grams that arrive order by order, from an ARPA file or from an estimator. */
 #ifndef LINNET_NGRAM_BUILDER_H
 #define LINNET_NGRAM_BUILDER_H
 
@@ -35,11 +35,11 @@ enum linnet_status linnet_ngram_builder_add(struct ngram_builder *b, unsigned le
 /* Sorts the words and seals the level of order 1. */
 enum linnet_status linnet_ngram_builder_sort_words(struct ngram_builder *b);
 
-/* Sorts a level. Of n-grams that come twice the later one's place in the order of arrival goes to *duplicate, else
- * SIZE_MAX: then only linnet_ngram_builder_clear is allowed. */
+/* Sorts a level. If an n-gram occurs twice, *duplicate gets the index of the later one, in the order of arrival, and
+ * only linnet_ngram_builder_clear is allowed afterwards; else *duplicate is SIZE_MAX. */
 enum linnet_status linnet_ngram_builder_seal(struct ngram_builder *b, unsigned level, size_t *duplicate);
 
-/* The node of words (count), all of which are in the sealed levels; 0 if there is none. */
+/* The node of words (count); their level must be sealed. 0 if there is no such n-gram. */
 uint32_t linnet_ngram_builder_node(const struct ngram_builder *b, const uint32_t *words, unsigned count);
 
 enum linnet_status linnet_ngram_builder_finish(struct ngram_builder *b, struct linnet_ngram **ngram);

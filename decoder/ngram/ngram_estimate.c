@@ -1,9 +1,9 @@
 /* Interpolated modified Kneser-Ney smoothing: S. F. Chen, J. Goodman, "An empirical study of smoothing techniques for
- * language modeling", 1998, section 4.1.6 of TR-10-98; conventions of K. Heafield et al., "Scalable modified Kneser-Ney
- * language model estimation", ACL 2013.
+ * language modeling", 1998, section 4.1.6 of TR-10-98; conventions of K. Heafield et al., "Scalable modified Kneser-
+ * Ney language model estimation", ACL 2013.
  *
- * The text is one array of words, <s> ... </s> <s> ... </s>. Order by order, each place gets the node of the n-gram
- * that begins there: sorting the pairs (node of the first words, last word) groups equal n-grams, in the order of the
+ * The text is one array of words, <s> ... </s> <s> ... </s>. Order by order, each offset gets the node of the n-gram
+ * that begins there. Sorting the pairs (node of the first words, last word) groups equal n-grams, in the order of the
  * trie. */
 #include <math.h>
 #include <stdbool.h>
@@ -18,15 +18,14 @@
 
 /* --- discounts ---------------------------------------------------------------------------------------------------- */
 
-/* What is taken from a count of 0, 1, 2, 3 or more. */
+/* The discount of a count of 0, 1, 2, and of 3 or more. */
 struct ngram_discount {
   double amount[4];
 };
 
-/* By counts (count), Chen and Goodman 1998, eq. 26. If they give none: false, and *lacking is the count that no n-gram
- * has, or 0 if a discount would be out of range.
- * With n_c n-grams of count c and Y = n1 / (n1 + 2 n2):
- *   D1 = 1 - 2 Y n2/n1,  D2 = 2 - 3 Y n3/n2,  D3+ = 3 - 4 Y n4/n3 */
+/* Computes the discounts from counts (count), by Chen and Goodman 1998, eq. 26. False if that is impossible: *lacking
+ * is then the count that no n-gram has, or 0 if a discount would be out of range. With n_c n-grams of count c and Y =
+ * n1 / (n1 + 2 n2): D1 = 1 - 2 Y n2/n1,  D2 = 2 - 3 Y n3/n2,  D3+ = 3 - 4 Y n4/n3 */
 static bool discount_by(const uint32_t *counts, size_t count, struct ngram_discount *discount, int *lacking) {
   double n[5] = {0};
   for (size_t i = 0; i < count; i++)
@@ -58,11 +57,12 @@ enum { UNKNOWN, BEGIN, END, SPECIALS, MAX_WORD = 1023 };
 static const char *const SPECIAL_WORDS[SPECIALS] = {"<unk>", "<s>", "</s>"};
 static const uint32_t NONE = (uint32_t)-1;
 
-/* The n-grams of one order, by their place in the level. */
+/* The n-grams of one order, by their index in the level. */
 struct grams {
   size_t count;
-  uint32_t *counts; /* adjusted: of the text in the highest order and after <s>, else of different words before it */
-  uint32_t *ends;   /* the n-gram without its first word, by its place in the level below */
+  uint32_t *counts; /* adjusted counts: occurrences in the highest order and after <s>, else different words before the
+                       n-gram */
+  uint32_t *ends;   /* index of the n-gram without its first word, in the level below */
   double *probabilities; /* interpolated */
 };
 
@@ -70,12 +70,13 @@ struct linnet_ngram_estimator {
   struct linnet_context *context;
   struct linnet_ngram_estimator_settings settings;
   struct ngram_builder builder;
-  uint32_t *text; /* words, by the order of arrival; sorted numbers from linnet_ngram_estimator_finish on */
+  uint32_t
+      *text; /* words: numbers in the order of arrival; linnet_ngram_estimator_finish replaces them by sorted numbers */
   size_t text_count, text_capacity;
   uint32_t specials[SPECIALS]; /* their sorted numbers */
   struct grams grams[NGRAM_MAX_ORDER];
-  uint32_t
-      *begins; /* (text_count) the n-gram of the order at hand that begins at a word, NONE at the end of a sentence */
+  uint32_t *begins; /* (text_count) the n-gram of the present order that begins at a word; NONE where the sentence is
+                       too short */
   struct linnet_keyed *places, *scratch; /* (text_count) */
   bool finished;
 };
@@ -174,7 +175,7 @@ enum linnet_status linnet_ngram_estimator_add(struct linnet_ngram_estimator *e, 
     e->text[at++] = (uint32_t)index;
   }
   e->text[at++] = END;
-  e->text_count = at; /* a sentence that failed leaves words, but no text */
+  e->text_count = at; /* after a failure, words stay in the table, but not in the text */
   return LINNET_OK;
 }
 
@@ -204,7 +205,8 @@ static enum linnet_status count_words(struct linnet_ngram_estimator *e) {
   return LINNET_OK;
 }
 
-/* The places where an n-gram of k + 1 words begins, by the node of its first k and its last; returns their number. */
+/* Lists the offsets where an n-gram of k + 1 words begins, with a key of its first k words' node and its last word;
+ * returns their number. */
 static size_t list_places(const struct linnet_ngram_estimator *e, unsigned k) {
   size_t count = 0;
   uint32_t base = e->builder.levels[k - 1].base;
@@ -221,8 +223,8 @@ static size_t count_groups(const struct linnet_keyed *places, size_t count) {
   return groups;
 }
 
-/* Level k (n-grams of k + 1 words) of sorted places. Ends are those of begins at the next word, in the level below;
- * `next` becomes begins for this level. */
+/* Makes level k (n-grams of k + 1 words) from sorted offsets. `ends` is `begins` of the next word, in the level below;
+ * `next` gets `begins` of this level. */
 static enum linnet_status add_groups(struct linnet_ngram_estimator *e, unsigned k, size_t count, uint32_t *next) {
   struct grams *grams = &e->grams[k];
   bool highest = k + 1 == e->builder.order;
@@ -253,7 +255,7 @@ static enum linnet_status count_level(struct linnet_ngram_estimator *e, unsigned
   linnet_free(e->context, e->begins);
   e->begins = next;
   for (size_t i = 0; i < e->grams[k].count; i++)
-    e->grams[k - 1].counts[e->grams[k].ends[i]]++; /* one more word before it */
+    e->grams[k - 1].counts[e->grams[k].ends[i]]++; /* one more different word occurs before it */
   return status == LINNET_OK ? linnet_ngram_builder_seal(&e->builder, k, &duplicate) : status;
 }
 
@@ -289,8 +291,9 @@ static enum linnet_status find_discount(const struct linnet_ngram_estimator *e, 
   return LINNET_OK;
 }
 
-/* Sets the probabilities of the n-grams [begin, end) of level k, which are all that follow one context; `lower` is the
- * distribution that each is interpolated with. Returns the weight of that, the context's back-off weight. */
+/* Sets the probabilities of the n-grams [begin, end) of level k, which are all n-grams of one context. They are
+ * interpolated with `lower`, the distribution of the shorter context. Returns the weight of `lower`, which is the
+ * context's back-off weight. */
 static double smooth(struct linnet_ngram_estimator *e, unsigned k, const struct ngram_discount *discount, size_t begin,
                      size_t end) {
   struct grams *grams = &e->grams[k];

@@ -8,7 +8,7 @@
 
 static const uint64_t MAX_NODES = 0x7FFFFFFE, MAX_TEXT = 0xFFFFFFFF;
 
-/* Adds up the nodes; false if the shape is out of range. */
+/* Counts the nodes; false if the shape is out of range. */
 static bool count_nodes(const struct ngram_shape *shape, uint64_t *inner, uint64_t *total) {
   if (shape->order < 1 || shape->order > NGRAM_MAX_ORDER || shape->counts[0] == 0 || shape->text_bytes > MAX_TEXT)
     return false;

@@ -8,10 +8,10 @@
  * total | empty       | words (counts[0])    | bigrams (counts[1])| ...       | last level           |
  *   |<------------------------------- inner nodes ---------------------->|
  *
- * A context matters if it has children or a back-off weight other than 0. The link of a node is the longest proper end
- * of its words that is a node and matters (0 if there is none); bit 31 of it says that the node itself matters. A query
- * walks along links, adding back-off weights, until a node has the word as a child: contexts that do not matter add
- * nothing and have no children, so leaving them out changes no sum. */
+ * A context matters if it has children or a back-off weight other than 0. The link of a node is the longest proper
+ * suffix of its words that is a node and matters (0 if there is none). Bit 31 of the link says that the node itself
+ * matters. A query follows links and adds back-off weights until a node has the word as a child. Contexts that do not
+ * matter have no children and add nothing, so skipping them changes no sum. */
 #ifndef LINNET_NGRAM_MODEL_H
 #define LINNET_NGRAM_MODEL_H
 
@@ -41,7 +41,7 @@ enum ngram_section {
   NGRAM_SECTIONS
 };
 
-/* What decides the sizes of all sections. */
+/* The numbers that determine the sizes of all sections. */
 struct ngram_shape {
   unsigned order;
   bool quantized;
@@ -49,7 +49,7 @@ struct ngram_shape {
   uint64_t text_bytes;
 };
 
-/* Where the sections are in the body: each starts at a multiple of 64 bytes. */
+/* Offsets of the sections in the body, multiples of 64 bytes. */
 struct ngram_layout {
   size_t start[NGRAM_SECTIONS], bytes[NGRAM_SECTIONS];
   size_t total; /* bytes of the body */
@@ -82,11 +82,11 @@ struct linnet_ngram {
 /* False if the shape is out of range: order, an order without words, more than 2^31 - 2 nodes, 4 GiB of text. */
 bool linnet_ngram_layout(const struct ngram_shape *shape, struct ngram_layout *layout);
 
-/* A model of the shape with a body of zeros of its own, and the body. */
+/* Creates a model of a shape that owns a body of zeros; returns the body, too. */
 enum linnet_status linnet_ngram_create(struct linnet_context *context, const struct ngram_shape *shape,
                                        struct linnet_ngram **ngram, void **body);
 
-/* Points the model at a body of its shape. */
+/* Sets the pointers of the model to a body of its shape. */
 void linnet_ngram_attach(struct linnet_ngram *ngram, const void *body);
 
 /* Finds the special words and the beginning; the body is complete. */
@@ -95,7 +95,7 @@ void linnet_ngram_resolve(struct linnet_ngram *ngram);
 /* The checksum of the binary form. */
 uint64_t linnet_ngram_checksum(const void *data, size_t bytes);
 
-/* Everything that queries rely on, for a body that is not trusted. */
+/* Checks everything that queries rely on, for a body that is not trusted. */
 enum linnet_status linnet_ngram_validate(const struct linnet_ngram *ngram, const char *name);
 
 /* --- reading nodes ---------------------------------------------------------------------------------------------- */
@@ -123,8 +123,8 @@ static inline float linnet_ngram_backoff(const struct linnet_ngram *m, uint32_t 
 }
 
 /* Two bits in a block of the filter stand for an n-gram of two words or more, given by its context and its last word
- * (Bloom 1970, in blocks: Putze, Sanders and Singler 2007). Where one of them is not set there is no such n-gram: most
- * look-ups of what is not there end after this one read, without a search among the context's children. */
+ * (Bloom 1970, in blocks: Putze, Sanders and Singler 2007). If one of them is not set, there is no such n-gram. So most
+ * look-ups of missing n-grams end after this one read, without a search among the context's children. */
 struct ngram_bits {
   uint32_t block;
   uint64_t bits;
@@ -146,7 +146,7 @@ static inline uint32_t linnet_ngram_child(const struct linnet_ngram *m, uint32_t
   if (!linnet_ngram_passes(m, node, word))
     return 0;
   uint32_t at = m->first[node], count = m->first[node + 1] - at;
-  while (count > 1) { /* the word, if there, is in [at, at + count) */
+  while (count > 1) { /* if the word is a child, it is in [at, at + count) */
     uint32_t half = count / 2;
     at = m->words[at + half] <= word ? at + half : at;
     count -= half;
@@ -185,8 +185,8 @@ enum linnet_status linnet_ngram_read_arpa_memory(struct linnet_context *context,
 
 /* A model without those n-grams of two words or more whose loss raises the relative entropy by less than `threshold`
  * (Stolcke 1998, "Entropy-based pruning of backoff language models"). counts (nodes): how often each n-gram, as a
- * context, occurs in the text that the model was estimated from: Kneser-Ney probabilities of short n-grams say nothing
- * of that. The model is not quantized. */
+ * context, occurs in the text that the model was estimated from. Kneser-Ney probabilities of short n-grams do not say
+ * that. The model must not be quantized. */
 enum linnet_status linnet_ngram_prune(const struct linnet_ngram *ngram, const uint32_t *counts, double threshold,
                                       struct linnet_ngram **pruned);
 

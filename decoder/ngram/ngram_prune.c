@@ -21,7 +21,8 @@ static double lower_score(const struct pruner *p, uint32_t context, uint32_t wor
   return linnet_ngram_score(p->from, &state, word);
 }
 
-/* What is left for words that a context does not continue with: by its own probabilities, and by the lower ones. */
+/* The probability that remains for words without an n-gram in a context: by its own probabilities, and by those of the
+ * shorter context. */
 struct rest {
   double own, lower;
 };
@@ -47,7 +48,7 @@ static double loss_of(const struct pruner *p, uint32_t context, uint32_t node, c
   return -(p->counts[context] / p->words) * sum;
 }
 
-/* Keeps n-grams that are worth it, and those that a longer one begins with. */
+/* Keeps n-grams whose loss would reach the threshold, and n-grams that are the beginning of a longer one. */
 static void choose(struct pruner *p) {
   const struct linnet_ngram *m = p->from;
   memset(p->kept, 0, m->total);
@@ -63,7 +64,7 @@ static void choose(struct pruner *p) {
 
 /* --- back-off weights -------------------------------------------------------------------------------------------- */
 
-/* log P(word | context) of the pruned model, whose weights are there for all contexts that this walk meets. */
+/* log P(word | context) of the pruned model. Its back-off weights must be known for the shorter contexts. */
 static double new_score(const struct pruner *p, uint32_t context, uint32_t word) {
   const struct linnet_ngram *m = p->from;
   double backoffs = 0;
@@ -89,7 +90,7 @@ static float new_backoff(const struct pruner *p, uint32_t context) {
   return any ? (float)log(fmax(rest.own, 1e-9) / fmax(rest.lower, 1e-9)) : 0;
 }
 
-/* Shorter contexts come first, as their numbers do. */
+/* Shorter contexts come first, because they have lower numbers. */
 static void find_backoffs(struct pruner *p) {
   p->backoffs[0] = 0;
   for (uint32_t context = 1; context < p->from->inner; context++)
@@ -115,7 +116,7 @@ static enum linnet_status add_words(const struct pruner *p, struct ngram_builder
   return linnet_ngram_builder_sort_words(b);
 }
 
-/* Level `level` (n-grams of level + 1 words): new numbers follow one another in the old order. */
+/* Numbers the n-grams that stay in level `level` (n-grams of level + 1 words), in their old order. */
 static enum linnet_status add_level(const struct pruner *p, struct ngram_builder *b, unsigned level) {
   const struct linnet_ngram *m = p->from;
   uint32_t number = b->levels[level - 1].base + (uint32_t)b->levels[level - 1].count;

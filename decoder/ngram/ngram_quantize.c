@@ -7,7 +7,7 @@
 #include "decoder/base/radix_sort.h"
 #include "decoder/ngram/ngram_model.h"
 
-/* Order of floats as order of numbers. */
+/* An integer for a float; integers have the same order as their floats. */
 static uint64_t order_of(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -16,15 +16,15 @@ static uint64_t order_of(float value) {
 
 /* Memory for the largest level. */
 struct scratch {
-  struct linnet_keyed *sorted, *swap; /* key: order of the value, value: place in the level */
+  struct linnet_keyed *sorted, *swap; /* key: order of the value; value: index in the level */
 };
 
-/* These stand for what is not an amount: their values must stay what they are. */
+/* These values have a special meaning, so quantization must not change them. */
 static bool is_exact(float value) {
   return value == 0 || value == -INFINITY;
 }
 
-/* The end of the run of values that are the same as sorted[i]. */
+/* The end of the run of values equal to sorted[i]. */
 static size_t run_end(const struct linnet_keyed *sorted, size_t count, size_t i) {
   size_t end = i + 1;
   while (end < count && sorted[end].key == sorted[i].key)
@@ -46,8 +46,8 @@ static float mean(const float *from, const struct linnet_keyed *sorted, size_t b
   return (float)(sum / (double)(end - begin));
 }
 
-/* The end of a bin that begins at i: whole runs of equal values, `share` values or more; a value that is exact is a bin
- * of its own. */
+/* The end of a bin that begins at i. A bin contains whole runs of equal values, and at least `share` values. A value
+ * that must not change has its own bin. */
 static size_t bin_end(const float *from, const struct linnet_keyed *sorted, size_t count, size_t i, size_t share) {
   size_t end = run_end(sorted, count, i);
   if (is_exact(from[sorted[i].value]))
@@ -62,7 +62,7 @@ static void quantize_level(const float *from, size_t count, const struct scratch
   for (size_t i = 0; i < count; i++)
     s->sorted[i] = (struct linnet_keyed){order_of(from[i] == 0 ? 0 : from[i]), (uint32_t)i};
   linnet_radix_sort(s->sorted, s->swap, count);
-  /* Zero and -infinity take a bin each, and cut a bin at most once more. */
+  /* Zero and -infinity take a bin each, and each divides another bin at most once. */
   size_t share = count_runs(s->sorted, count) <= NGRAM_CODES ? 1 : (count + NGRAM_CODES - 5) / (NGRAM_CODES - 4);
   int code = 0;
   for (size_t begin = 0, end; begin < count; begin = end, code++) {

@@ -1,5 +1,5 @@
-/* What queries rely on, checked in a body that came from a file. A checksum only tells of accidents: whoever makes a
- * file can make its checksum too. */
+/* Checks what queries rely on in a body from a file. A checksum finds accidents only: whoever makes a file can also
+ * compute its checksum. */
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static bool check_ranges(const struct linnet_ngram *m) {
   return true;
 }
 
-/* Words of children rise, and are words; the empty context has them all. */
+/* The words of children are valid and in increasing order; the empty context has all words. */
 static bool check_words(const struct linnet_ngram *m) {
   for (uint32_t parent = 0; parent < m->inner; parent++)
     for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
@@ -64,7 +64,7 @@ static bool check_links(const struct linnet_ngram *m) {
   return true;
 }
 
-/* Also says no to NaN. */
+/* False for NaN, too. */
 static bool check_values(const struct linnet_ngram *m) {
   for (uint32_t node = 1; node < m->total; node++)
     if (!(linnet_ngram_probability(m, node) <= 0))

@@ -66,7 +66,7 @@ enum linnet_status linnet_output_begin(const struct linnet_output_format *format
   return sink.failed ? LINNET_ERROR_IO : LINNET_OK;
 }
 
-/* Ordered, not overlapping, finite. */
+/* Spans must be ordered and finite, and must not overlap. */
 static bool is_tier(const struct linnet_span *spans, size_t count) {
   double last = 0;
   for (size_t i = 0; i < count; i++) {

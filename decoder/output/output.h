@@ -1,4 +1,4 @@
-/* What the formats share: text into the caller's sink, numbers, and the choice of a tier. */
+/* Functions that the formats share: text into the caller's sink, numbers, and the choice of a tier. */
 #ifndef LINNET_OUTPUT_INTERNAL_H
 #define LINNET_OUTPUT_INTERNAL_H
 
@@ -9,7 +9,7 @@
 struct linnet_sink {
   linnet_write_fn write;
   void *user;
-  bool failed; /* what follows is dropped */
+  bool failed; /* all later text is dropped */
 };
 
 void linnet_put_bytes(struct linnet_sink *sink, const char *text, size_t bytes);
@@ -19,7 +19,7 @@ void linnet_put(struct linnet_sink *sink, const char *text);
 void linnet_put_integer(struct linnet_sink *sink, uint64_t value, int digits);
 void linnet_put_number(struct linnet_sink *sink, double value, int decimals);
 
-/* A string without white space: what separates fields becomes "_"; the empty string, too. */
+/* A string as one field: white space becomes "_", and so does an empty string. */
 void linnet_put_field(struct linnet_sink *sink, const char *text);
 
 /* A string with its quotes as JSON writes it. Bytes that are not UTF-8 become U+FFFD. */

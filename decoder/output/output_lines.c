@@ -21,7 +21,7 @@ static void put_path(struct linnet_sink *sink, const char *path) {
   }
 }
 
-/* The name of a line, "ID " or "FILE<tab>"; `rank` 0: there is one hypothesis alone. */
+/* The name at the start of a line, "ID " or "FILE<tab>"; `rank` 0: there is only one hypothesis. */
 static void put_name(struct linnet_sink *sink, const struct linnet_output *output, size_t rank) {
   if (output->bare && rank == 0)
     return;
@@ -62,13 +62,13 @@ void linnet_output_text(const struct linnet_output *output, struct linnet_sink *
   put_line(sink, spans, count);
 }
 
-/* A number with its sign; what is less than half of the last place has none. */
+/* A number with its sign; a number that rounds to 0 has no sign. */
 static void put_signed(struct linnet_sink *sink, double value) {
   linnet_put(sink, value < -5e-5 ? "-" : "");
   linnet_put_number(sink, fabs(value), 4);
 }
 
-/* At most 0; -infinity, which JSON has not, as a large number. */
+/* A number up to 0; -infinity, which JSON does not have, becomes a large negative number. */
 static void put_gop(struct linnet_sink *sink, const struct linnet_span *span) {
   if (!span->has_gop)
     return;

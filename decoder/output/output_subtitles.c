@@ -13,11 +13,11 @@ struct style {
   const char *ampersand, *less, *greater; /* how & < > are written */
 };
 
-/* In SRT, players take "<b>" for a tag, and not all of them read character references. A word joiner (U+2060, of no
- * width) behind the "<" makes it text to all. */
+/* In SRT, players read "<b>" as a tag, and not all of them know character references. With a word joiner (U+2060, of no
+ * width) after the "<", all players show it as text. */
 static const struct style srt = {",", true, "&", "<\xE2\x81\xA0", ">"}, vtt = {".", false, "&amp;", "&lt;", "&gt;"};
 
-/* UTF-8 characters: all bytes that do not continue one. */
+/* Counts UTF-8 characters: all bytes that are not continuation bytes. */
 static size_t characters(const char *text) {
   size_t count = 0;
   for (; *text; text++)

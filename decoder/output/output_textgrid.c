@@ -1,5 +1,6 @@
-/* Praat's TextGrid, the long text form: interval tiers that cover the recording without gaps, silence being empty. A
- * quote within a label is doubled. Times are written in microseconds; an interval that would be empty is left out. */
+/* Praat's TextGrid, the long text form. Its interval tiers cover the recording without gaps; silence has an empty
+ * label. A quote within a label is doubled. Times have a resolution of microseconds; an interval that would be empty is
+ * left out. */
 #include <math.h>
 #include <string.h>
 
@@ -81,7 +82,8 @@ static void put_tier(struct linnet_sink *sink, size_t index, const char *name, c
   put_intervals(sink, spans, count, seconds);
 }
 
-/* The end of the recording, or of the last span where that is later; Praat refuses a grid of no duration. */
+/* The end of the recording, or of the last span if that is later. It is above 0: Praat refuses a grid without
+ * duration. */
 static double duration(const struct linnet_output *output) {
   double seconds = fmax(output->seconds, 1e-3);
   if (output->num_words > 0)

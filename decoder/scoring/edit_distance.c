@@ -1,11 +1,12 @@
-/* Dynamic programming over the table D (n + 1, m + 1), where D[i][j] is the least cost of turning the first i tokens of
- * the reference into the first j of the hypothesis:
+/* Dynamic programming over the table D (n + 1, m + 1), where D[i][j] is the minimum cost of turning the first i tokens
+ * of the reference into the first j of the hypothesis:
  *
  *   D[i][j] = min(D[i-1][j-1] + (equal ? 0 : 4), D[i][j-1] + 3, D[i-1][j] + 3)
  *
- * Going back needs to know, for each cell, which of the three it was: one byte. To keep an hour of speech in little
- * memory the table is cut into blocks of `height` rows: a first pass keeps only the row of costs above each block;
- * then, from the last block to the first, the block's bytes are computed again and walked through. */
+ * To trace the alignment back, one byte per cell says which of the three it was. To save memory, the
+ * table is divided into blocks of `height` rows. A first pass saves only the row of costs above each block.
+ * Then the bytes of each block, from the last to the first, are computed again, and the alignment is traced back
+ * through it. */
 #include "decoder/scoring/scorer.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 
 #include "base/numbers.h"
 
-/* An hour of speech has about 40 000 phones. The caps keep the table below 200 MB and a minute. */
+/* An hour of speech has about 40 000 phones. These limits keep the table below 200 MB and the time below a minute. */
 enum { MAX_TOKENS = 1 << 18, SMALL_TABLE = 1 << 22 };
 static const double max_cells = 0x1p33;
 
@@ -31,7 +32,7 @@ static void first_row(uint32_t *row, size_t m) {
     row[j] = (uint32_t)j * LINNET_EDIT_COST_INSERTION;
 }
 
-/* Row i - 1 of D becomes row i, in place; `token` is the i-th of the reference. */
+/* Replaces row i - 1 of D by row i; `token` is the i-th of the reference. */
 static void next_row(const int *hypothesis, size_t m, int token, uint32_t *row, uint8_t *from) {
   uint32_t diagonal = row[0];
   row[0] += LINNET_EDIT_COST_DELETION;
@@ -55,7 +56,7 @@ static void next_row(const int *hypothesis, size_t m, int token, uint32_t *row, 
   }
 }
 
-/* Rows below the last block's top are not needed yet. */
+/* The first pass ends at the top of the last block. */
 static void first_pass(struct alignment *a, size_t blocks) {
   size_t width = a->m + 1;
   first_row(a->row, a->m);
@@ -103,7 +104,8 @@ static void reverse(uint8_t *edits, size_t count) {
   }
 }
 
-/* Rows per block: all if the table is small, else so many that blocks and rows above them take equal memory. */
+/* Rows per block: all rows if the table is small, else the number for which a block and the rows above the blocks take
+ * equal memory. */
 static size_t block_height(size_t n, size_t m) {
   if (n == 0 || n <= SMALL_TABLE / (m + 1))
     return n == 0 ? 1 : n;

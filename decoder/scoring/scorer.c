@@ -1,4 +1,4 @@
-/* Scoring of a corpus: utterances are aligned when they are added; tables come from the kept alignments. */
+/* Scoring of a corpus: utterances are aligned when they are added; tables are computed from the stored alignments. */
 #include "decoder/scoring/scorer.h"
 #include <string.h>
 
@@ -140,7 +140,7 @@ enum linnet_status linnet_scorer_normalise(struct linnet_scorer *scorer, const c
   return linnet_names_add(&scorer->vocabulary, token, length, index, NULL);
 }
 
-/* Appends normalised tokens behind the `used` first ones; *kept is how many were not dropped. */
+/* Appends normalised tokens after the first `used` ones; *kept is the number of tokens that were not dropped. */
 static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t used, const char *const *tokens,
                                         size_t count, size_t *kept) {
   *kept = 0;
@@ -160,7 +160,7 @@ static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t use
 
 /* --- utterances ------------------------------------------------------------------------------------------------- */
 
-/* Aligns the tokens of the utterance behind the edits in use. */
+/* Aligns the tokens of the utterance; appends the alignment to the edits. */
 static enum linnet_status align_utterance(struct linnet_scorer *scorer, struct linnet_scored *u) {
   size_t room = u->edit + u->num_reference + u->num_hypothesis;
   uint8_t *grown = linnet_grow(scorer->context, scorer->edits, &scorer->edit_capacity, room, sizeof *grown);
@@ -200,7 +200,7 @@ static void add_to_sum(struct linnet_score_sum *sum, const struct linnet_scored 
   sum->num_missing += u->lost;
 }
 
-/* Gives the utterance its names; from here on nothing fails. */
+/* Adds the names of the utterance and its speaker. After this nothing can fail. */
 static enum linnet_status commit(struct linnet_scorer *scorer, const char *id, const char *speaker,
                                  struct linnet_scored *u) {
   LINNET_TRY(reserve_utterance(scorer));

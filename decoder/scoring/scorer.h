@@ -9,14 +9,15 @@
 
 /* --- edit distance ------------------------------------------------------------------------------------------------ */
 
-/* The alignment of least cost between two sequences, as NIST sclite chooses it. */
+/* The alignment with the minimum cost between two sequences, as NIST sclite chooses it. */
 
 enum linnet_edit { LINNET_EDIT_MATCH, LINNET_EDIT_SUBSTITUTION, LINNET_EDIT_INSERTION, LINNET_EDIT_DELETION };
 
 enum { LINNET_EDIT_COST_SUBSTITUTION = 4, LINNET_EDIT_COST_INSERTION = 3, LINNET_EDIT_COST_DELETION = 3 };
 
 /* Writes the steps (enum linnet_edit) from start to end into edits (n + m, the caller's) and their number to *count.
- * Going back from the end, sclite prefers the diagonal step, then the insertion, then the deletion: so do we. */
+ * Among equal costs, traced back from the end, the diagonal step is preferred, then the insertion, then the deletion,
+ * as in sclite. */
 enum linnet_status linnet_align(struct linnet_context *context, const int *reference, size_t n, const int *hypothesis,
                                 size_t m, uint8_t *edits, size_t *count);
 
@@ -25,10 +26,10 @@ void linnet_count_edits(const uint8_t *edits, size_t count, struct linnet_score 
 
 /* --- the scorer --------------------------------------------------------------------------------------------------- */
 
-/* The insides of a scorer, shared by what fills it (scorer.c, scorer_oracle.c) and what evaluates
- * it (scorer_statistics.c). */
+/* A scorer from within. scorer.c and scorer_oracle.c fill it, scorer_statistics.c evaluates it. */
 
-/* An utterance: where its tokens and its alignment lie. The hypothesis follows the reference. */
+/* An utterance: the offsets of its tokens and its alignment. The tokens of the hypothesis follow those of the
+ * reference. */
 struct linnet_scored {
   size_t speaker; /* index, or LINNET_NOT_FOUND */
   size_t token, num_reference, num_hypothesis;
@@ -54,17 +55,17 @@ struct linnet_scorer {
   size_t token_count, token_capacity;
   uint8_t *edits; /* alignments of all utterances: enum linnet_edit */
   size_t edit_count, edit_capacity;
-  struct linnet_confusion *confusions; /* what linnet_scorer_confusions gave last */
+  struct linnet_confusion *confusions; /* the last result of linnet_scorer_confusions */
 };
 
-/* What a token counts as: its index in the vocabulary, or LINNET_NOT_FOUND if it is dropped. */
+/* The index of a normalised token in the vocabulary, or LINNET_NOT_FOUND if the token is dropped. */
 enum linnet_status linnet_scorer_normalise(struct linnet_scorer *scorer, const char *token, size_t *index);
 
 /* The speaker of an utterance in a table of lines "ID SPEAKER"; NULL without a table. */
 enum linnet_status linnet_scorer_find_speaker(struct linnet_scorer *scorer, const struct linnet_transcripts *speakers,
                                               const char *id, const char **speaker);
 
-/* Of `count` hypotheses `extra` have no reference: an error, or a warning if the settings allow it. */
+/* Reports that `extra` of `count` hypotheses have no reference: an error, or a warning if the settings allow it. */
 enum linnet_status linnet_scorer_judge_extra(const struct linnet_scorer *scorer, size_t extra, size_t count,
                                              const char *first);
 

@@ -1,4 +1,4 @@
-/* Oracles: of each lattice, or n-best list, the path that is nearest to the reference is scored. */
+/* Oracles: scores the path of each lattice, or the hypothesis of each n-best list, that is nearest to the reference. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #include "decoder/scoring/scorer.h"
 
-/* Work space of all utterances. */
+/* Scratch for all utterances. */
 struct oracle {
   struct linnet_scorer *scorer;
   const struct linnet_transcripts *reference, *speakers;
@@ -48,7 +48,7 @@ static enum linnet_status label_of(struct linnet_scorer *scorer, const char *tok
   return LINNET_OK;
 }
 
-/* Labels of the symbols that came since the last time. */
+/* Sets the labels of symbols that are new since the last call. */
 static enum linnet_status label_symbols(struct oracle *o) {
   size_t count = linnet_symbols_num_symbols(o->symbols);
   int *grown = linnet_grow(o->scorer->context, o->labels, &o->label_capacity, count, sizeof *grown);
@@ -62,7 +62,7 @@ static enum linnet_status label_symbols(struct oracle *o) {
   return LINNET_OK;
 }
 
-/* The reference as labels, without what is dropped. */
+/* The reference as labels, without dropped tokens. */
 static enum linnet_status label_reference(struct oracle *o, const char *const *tokens, size_t count, size_t *kept) {
   int *grown = linnet_grow(o->scorer->context, o->said, &o->said_capacity, count + 1, sizeof *grown);
   if (!grown)
@@ -102,7 +102,7 @@ static enum linnet_status name_path(struct oracle *o, const struct linnet_lattic
   return LINNET_OK;
 }
 
-/* Puts the utterance's id before the sentence that the context holds. */
+/* Puts the id of the utterance before the context's error message. */
 static enum linnet_status name_utterance(const struct oracle *o, const char *id, enum linnet_status status) {
   char sentence[400];
   snprintf(sentence, sizeof sentence, "%s", linnet_context_error(o->scorer->context));

@@ -1,4 +1,4 @@
-/* What is computed over all utterances of a scorer: the table of confusions, and the bootstrap. */
+/* Statistics over all utterances of a scorer: the table of confusions, and the bootstrap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ enum linnet_status linnet_scorer_confusions(struct linnet_scorer *scorer, const 
 
 /* --- bootstrap -------------------------------------------------------------------------------------------------- */
 
-/* Errors and reference tokens of what is drawn as a whole. */
+/* Errors and reference tokens of a unit of the bootstrap, an utterance or a speaker. */
 struct unit {
   uint64_t errors, reference;
 };
@@ -102,7 +102,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Between the two nearest of sorted values, as far as the rank lies between theirs. */
+/* Interpolates linearly between the two sorted values nearest to a rank. */
 static double quantile(const double *sorted, size_t count, double fraction) {
   double rank = fraction * (double)(count - 1);
   size_t below = (size_t)rank, above = below + 1 < count ? below + 1 : below;

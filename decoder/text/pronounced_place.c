@@ -1,11 +1,11 @@
-/* Where in time the words of a text are, with those that could not be aligned. */
+/* The times of all words of a text, with interpolated times for words that could not be aligned. */
 #include <math.h>
 #include <string.h>
 
 #include "decoder/base/characters.h"
 #include "decoder/text/pronounced_text.h"
 
-static const double min_frames = 0.5; /* of a word whose neighbours leave it none */
+static const double min_frames = 0.5; /* for a word between neighbours without time between them */
 
 struct placing {
   const struct linnet_pronounced_text *text;
@@ -38,7 +38,7 @@ static double characters(const struct placing *p, size_t word) {
   return count;
 }
 
-/* Unknown words [first, end) between `start` and `stop`, by their lengths. */
+/* Divides the time from `start` to `stop` among unknown words [first, end), in proportion to their lengths. */
 static void share(struct placing *p, size_t first, size_t end, double start, double stop) {
   double total = 0, done = 0;
   for (size_t w = first; w < end; w++)
@@ -50,7 +50,7 @@ static void share(struct placing *p, size_t first, size_t end, double start, dou
   }
 }
 
-/* How many unknown words stand directly behind, and before, a word of the text. */
+/* The number of unknown words directly after, and directly before, a word of the text. */
 static size_t unknown_behind(const struct placing *p, size_t word) {
   size_t count = 0;
   while (is_unknown(p, word + 1 + count))
@@ -65,12 +65,13 @@ static size_t unknown_before(const struct placing *p, size_t word) {
   return count;
 }
 
-/* How much of `wanted` frames a word of `length` frames gives away: it keeps half of itself. */
+/* How many of `wanted` frames a word of `length` frames gives away: at most half of its length. */
 static double given(double wanted, double length) {
   return fmin(wanted, length / 2);
 }
 
-/* The unknown words between aligned words i and i + 1, which end and begin at *end and *start. Both may give frames. */
+/* Places the unknown words between aligned words i and i + 1, which end at *end and begin at *start. Both words may
+ * give up frames. */
 static void place_between(struct placing *p, size_t i, double *end, double *start) {
   size_t before = index_of(p, i), after = index_of(p, i + 1), behind = unknown_behind(p, before);
   size_t ahead = unknown_before(p, after);
@@ -87,7 +88,7 @@ static void place_between(struct placing *p, size_t i, double *end, double *star
     share(p, after - ahead, after, middle, *start);
 }
 
-/* The unknown words behind the last word of the alignment, `word` of the text, which ends at *end. */
+/* Places the unknown words after the last aligned word, which is `word` of the text and ends at *end. */
 static void place_last(struct placing *p, size_t word, double *end) {
   const struct linnet_aligned_word *last = &p->words[p->num_words - 1];
   size_t count = unknown_behind(p, word);

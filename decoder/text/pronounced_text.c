@@ -1,4 +1,4 @@
-/* Written texts: cutting into words, the object. */
+/* Written texts: division into words, and the object. */
 #include "decoder/text/pronounced_text.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ void linnet_label_pool_clear(struct linnet_context *context, struct linnet_label
 
 /* --- tokens ------------------------------------------------------------------------------------------------------- */
 
-/* Walks through a text: the character at `at`, where it is. */
+/* Walks through a text: the character at `at`, and its line and column. */
 struct cursor {
   const char *at;
   size_t line, column, bytes;
@@ -64,7 +64,7 @@ static bool next_character(struct cursor *c) {
   return *c->at != '\0';
 }
 
-/* Checks the text; counts its words, and its small letters. */
+/* Checks the text, counts its words, and finds out whether it has small letters. */
 static enum linnet_status survey(struct linnet_context *context, const char *text, const char *name, size_t *words,
                                  bool *small) {
   bool inside = false;
@@ -82,7 +82,7 @@ static enum linnet_status survey(struct linnet_context *context, const char *tex
   return LINNET_OK;
 }
 
-/* The next token, from *c on, is copied to *buffer. False: there is none. */
+/* Copies the next token from *c on to *buffer; false if there is none. */
 static bool next_word(struct cursor *c, char **buffer, struct linnet_written_word *word) {
   while (*c->at && (linnet_utf8_is_space(c->code) || c->code == 0xFEFF))
     next_character(c);
@@ -111,7 +111,7 @@ static enum linnet_status pronounce_all(struct linnet_pronouncer *p, const char 
 
 /* --- the object --------------------------------------------------------------------------------------------------- */
 
-/* Called when the pool does not grow any more: variants point into it. */
+/* Sets the pointers of variants into the pool, once it does not grow any more. */
 static enum linnet_status point_variants(struct linnet_pronounced_text *text) {
   const struct linnet_label_pool *pool = &text->pool;
   text->variants = linnet_calloc(text->context, pool->range_count + 1, sizeof *text->variants);

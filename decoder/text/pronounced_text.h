@@ -1,4 +1,4 @@
-/* A text with pronunciations while it is made. */
+/* A text with pronunciations from within. */
 #ifndef LINNET_PRONOUNCED_TEXT_INTERNAL_H
 #define LINNET_PRONOUNCED_TEXT_INTERNAL_H
 
@@ -7,12 +7,12 @@
 #include "decoder/base/names.h"
 #include "decoder/text/text_ways.h"
 
-/* A pronunciation: labels [first, first + count) of a pool. */
+/* A pronunciation: labels [first, first + count) of a pool of labels. */
 struct linnet_label_range {
   size_t first, count;
 };
 
-/* Labels that grow, and pronunciations of them. */
+/* A growing array of labels, and the pronunciations in it. */
 struct linnet_label_pool {
   int *labels;
   struct linnet_label_range *ranges;
@@ -20,7 +20,7 @@ struct linnet_label_pool {
 };
 
 /* Written words are `words`. Those with pronunciations are `aligned`, with the indices of their words in `index`. The
- * variants of all of them lie one after the other; `spoken` has their words. */
+ * variants of all of them follow one another; `spoken` has their words. */
 struct linnet_pronounced_text {
   struct linnet_context *context;
   char *buffer; /* tokens, each with a NUL */
@@ -50,7 +50,7 @@ struct linnet_pronouncer {
   struct linnet_label_pool pool;
 };
 
-/* Adds a pronunciation whose labels were put at the end of the pool, from `first` on. */
+/* Adds a pronunciation: the labels from `first` to the end of the pool. */
 enum linnet_status linnet_label_pool_close(struct linnet_context *context, struct linnet_label_pool *pool,
                                            size_t first);
 enum linnet_status linnet_label_pool_put(struct linnet_context *context, struct linnet_label_pool *pool,

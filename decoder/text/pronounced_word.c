@@ -4,13 +4,13 @@
 #include "decoder/base/text_file.h"
 #include "decoder/text/pronounced_text.h"
 
-/* Guesses of a word; pronunciations of a way of several words, of which every combination counts. */
+/* Maximum numbers: guesses per word, and combinations of pronunciations of several words. */
 enum { GUESSES = 3, COMBINATIONS = 8, MAX_WORDS = LINNET_SPOKEN_MAX_BYTES / 2 };
 
-/* A spoken word: of the lexicon, or guessed. */
+/* A spoken word, from the lexicon or guessed. */
 struct spoken_word {
-  size_t entry, guess; /* indices, LINNET_NOT_FOUND: not of it */
-  size_t variants;     /* how many count */
+  size_t entry, guess; /* index in the lexicon, index of the guess; LINNET_NOT_FOUND: it has none */
+  size_t variants;     /* number of variants in use */
 };
 
 /* --- guesses ------------------------------------------------------------------------------------------------------ */
@@ -53,7 +53,7 @@ static enum linnet_status put_guess(struct linnet_pronouncer *p, const char *wor
   return linnet_label_pool_close(p->context, &p->pool, first);
 }
 
-/* A guess of a word with letters that the model does not have would leave them out, so it counts as none. */
+/* A word with letters that the model lacks gets no guess, because the guess would skip these letters. */
 static enum linnet_status put_guesses(struct linnet_pronouncer *p, const char *word) {
   struct linnet_g2p_result *result;
   enum linnet_status status = linnet_g2p_pronounce(p->settings->g2p, p->context, word, GUESSES, &result);
@@ -71,7 +71,7 @@ static enum linnet_status put_guesses(struct linnet_pronouncer *p, const char *w
   return status;
 }
 
-/* The index of the guess of a word, which is made once. */
+/* The index of the guess of a word; each word is guessed once. */
 static enum linnet_status guess(struct linnet_pronouncer *p, const char *word, size_t *index) {
   bool fresh;
   LINNET_TRY(linnet_names_add(&p->guessed, word, strlen(word), index, &fresh));
@@ -139,7 +139,8 @@ static const int *variant_of(const struct linnet_pronouncer *p, const struct spo
   return p->pool.labels + range->first;
 }
 
-/* Combination number `number` of the words' variants, as a variant of the text: the first word changes slowest. */
+/* Adds combination `number` of the words' variants as a variant of the text; the variant of the first word changes
+ * slowest. */
 static enum linnet_status put_combination(struct linnet_pronouncer *p, const struct spoken_word *words, size_t count,
                                           size_t combinations, size_t number) {
   struct linnet_label_pool *pool = &p->text->pool;
@@ -166,7 +167,7 @@ static enum linnet_status note_spoken(struct linnet_pronouncer *p, const char *w
   return LINNET_OK;
 }
 
-/* Adds the pronunciations of a way, none if one of its words has none; at most `left` of them. */
+/* Adds at most `left` pronunciations of a spoken form; none if one of its words has none. */
 static enum linnet_status put_way(struct linnet_pronouncer *p, const char *way, size_t left) {
   struct spoken_word words[MAX_WORDS];
   size_t count;
@@ -184,7 +185,7 @@ static enum linnet_status put_way(struct linnet_pronouncer *p, const char *way, 
 
 /* --- all ways ----------------------------------------------------------------------------------------------------- */
 
-/* Whether a way takes part: the known ones, beside them a guess of the word as a whole; all, if none is known. */
+/* Whether a spoken form is used: the known ones and a guess of the word as a whole; all forms, if none is known. */
 static bool takes_part(const struct linnet_text_ways *ways, size_t known, size_t way) {
   return known == 0 || ways->way[way].known || !strchr(ways->way[way].words, ' ');
 }

@@ -1,4 +1,4 @@
-/* Parsing of a rule: a pattern of one token, "=", and what is said. */
+/* Parsing of a rule: a pattern of a token, "=", and the spoken words. */
 #include <string.h>
 
 #include "decoder/base/text_file.h"
@@ -55,7 +55,7 @@ static enum linnet_status read_field(struct parser *p, const char *field, struct
   return keep(p, field, strlen(field), &item->text);
 }
 
-/* The text between braces; *at moves behind them. */
+/* The text between braces; *at moves past them. */
 static enum linnet_status take_field(struct parser *p, const char *token, const char **at, char field[FIELD_BYTES]) {
   const char *end = strchr(*at, '}');
   if (!end || end - *at > FIELD_BYTES)

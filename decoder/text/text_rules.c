@@ -193,7 +193,7 @@ static uint64_t power_below(uint64_t base) {
   return power;
 }
 
-/* BASE or BASE/DIVISOR; the divisor is the power of ten that the base begins with if it is not given. */
+/* BASE or BASE/DIVISOR. The default divisor is the largest power of ten up to the base. */
 static enum linnet_status read_base(struct reader *r, const char *token, struct linnet_text_base *base) {
   *base = (struct linnet_text_base){.base = 0};
   const char *end = linnet_text_read_integer(token, &base->base);

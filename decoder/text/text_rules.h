@@ -1,4 +1,4 @@
-/* The rules by which written text is spoken, as a file of them says (docs/text-rules.md): tables of strings, sets of
+/* The rules that say how written text is spoken, as read from a file (docs/text-rules.md): tables of strings, sets of
  * number words, and patterns of tokens. */
 #ifndef LINNET_TEXT_RULES_H
 #define LINNET_TEXT_RULES_H
@@ -10,7 +10,7 @@
 
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
-/* A string and what it stands for: columns with '|' between them; "" where there is nothing. */
+/* A key and its value: columns with '|' between them; "" if it has no value. */
 struct linnet_text_entry {
   const char *key, *value;
 };
@@ -34,11 +34,11 @@ const char *linnet_text_column(const char *value, size_t column, size_t *length)
 
 enum { LINNET_TEXT_MAX_PARTS = 8 };
 
-/* A word, or the quotient or the remainder said by a set of numbers. */
+/* A word, or the quotient or the remainder, spoken with a set of numbers. */
 struct linnet_text_part {
   enum { LINNET_TEXT_WORD, LINNET_TEXT_QUOTIENT, LINNET_TEXT_REMAINDER } kind;
-  const char *word; /* or the name of the set, "": the one that is being said */
-  size_t set;       /* index, set once all is read */
+  const char *word; /* or the name of the set; "": the present set */
+  size_t set;       /* its index, known after the whole file is read */
 };
 
 struct linnet_text_phrase {
@@ -56,7 +56,7 @@ struct linnet_text_set {
   const char *name;
   struct linnet_text_base *bases; /* in increasing order */
   size_t count, capacity;
-  size_t like; /* the set whose bases count where this one has none, LINNET_NOT_FOUND: none */
+  size_t like; /* the set whose bases are used where this set has none; LINNET_NOT_FOUND: none */
 };
 
 /* --- patterns ----------------------------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ enum { LINNET_TEXT_MAX_ITEMS = 16, LINNET_TEXT_MAX_FIELDS = 8 };
 struct linnet_text_item {
   enum {
     LINNET_TEXT_LITERAL,
-    LINNET_TEXT_INTEGER, /* low to high; commas between groups of three only where there is no limit */
+    LINNET_TEXT_INTEGER, /* low to high; commas between groups of three are allowed only without limits */
     LINNET_TEXT_DIGITS,  /* `count` of them, 0: any number */
     LINNET_TEXT_LETTERS,
     LINNET_TEXT_KEY /* of a table */
@@ -94,7 +94,7 @@ struct linnet_text_rule {
   struct linnet_text_item items[LINNET_TEXT_MAX_ITEMS];
   struct linnet_text_saying sayings[LINNET_TEXT_MAX_ITEMS];
   size_t item_count, saying_count;
-  bool after; /* the pattern is of two tokens with a space between them; what is said is the second's */
+  bool after; /* the pattern matches two tokens with a space between them; the words are those of the second */
 };
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ struct linnet_text_normalizer {
   struct linnet_text_set *sets;
   struct linnet_text_rule *rules;
   size_t table_count, table_capacity, set_count, set_capacity, rule_count, rule_capacity;
-  /* Tables that have a meaning, indices; LINNET_NOT_FOUND where the file has none. */
+  /* Indices of the tables with a meaning; LINNET_NOT_FOUND if the file has no such table. */
   size_t fold, outer, join, vowel, letter, symbol, abbreviation;
 };
 
@@ -116,13 +116,13 @@ static inline const struct linnet_text_table *linnet_text_table_at(const struct 
   return index < n->table_count ? &n->tables[index] : NULL;
 }
 
-/* Parses the two sides of a rule: the pattern, one token, or two of a rule `after` another token; and what is said,
- * tokens. Names are not resolved yet. */
+/* Parses the two sides of a rule: the pattern, which is one token, or two if `after`; and the spoken words. Names are
+ * not resolved yet. */
 struct linnet_text;
 enum linnet_status linnet_text_rule_parse(struct linnet_text_normalizer *n, struct linnet_text *text, bool after,
                                           struct linnet_text_rule *rule);
 
-/* Decimal digits, 1 to 18 of them; returns what follows, NULL if there are none or more. */
+/* Reads 1 to 18 decimal digits; returns the rest of the text, NULL for another number of digits. */
 const char *linnet_text_read_integer(const char *text, uint64_t *value);
 
 /* The one copy of a string, NULL without memory. */

@@ -1,4 +1,4 @@
-/* How a token is said: what is tried, and in which order. */
+/* Finds the spoken forms of a token: the order of the attempts. */
 #include <string.h>
 
 #include "base/c_locale.h"
@@ -9,7 +9,8 @@ enum { TOKEN_BYTES = 2 * LINNET_SPOKEN_MAX_BYTES, PEELS = 8 };
 
 /* --- characters --------------------------------------------------------------------------------------------------- */
 
-/* `token` with the replacements of table "fold" (curly quotes, dashes, ligatures), into `folded`; cut at its size. */
+/* Writes `token` with the replacements of table "fold" (curly quotes, dashes, ligatures) to `folded`, truncated to its
+ * size. */
 static void fold(const struct linnet_text_normalizer *n, const char *token, char folded[TOKEN_BYTES]) {
   const struct linnet_text_table *table = linnet_text_table_at(n, n->fold);
   size_t used = 0;
@@ -44,7 +45,7 @@ static void convert(const char *word, uint32_t (*other_case)(uint32_t code), boo
   converted[used] = '\0';
 }
 
-/* Whether the character at `text` may stand around a word without being said. */
+/* Whether the character at `text` is punctuation that may stand around a word. */
 static bool is_outer(const struct linnet_text_normalizer *n, const char *text, size_t bytes) {
   char key[8] = "";
   if (n->outer == LINNET_NOT_FOUND)
@@ -61,7 +62,7 @@ static void add_word(struct linnet_text_speaker *s, const char *word, struct lin
   linnet_text_ways_add(s, ways, &way);
 }
 
-/* A known word is the only way to say it. */
+/* If the word is known, it is the only spoken form. */
 static bool try_known(struct linnet_text_speaker *s, const char *word, struct linnet_text_ways *ways) {
   if (!*word || !s->known(s->user, word))
     return false;
@@ -122,7 +123,7 @@ static void spell(struct linnet_text_speaker *s, const char *word, struct linnet
   linnet_text_ways_add(s, ways, &way);
 }
 
-/* "Mr.": every column is a way; a word that ends a sentence may look like one, as "No." does. */
+/* "Mr.": every column is a spoken form. The last word of a sentence may look like an abbreviation, such as "No.". */
 static void try_abbreviation(struct linnet_text_speaker *s, const char *token, struct linnet_text_ways *ways) {
   char word[TOKEN_BYTES];
   size_t length = strlen(token), column_length;
@@ -174,7 +175,7 @@ static bool is_acronym(const struct linnet_text_speaker *s, const char *word) {
   return vowels && length <= s->longest_acronym && (length == 1 || capitals || !vowel);
 }
 
-/* Letters alone: spelled if they look like it, or one word, which may have to be guessed. */
+/* A token of letters only: spelled if it looks like an acronym, or one word, which may have to be guessed. */
 static bool try_letters(struct linnet_text_speaker *s, const char *word, struct linnet_text_ways *ways) {
   char lower[TOKEN_BYTES];
   if (try_cases(s, word, ways))
@@ -198,8 +199,8 @@ static bool has_letters(const char *text) {
   return false;
 }
 
-/* Each way so far, followed by each way of the next part, as many as there may be. Unknown ways count only where there
- * is no known one. `text` is what the part is written as. */
+/* Combines each spoken form so far with each one of the next part, up to the maximum. Unknown forms are used only if
+ * there is no known one. `text` is the written part. */
 static void combine(struct linnet_text_speaker *s, struct linnet_text_ways *ways, const char *text,
                     struct linnet_text_ways *part) {
   size_t known = linnet_text_ways_sort(part), taken = known > 0 ? known : part->count > 0;
@@ -219,7 +220,7 @@ static void combine(struct linnet_text_speaker *s, struct linnet_text_ways *ways
   ways->too_long = ways->count == 0;
 }
 
-/* Takes over the ways of the parts, unless what they say is too long. */
+/* Adds the spoken forms of the parts, unless they are too long. */
 static void add_combined(struct linnet_text_speaker *s, const struct linnet_text_ways *all,
                          struct linnet_text_ways *ways) {
   for (size_t i = 0; i < all->count && !all->too_long; i++) {
@@ -305,7 +306,7 @@ static void speak_parts(struct linnet_text_speaker *s, const char *token, struct
 
 /* --- the token ---------------------------------------------------------------------------------------------------- */
 
-/* As one piece: a known word, an abbreviation, a number or the like. */
+/* Tries the token as a whole: a known word, an abbreviation, a number and so on. */
 static bool try_whole(struct linnet_text_speaker *s, const char *token, struct linnet_text_ways *ways) {
   if (s->steps == 0 || !*token)
     return false;
@@ -319,8 +320,8 @@ static bool try_whole(struct linnet_text_speaker *s, const char *token, struct l
   return linnet_text_ways_sort(ways) > 0;
 }
 
-/* Where the punctuation around a token may end: offsets of its first character, and behind its last. The last of each
- * leaves no punctuation. */
+/* The possible starts and ends of a token without the punctuation around it. The last start and the last end leave no
+ * punctuation. */
 struct peels {
   size_t start[PEELS], end[PEELS], starts, ends;
 };
@@ -345,7 +346,7 @@ static void find_peels(const struct linnet_text_normalizer *n, const char *token
   }
 }
 
-/* The token with less and less of the punctuation around it. `core` gets it without any. */
+/* Tries the token with less and less of the punctuation around it. `core` gets the token without punctuation. */
 static bool try_peels(struct linnet_text_speaker *s, const char *token, char core[TOKEN_BYTES],
                       struct linnet_text_ways *ways) {
   struct peels peels;
@@ -372,7 +373,7 @@ static bool is_word(const char *text) {
   return true;
 }
 
-/* False: no known way was found. `split`: compounds are divided. */
+/* False if no known form was found. `split`: compounds are divided. */
 static bool speak(struct linnet_text_speaker *s, const char *token, bool split, struct linnet_text_ways *ways) {
   char core[TOKEN_BYTES];
   bool rules = s->n->symbol != LINNET_NOT_FOUND;

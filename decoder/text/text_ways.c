@@ -65,7 +65,7 @@ size_t linnet_text_ways_sort(struct linnet_text_ways *ways) {
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* The largest base up to `value`, of the set or of those that it is like; NULL if there is none. */
+/* The largest base up to `value`, in the set or in the sets that it is like; NULL if there is none. */
 static const struct linnet_text_base *find_base(const struct linnet_text_normalizer *n, size_t set, uint64_t value) {
   const struct linnet_text_base *best = NULL;
   for (; set != LINNET_NOT_FOUND; set = n->sets[set].like)
@@ -78,7 +78,7 @@ static const struct linnet_text_base *find_base(const struct linnet_text_normali
   return best;
 }
 
-/* `set` is the one whose number is being said, also where its base is of a set that it is like. */
+/* `set` is the set of the number, also if the base comes from a set that it is like. */
 static void say_number(struct linnet_text_speaker *speaker, size_t set, uint64_t value, struct linnet_text_way *way,
                        unsigned depth) {
   const struct linnet_text_base *base = find_base(speaker->n, set, value);
@@ -105,7 +105,7 @@ void linnet_text_say_number(struct linnet_text_speaker *speaker, size_t set, uin
 
 /* --- patterns ----------------------------------------------------------------------------------------------------- */
 
-/* What a field of a pattern matched. */
+/* The text that a field of a pattern matched. */
 struct capture {
   const char *text;
   size_t length;
@@ -120,7 +120,7 @@ static size_t match_literal(const char *literal, const char *text) {
   return i;
 }
 
-/* Groups of three digits behind commas. */
+/* The length of the groups of a comma and three digits that the text begins with. */
 static size_t match_groups(const char *text) {
   size_t length = 0;
   while (text[length] == ',' && strspn(text + length + 1, "0123456789") == 3)
@@ -128,7 +128,7 @@ static size_t match_groups(const char *text) {
   return length;
 }
 
-/* The value of digits, over commas; false if there are more than 18. */
+/* The value of digits, without commas; false if there are more than 18 digits. */
 static bool value_of(const struct capture *capture, uint64_t *value) {
   size_t digits = 0;
   *value = 0;
@@ -164,7 +164,7 @@ static size_t match_letters(const char *text) {
 static bool match(struct linnet_text_speaker *speaker, const struct linnet_text_rule *rule, size_t item,
                   const char *text, struct capture *captures);
 
-/* A key of a table: each that fits is tried. */
+/* A key of a table: tries each key that fits. */
 static bool match_key(struct linnet_text_speaker *speaker, const struct linnet_text_rule *rule, size_t item,
                       const char *text, struct capture *captures) {
   const struct linnet_text_table *table = &speaker->n->tables[rule->items[item].table];

@@ -13,29 +13,29 @@ struct linnet_text_way {
 struct linnet_text_ways {
   struct linnet_text_way way[LINNET_SPOKEN_MAX];
   size_t count;
-  bool too_long; /* of the parts of a token: they cannot be said together */
+  bool too_long; /* the parts of a token are too long together */
 };
 
-/* `steps` for one token, and `longest_acronym` but in texts of capitals alone. */
+/* `steps` for one token, and the usual `longest_acronym` (texts in capitals only have another). */
 enum { LINNET_TEXT_STEPS = 4096, LINNET_TEXT_ACRONYM_LETTERS = 5 };
 
-/* What decides about words, and how much work is left. */
+/* The rules and the lexicon, and how much work is still allowed. */
 struct linnet_text_speaker {
   const struct linnet_text_normalizer *n;
   linnet_known_word_fn known;
   void *user;
-  size_t steps;           /* of numbers and splits: a bound against rules that do not end */
+  size_t steps;           /* of numbers and divisions that remain: a limit against endless rules */
   size_t longest_acronym; /* the maximum number of letters that are said one by one */
 };
 
-/* Appends words behind a space; too many bytes leave the way too long, which linnet_text_ways_add refuses. */
+/* Appends a space and words. With too many bytes the form becomes too long, and linnet_text_ways_add refuses it. */
 void linnet_text_put(struct linnet_text_way *way, const char *words, size_t bytes);
 
 /* The next word of *words, which are separated by spaces; *words then points after it. False at the end. */
 bool linnet_text_next_word(const char **words, char word[LINNET_SPOKEN_MAX_BYTES]);
 
-/* Adds a way and whether its words are known, unless it is there, is empty or too long, or there are LINNET_SPOKEN_MAX.
- */
+/* Adds a spoken form, and whether its words are known. Ignores a form that is present already, empty or too long, and
+ * those above LINNET_SPOKEN_MAX. */
 void linnet_text_ways_add(struct linnet_text_speaker *speaker, struct linnet_text_ways *ways,
                           struct linnet_text_way *way);
 
@@ -46,14 +46,15 @@ size_t linnet_text_ways_sort(struct linnet_text_ways *ways);
 void linnet_text_say_number(struct linnet_text_speaker *speaker, size_t set, uint64_t value,
                             struct linnet_text_way *way);
 
-/* Adds what all rules whose pattern is the whole token say; with `after` two tokens, of which the second is said. */
+/* Adds the words of all rules whose pattern matches the whole token; with `after`, two tokens, and the words of the
+ * second. */
 void linnet_text_apply_rules(struct linnet_text_speaker *speaker, const char *token, bool after,
                              struct linnet_text_ways *ways);
 
-/* Finds the ways to say a token; none where it is punctuation. False if it is too long to be said. */
+/* Finds the spoken forms of a token; none if it is punctuation. False if it is too long. */
 bool linnet_text_speak(struct linnet_text_speaker *speaker, const char *token, struct linnet_text_ways *ways);
 
-/* Adds the ways that the token has only behind `previous`, as "million" has behind "$5". */
+/* Adds the spoken forms that the token has only after `previous`, such as "million" after "$5". */
 void linnet_text_speak_after(struct linnet_text_speaker *speaker, const char *previous, const char *token,
                              struct linnet_text_ways *ways);
 

@@ -25,10 +25,10 @@ struct linnet_hotwords {
   size_t count, capacity;
   int *tokens; /* of all phrases */
   size_t token_count, token_capacity;
-  struct linnet_label_tree tree; /* of phrases, by their numbers; what follows is (nodes) */
-  uint32_t *fail;                /* the longest proper end of a state that is a state */
+  struct linnet_label_tree tree; /* of phrases; its values are their numbers. A node is a state. All (nodes): */
+  uint32_t *fail;                /* the longest proper suffix of a state that is a state */
   double *paid;                  /* weights of the phrases that end in the state */
-  double *pending;               /* earned by a phrase under way */
+  double *pending;               /* part of the weight of an incomplete phrase that is already in the score */
   double most;
 };
 
@@ -119,7 +119,7 @@ static enum linnet_status check_duplicates(const struct linnet_hotwords *h, uint
                      h->text.name, h->phrases[phrases[1]].line, h->phrases[phrases[0]].line);
 }
 
-/* What each phrase earns at the states on its way. */
+/* Sets `pending` of the states along each phrase. */
 static void add_pending(struct linnet_hotwords *h, const struct phrase *phrase) {
   uint32_t node = 0;
   for (size_t i = 0; i + 1 < phrase->count; i++) {
@@ -128,7 +128,7 @@ static void add_pending(struct linnet_hotwords *h, const struct phrase *phrase) 
   }
 }
 
-/* Parents come before children and have shorter words, as have the states that failing leads to. */
+/* Goes through the states by number: parents, and states that `fail` leads to, have fewer words and lower numbers. */
 static enum linnet_status link_states(struct linnet_hotwords *h) {
   for (uint32_t node = 1; node < h->tree.count; node++) {
     const struct linnet_label_node *n = &h->tree.nodes[node];
@@ -155,7 +155,7 @@ static enum linnet_status build(struct linnet_hotwords *h) {
   return link_states(h);
 }
 
-/* The text is open, or that failed. */
+/* `opened` is the status of opening the text. */
 static enum linnet_status finish(struct linnet_hotwords *h, enum linnet_status status,
                                  struct linnet_hotwords **hotwords) {
   if (status == LINNET_OK)
@@ -226,6 +226,6 @@ double linnet_hotwords_finish(const struct linnet_hotwords *hotwords, uint32_t s
   return -hotwords->pending[state];
 }
 
-double linnet_hotwords_most(const struct linnet_hotwords *hotwords) {
+double linnet_hotwords_max_gain(const struct linnet_hotwords *hotwords) {
   return hotwords->most;
 }

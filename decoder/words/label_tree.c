@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Where the sequences through a node lie in the sorted array, and how many of their labels lead to it. */
+/* The range of the sequences through a node in the sorted array, and the number of labels that lead to the node. */
 struct span {
   size_t begin, end, depth;
 };

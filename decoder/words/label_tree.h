@@ -1,8 +1,8 @@
-/* Sequences of labels as a compact prefix tree: pronunciations with the words they spell, phrases with their numbers.
+/* A compact prefix tree of label sequences with values: pronunciations with their words, or phrases with their numbers.
  *
- * Nodes are numbered breadth first, 0 is the root; the children of a node are one range, in the order of their labels,
- * and so are the values of the sequences that end there, in increasing order. Ranges follow one another: each ends
- * where that of the next node begins. */
+ * Nodes are numbered breadth first; 0 is the root. The children of a node are one range, in the order of their labels.
+ * The values of the sequences that end at a node are one range, too, in increasing order. A range ends where that of
+ * the next node begins. */
 #ifndef LINNET_LABEL_TREE_H
 #define LINNET_LABEL_TREE_H
 

@@ -128,13 +128,13 @@ struct builder {
   struct linnet_lexicon_settings settings;
   const struct linnet_symbols *allowed; /* or NULL */
   struct linnet_text text;
-  struct linnet_names written; /* phones as they stand in the file */
+  struct linnet_names written; /* phones as the file spells them */
   struct entry *entries;
   size_t entry_count, entry_capacity;
   struct chain *chains; /* one per word */
   size_t chain_capacity;
   size_t label_count, label_capacity;
-  size_t duplicates, first_duplicate; /* how many, and the line of the first */
+  size_t duplicates, first_duplicate; /* number of duplicate entries, and the line of the first one */
 };
 
 static enum linnet_status out_of_memory(const struct builder *b) {
@@ -289,7 +289,7 @@ static size_t final_length(const struct builder *b, const char *phone) {
   return b->settings.strip_stress ? linnet_strip_stress(phone, length) : length;
 }
 
-/* Without given symbols: those that occur, sorted. */
+/* Without given symbols, the phones of the file become the symbols, sorted. */
 static enum linnet_status collect_phones(struct builder *b) {
   struct linnet_names names = {.context = b->context};
   enum linnet_status status = LINNET_OK;
@@ -304,7 +304,7 @@ static enum linnet_status collect_phones(struct builder *b) {
   return status;
 }
 
-/* Labels become indices of the final phones. */
+/* Replaces indices into `written` by indices of the final phones. */
 static enum linnet_status relabel(struct builder *b) {
   int *final = linnet_alloc(b->context, b->written.count, sizeof *final);
   if (!final)
@@ -323,7 +323,7 @@ static enum linnet_status relabel(struct builder *b) {
   return LINNET_OK;
 }
 
-/* Whether pronunciations from `begin` to `end` hold this one already; stripping stress can make two equal. */
+/* Whether one of the pronunciations [begin, end) is equal to this one: two may become equal when stress is dropped. */
 static bool known(const struct linnet_lexicon *lexicon, size_t begin, size_t end, const struct entry *entry) {
   for (size_t i = begin; i < end; i++) {
     const struct pronunciation *p = &lexicon->pronunciations[i];
@@ -381,7 +381,7 @@ static enum linnet_status builder_open(struct builder *b, struct linnet_context 
   return LINNET_OK;
 }
 
-/* Releases the builder; hands the lexicon over, or destroys it. */
+/* Releases the builder. On success *lexicon gets the lexicon, else it is destroyed. */
 static enum linnet_status builder_close(struct builder *b, enum linnet_status status, struct linnet_lexicon **lexicon) {
   linnet_text_close(&b->text);
   linnet_names_clear(&b->written);

@@ -78,7 +78,7 @@ enum linnet_status linnet_symbols_create(struct linnet_context *context, const c
 
 /* --- from a file ------------------------------------------------------------------------------------------------ */
 
-/* A decimal number below MAX_SYMBOLS, -1 if it is none. */
+/* The value of a decimal number below MAX_SYMBOLS; -1 for any other text. */
 static int parse_index(const char *text) {
   int value = 0;
   size_t digits = strspn(text, "0123456789");
@@ -89,7 +89,7 @@ static int parse_index(const char *text) {
   return value < MAX_SYMBOLS ? value : -1;
 }
 
-/* What systems call the blank. */
+/* Names that common systems give the blank. */
 static bool is_blank_name(const char *name) {
   static const char *const names[] = {LINNET_BLANK, "<eps>", "<blank>", "<pad>", "[PAD]", "_"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -98,7 +98,7 @@ static bool is_blank_name(const char *name) {
   return false;
 }
 
-/* One line: "NAME" or "NAME INDEX"; the first may stand for the blank, by its name or by the index 0. */
+/* Reads one line, "NAME" or "NAME INDEX". The first line may be the blank: by its name, or by the index 0. */
 static enum linnet_status load_line(struct linnet_text *text, struct linnet_symbols *symbols, bool first) {
   const char *name = linnet_text_token(text), *index = linnet_text_token(text);
   if (linnet_text_token(text))

@@ -1,4 +1,4 @@
-/* What the readers of lexicons and transcripts need of a symbol table. */
+/* Functions of symbol tables for the readers of lexicons and transcripts. */
 #ifndef LINNET_SYMBOLS_H
 #define LINNET_SYMBOLS_H
 
@@ -6,7 +6,7 @@
 
 #include "decoder/base/names.h"
 
-/* The names with the given table's strings, sorted by bytes, after the blank. *symbols is NULL on failure. */
+/* Makes a symbol table: the blank, then the strings of `names`, sorted by bytes. *symbols is NULL on failure. */
 enum linnet_status linnet_symbols_from_names(const struct linnet_names *names, struct linnet_symbols **symbols);
 
 enum linnet_status linnet_symbols_copy(struct linnet_context *context, const struct linnet_symbols *from,

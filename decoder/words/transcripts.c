@@ -11,7 +11,7 @@
 enum { MAX_BYTES = 1 << 28 };
 
 struct utterance {
-  size_t line; /* where it was first seen */
+  size_t line; /* of its first occurrence */
   size_t first, count;
 };
 
@@ -93,7 +93,7 @@ struct words {
   bool strip_stress;
 };
 
-/* Splits "ID.INDEX"; false if it is not of that form. */
+/* Splits "ID.INDEX"; false if the text does not have this form. */
 static bool split_id(const char *text, size_t *length, size_t *position) {
   const char *dot = strrchr(text, '.');
   if (!dot || dot == text)
@@ -106,7 +106,7 @@ static bool split_id(const char *text, size_t *length, size_t *position) {
   return true;
 }
 
-/* Cuts the place in the word, _B _I _E _S, and stress off a phone. */
+/* Removes the position in the word (_B, _I, _E, _S) and the stress from a phone. */
 static void clean_phone(char *phone, bool strip_stress) {
   size_t length = strlen(phone);
   if (length > 2 && phone[length - 2] == '_' && strchr("BIES", phone[length - 1]))
@@ -151,7 +151,7 @@ static int compare_words(const void *a, const void *b) {
   return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Sorted words of one utterance must be 0, 1, 2 ... */
+/* The sorted words of an utterance must have the numbers 0, 1, 2 ... */
 static enum linnet_status check_words(const struct linnet_transcripts *t, const struct words *words) {
   size_t expected = 0;
   for (size_t i = 0; i < words->count; i++, expected++) {
@@ -222,7 +222,8 @@ static struct linnet_transcripts *transcripts_new(struct linnet_context *context
   return t;
 }
 
-/* Hands over what was read, or destroys it. The text's name is the caller's and no longer valid afterwards. */
+/* On success *result gets the transcripts, else they are destroyed. The name of the text belongs to the caller and is
+ * not used afterwards. */
 static enum linnet_status transcripts_done(struct linnet_transcripts *t, enum linnet_status status,
                                            struct linnet_transcripts **result) {
   t->text.name = "transcripts";

@@ -1,11 +1,11 @@
-/* The search for words from within: the word sequences, the states of the beam, and one frame of the search.
+/* The word search from within: the word sequences, the states of the beam, and one frame of the search.
  *
- * A state is a word sequence and a node of the tree (word_tree.h): the words are complete, the node is a phone of the
- * next one, or a silence, or the root, where the search begins. A word is added to the sequence not where it ends but
- * where the next one, or a silence, starts: so its pronunciations meet there and add up, homophones need one state, and
- * after the last phone no copy of the state waits for either.
+ * A state is a pair of a word sequence and a node of the tree (word_tree.h). The words of the sequence are complete.
+ * The node is a phone of the next word, or a silence, or the root, where the search begins. The search adds a word to
+ * the sequence when the next word or a silence starts, not when the word ends. So the probabilities of its
+ * pronunciations are added there, homophones share one state, and no extra state is needed after the last phone.
  *
- * Numbers are as in beam_search.h: relative to the best state's, the scale kept aside.
+ * Probabilities are as in beam_search.h: relative to that of the best state, with the scale stored separately.
  *
  * A frame passes through three files: word_frame.c takes the row and makes the next beam, word_expand.c finds its
  * candidates, word_history.c scores the words that end. */
@@ -21,10 +21,11 @@
 
 /* --- word sequences (word_history.c) ------------------------------------------------------------------------------ */
 
-/* Each sequence is the longer by a word than its parent, and has what it scores beside the acoustic probability:
- * language model, bonus for each word, hotwords. */
+/* A trie of word sequences: each is its parent and one more word. A sequence stores its score without the acoustic
+ * probability: language model, bonus for each word, hotwords. */
 
-/* What a word sequence adds to the trie's node; its symbol there is the token of its last word. */
+/* The score of a word sequence; a node of the trie holds the rest. The symbol of that node is the token of the last
+ * word. */
 struct linnet_history_item {
   double language; /* log P_model of all words */
   double hotwords; /* bonus of all words */
@@ -51,20 +52,21 @@ void linnet_history_destroy(struct linnet_history *history);
 /* The empty sequence alone, LINNET_TRIE_ROOT. */
 void linnet_history_clear(struct linnet_history *history);
 
-/* Room for so many sequences in all; false without memory. */
+/* Makes the capacity at least `sequences`; false without memory. */
 bool linnet_history_grow(struct linnet_history *history, size_t sequences);
 
-/* The sequence longer by a word, made if it is not there: then there must be room for it. */
+/* The sequence followed by a word. It is created if it does not exist; then the capacity must suffice. */
 uint32_t linnet_history_child(struct linnet_history *history, uint32_t node, uint32_t token);
 
 /* An upper bound of the factor of any word. */
-double linnet_history_most(const struct linnet_history *history);
+double linnet_history_max_factor(const struct linnet_history *history);
 
-/* Whether the same words score the same after both, and a number that is then the same. */
+/* Whether every continuation scores the same after both sequences; and a hash that is equal for such sequences. */
 bool linnet_history_same(const struct linnet_history *history, uint32_t a, uint32_t b);
 uint64_t linnet_history_hash(const struct linnet_history *history, uint32_t node);
 
-/* log P_model of the whole and what all else adds to the score; `ended`: with the end of the sentence. */
+/* *language: log P_model of the sequence. *score: all that the sequence adds to the score of a hypothesis. `ended`:
+ * including the end of the sentence. */
 void linnet_history_score(const struct linnet_history *history, uint32_t node, bool ended, double *language,
                           double *score);
 
@@ -78,38 +80,38 @@ size_t linnet_history_memory(const struct linnet_history *history);
 
 #define LINNET_NO_STATE UINT32_MAX
 
-/* A state by its parts. */
-struct linnet_word_place {
+/* Identifies a state. */
+struct linnet_word_position {
   uint32_t history, node;
 };
 
-/* What the tree says of the node is kept here, too: it is looked at in every frame. */
+/* Holds a copy of the node's data, because every frame reads them. */
 struct linnet_word_state {
-  struct linnet_word_place place;
-  uint32_t symbol;                 /* of the node, as are: */
+  struct linnet_word_position position;
+  uint32_t symbol;                 /* of the node; so are the following: */
   uint32_t first_child, end_child; /* its children */
   uint32_t first_word, num_words;  /* the words that end there */
   uint32_t token;                  /* the first of these, 0: none */
   uint32_t parent;                 /* state of the same word one phone before, or LINNET_NO_STATE */
-  uint32_t next; /* of the list of what can be left in the same word sequence; LINNET_NO_STATE ends it */
+  uint32_t next; /* in the list of states with the same words where a word can start or end; LINNET_NO_STATE ends it */
   double look;   /* of the node */
-  double leave; /* where words end: the highest factor, relative to the weight, of a word; -1 while not known, else 0 */
+  double leave;  /* the highest factor of a word that ends here; -1 while it is not known; 0 where no word ends */
 };
 
 /* The states after a frame, best first. */
 struct linnet_word_side {
   size_t count;
   double *blank, *symbol; /* (count): probabilities of the alignments that end in the blank, and in the phone */
-  double *weight;         /* (count): what else counts; score = (blank + symbol) * weight, but for the scale */
+  double *weight;         /* (count): all other factors; score = (blank + symbol) * weight, without the scale */
   double *score;          /* (count), not increasing */
   struct linnet_word_state *states;
   struct linnet_token_pair *tokens;
 };
 
-/* What a frame makes of the states of the beam as they are. */
+/* The present states of the beam after one more frame, if they stay. */
 struct linnet_word_stay {
   double *factor; /* (count): probability of the phone at this frame */
-  double *inflow; /* (count): what other states bring, before that */
+  double *inflow; /* (count): probability that enters from other states, before `factor` */
   double *blank, *symbol;
 };
 
@@ -117,26 +119,26 @@ struct linnet_word_stay {
 struct linnet_word_record {
   struct linnet_alignment_record segment; /* first */
   uint32_t symbol;
-  uint32_t word; /* how many came before its own, or LINNET_NO_WORD */
+  uint32_t word; /* index of its word in the sequence, or LINNET_NO_WORD */
 };
 
 #define LINNET_NO_WORD UINT32_MAX
 
-/* One of the hypotheses at this point. */
+/* A hypothesis after the frames so far. Several states may have the same words. */
 struct linnet_word_result {
   uint32_t history;
-  uint32_t serial; /* of the best state that gives these words, and of the word among those that end there */
-  uint32_t state;  /* of those that give these words, the one of the best alignment */
-  double best;     /* probability of that */
-  double sum;      /* of all alignments of all of them */
-  double look;     /* of the word under way */
+  uint32_t serial; /* breaks ties: the order of the states, then of the words that end there */
+  uint32_t state;  /* the state with the best alignment */
+  double best;     /* probability of that alignment */
+  double sum;      /* probability of all alignments of all these states */
+  double look;     /* lookahead of the incomplete word, 1 if there is none */
   bool complete;
 };
 
 struct linnet_word_search {
   struct linnet_context *context;
   const struct linnet_lexicon *lexicon;
-  struct linnet_word_search_settings settings; /* but for arrays, which the tree holds */
+  struct linnet_word_search_settings settings; /* without arrays, which the tree holds */
   struct linnet_calibrations calibrations;     /* the settings point here */
   size_t beam;
   double score_ratio; /* exp(-score_threshold) */
@@ -147,88 +149,90 @@ struct linnet_word_search {
   struct linnet_row_choice choice; /* of the symbols of a frame */
   struct linnet_word_side sides[2], *now, *next;
   struct linnet_word_stay stay;
-  struct linnet_candidate *candidates; /* (max_candidates): symbol 0, parent i: state i stays; else the serial number
-                                          and the index of the place */
-  struct linnet_word_place *places, *spare; /* (max_candidates): new places, and work space for moving them */
+  struct linnet_candidate *candidates; /* (max_candidates): with symbol 0, state `parent` stays; else `symbol` is a
+                                          serial number, `parent` the index of a new position */
+  struct linnet_word_position *positions, *spare; /* (max_candidates): new positions, and scratch for moving them */
   size_t max_candidates;
-  struct linnet_pair_table table; /* of the places of the beam, and of this frame's candidates */
-  struct linnet_pair_table kept;  /* for recombination: (hash of the history's state, node) to candidate */
+  struct linnet_pair_table table;      /* of the positions of the beam, and of this frame's candidates */
+  struct linnet_pair_table recombined; /* for recombination: (hash of the history's state, node) to candidate */
   struct linnet_word_sources {
     uint32_t *states; /* (beam) */
     size_t count;
-    uint32_t history, frame; /* of places between words or at the start of one, in this frame (from 1), */
-    bool loop;               /* in the loop or not; all of these have the same sources */
+    uint32_t history, frame; /* valid for this history and frame (from 1; 0: none), */
+    bool loop;               /* for positions in the loop, or for other starts of words and silences */
   } sources;
-  double most_factor; /* no word's factor is higher */
-  uint32_t frames;    /* taken so far */
-  double log_scale;   /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
+  double max_factor; /* no word's factor is higher */
+  uint32_t frames;   /* taken so far */
+  double log_scale;  /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */
   int64_t exponent;
-  bool finished, ranked; /* `results` are those of this point */
+  bool finished, ranked; /* `results` are valid for the frames so far */
   struct linnet_word_result *results;
   struct linnet_candidate *ranks; /* (result_count): `parent` is the index of a result */
   size_t result_count, max_results, max_ranks;
   struct linnet_segment *segments; /* of the hypothesis asked for last */
   struct linnet_recognised_word *words;
   size_t max_segments, max_words;
-  void *block; /* what has a fixed size */
+  void *block; /* all arrays of fixed size */
   size_t block_bytes;
 };
 
-/* Sequences that the next frame, or the ranking of hypotheses, can make: one for each word that ends in a state. */
-size_t linnet_word_room(const struct linnet_word_search *search);
+/* Maximum number of sequences that the next frame, or the ranking of hypotheses, can add: one for each word that ends
+ * in a state. */
+size_t linnet_word_max_new(const struct linnet_word_search *search);
 
-/* Room for so many sequences; what no state needs is freed first. */
-bool linnet_word_make_room(struct linnet_word_search *search, size_t sequences);
+/* Makes capacity for `sequences` more sequences; first frees those that no state needs. False without memory. */
+bool linnet_word_reserve(struct linnet_word_search *search, size_t sequences);
 
-/* A state at a place, in none of the lists. */
-struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *search, struct linnet_word_place place);
+/* A new state at a position, in no list yet. */
+struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *search,
+                                              struct linnet_word_position position);
 
-/* After the states of `now` were set: finds each state by its place, and those of each word sequence that are between
- * words or at the end of one. */
+/* To be called when the states of `now` have changed: enters each state into the table, and links the states of each
+ * word sequence where a word can start or end. */
 void linnet_word_link(struct linnet_word_search *search);
 
 /* The word index of the segments of a state. */
 static inline uint32_t linnet_word_of(const struct linnet_word_search *search, const struct linnet_word_state *state) {
-  return linnet_word_is_between(&search->tree, state->place.node)
+  return linnet_word_is_between(&search->tree, state->position.node)
              ? LINNET_NO_WORD
-             : linnet_history_at(&search->history, state->place.history)->depth;
+             : linnet_history_at(&search->history, state->position.history)->depth;
 }
 
 /* --- one frame (word_expand.c, called by word_frame.c) ------------------------------------------------------------ */
 
-/* A frame under way. */
+/* The data of one frame while it is processed. */
 struct linnet_word_step {
   struct linnet_word_search *search;
   struct linnet_row row;
-  double to_beat;     /* a candidate below this score is not in the beam */
-  size_t count;       /* candidates */
-  size_t place_count; /* of them new */
-  uint32_t serial;    /* of the newest */
-  double token_scale; /* brings the probability of the best token near 1 */
+  double to_beat;        /* a candidate below this score cannot enter the next beam */
+  size_t count;          /* candidates */
+  size_t position_count; /* those at new positions */
+  uint32_t serial;       /* of the newest candidate */
+  double token_scale;    /* power of two that brings the probability of the best token near 1 */
 };
 
-/* The first of the list of a word sequence's states that are between words or at the end of one. */
+/* The first state in the list of a word sequence (linnet_word_state.next). */
 uint32_t linnet_word_first_state(const struct linnet_word_search *s, uint32_t history);
 
-/* Puts all states from which a place is reached into `sources`. `parent` is the state before it in the same word. */
-void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_place to, uint32_t parent);
+/* Puts all states that lead to a position into `sources`. `parent` is the state one phone before, in the same word. */
+void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent);
 
-/* Factor of the probability of entering a place. */
+/* Factor of the probability when a node is entered: the penalty of unknown words in the loop, else 1. */
 static inline double linnet_word_arrive(const struct linnet_word_tree *tree, uint32_t node) {
   return linnet_word_is_loop(tree, node) ? tree->arrive : 1.0;
 }
 
-/* What the sources bring to a node. */
+/* The probability that the sources bring to a node. */
 double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uint32_t symbol);
 
-/* The weight of a place: that of a state it is reached from, without what that looked ahead, with the word added
- * between them and what the place looks ahead. */
-double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_place to, uint32_t from);
+/* The weight of a position, computed from that of a state that leads to it: the lookahead of the position replaces that
+ * of the state, and the factor of the word that is added between them, if any, is multiplied in. */
+double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_position to, uint32_t from);
 
-/* Puts the places of the beam into the table, and nothing else. */
+/* Empties the table and enters the positions of the beam. */
 void linnet_word_fill_table(struct linnet_word_search *s);
 
-/* Finds what the frame makes of the beam: the candidates of the next one, best first; returns their number. */
+/* Finds the candidates for the next beam, best first; returns their number. */
 size_t linnet_word_expand(struct linnet_word_step *f);
 
 #endif

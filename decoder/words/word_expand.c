@@ -18,17 +18,17 @@ static bool ends_word(const struct linnet_word_search *s, const struct linnet_wo
   return false;
 }
 
-/* The states of the beam from which a place between words, or at the start of one, is reached with the words it has:
- * silences, and in the loop the symbols before. */
+/* For a position between words or at the start of one: adds the states with the same words that lead to it. These are
+ * silences and, for the loop, its previous symbols. */
 static void add_sources_within(struct linnet_word_search *s, uint32_t history, bool loop) {
   const struct linnet_word_state *states = s->now->states;
   for (uint32_t i = linnet_word_first_state(s, history); i != LINNET_NO_STATE; i = states[i].next)
-    if (linnet_word_is_between(&s->tree, states[i].place.node) ||
-        (loop && linnet_word_is_loop(&s->tree, states[i].place.node)))
+    if (linnet_word_is_between(&s->tree, states[i].position.node) ||
+        (loop && linnet_word_is_loop(&s->tree, states[i].position.node)))
       s->sources.states[s->sources.count++] = i;
 }
 
-/* Those from which it is reached by adding the last word. */
+/* Adds the states where the last word of the sequence ends. */
 static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
   const struct linnet_trie_node *node = linnet_history_at(&s->history, history);
   const struct linnet_word_state *states = s->now->states;
@@ -39,7 +39,7 @@ static void add_sources_before(struct linnet_word_search *s, uint32_t history) {
       s->sources.states[s->sources.count++] = i;
 }
 
-void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_place to, uint32_t parent) {
+void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_position to, uint32_t parent) {
   struct linnet_word_sources *sources = &s->sources;
   bool start = s->tree.nodes[to.node].parent == LINNET_WORD_ROOT, loop = linnet_word_is_loop(&s->tree, to.node);
   if (start && sources->frame == s->frames + 1 && sources->history == to.history && sources->loop == loop)
@@ -56,7 +56,8 @@ void linnet_word_find_sources(struct linnet_word_search *s, struct linnet_word_p
   }
 }
 
-/* Probability of a state's alignments that a symbol may follow: where it repeats the state's, those in the blank. */
+/* Probability of a state's alignments that a symbol may follow: if it repeats the symbol of the state, only those that
+ * end in the blank. */
 static inline double outflow(const struct linnet_word_side *now, uint32_t from, uint32_t symbol) {
   return now->blank[from] + (now->states[from].symbol == symbol ? 0.0 : now->symbol[from]);
 }
@@ -68,25 +69,25 @@ double linnet_word_inflow(const struct linnet_word_search *s, uint32_t node, uin
   return sum * linnet_word_arrive(&s->tree, node);
 }
 
-/* The same of a state; most have no source, or one. */
+/* The inflow of a state of the beam; most states have one source or none. */
 static double inflow_of(struct linnet_word_search *s, const struct linnet_word_state *state) {
   if (state->parent != LINNET_NO_STATE)
     return outflow(s->now, state->parent, state->symbol);
-  if (s->tree.nodes[state->place.node].parent != LINNET_WORD_ROOT)
+  if (s->tree.nodes[state->position.node].parent != LINNET_WORD_ROOT)
     return 0;
-  linnet_word_find_sources(s, state->place, state->parent);
-  return linnet_word_inflow(s, state->place.node, state->symbol);
+  linnet_word_find_sources(s, state->position, state->parent);
+  return linnet_word_inflow(s, state->position.node, state->symbol);
 }
 
-double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_place to, uint32_t from) {
+double linnet_word_weight_of(const struct linnet_word_search *s, struct linnet_word_position to, uint32_t from) {
   static const double highest = 0x1p1000;
   const struct linnet_word_state *state = &s->now->states[from];
-  double factor = state->place.history == to.history ? 1.0 : s->history.items[to.history].factor;
+  double factor = state->position.history == to.history ? 1.0 : s->history.items[to.history].factor;
   double weight = s->now->weight[from] / state->look * factor * s->tree.nodes[to.node].look;
   return weight < highest ? weight : highest;
 }
 
-/* Values of the table are states, or this. */
+/* Values of the table are indices of states, or this. */
 static const uint32_t CANDIDATE = LINNET_NO_STATE - 1;
 
 /* --- the states of the beam as they are --------------------------------------------------------------------------- */
@@ -125,41 +126,41 @@ static void keep_stays(struct linnet_word_step *f) {
 void linnet_word_fill_table(struct linnet_word_search *s) {
   linnet_pair_table_empty(&s->table);
   for (uint32_t i = 0; i < s->now->count; i++)
-    linnet_pair_table_put(&s->table, s->now->states[i].place.history, s->now->states[i].place.node, i);
+    linnet_pair_table_put(&s->table, s->now->states[i].position.history, s->now->states[i].position.node, i);
 }
 
-/* Keeps the best candidates, of which there are more than enough, and their places. */
+/* The list of candidates is full: keeps the best `beam` of them and their positions. */
 static void shrink(struct linnet_word_step *f) {
   struct linnet_word_search *s = f->search;
-  struct linnet_word_place *places = s->spare;
+  struct linnet_word_position *positions = s->spare;
   f->count = linnet_candidates_rank(s->candidates, f->count, s->beam);
-  f->place_count = 0;
+  f->position_count = 0;
   for (size_t i = 0; i < f->count; i++)
     if (s->candidates[i].symbol > 0) {
-      places[f->place_count] = s->places[s->candidates[i].parent];
-      s->candidates[i].parent = (uint32_t)f->place_count++;
+      positions[f->position_count] = s->positions[s->candidates[i].parent];
+      s->candidates[i].parent = (uint32_t)f->position_count++;
     }
-  s->spare = s->places;
-  s->places = places;
-  linnet_word_fill_table(s); /* it forgets the others */
-  for (size_t i = 0; i < f->place_count; i++)
-    linnet_pair_table_put(&s->table, places[i].history, places[i].node, CANDIDATE);
+  s->spare = s->positions;
+  s->positions = positions;
+  linnet_word_fill_table(s); /* removes the other candidates */
+  for (size_t i = 0; i < f->position_count; i++)
+    linnet_pair_table_put(&s->table, positions[i].history, positions[i].node, CANDIDATE);
   double worst = s->candidates[f->count - 1].score;
   f->to_beat = worst > f->to_beat ? worst : f->to_beat;
 }
 
-static void add_candidate(struct linnet_word_step *f, double score, struct linnet_word_place place) {
+static void add_candidate(struct linnet_word_step *f, double score, struct linnet_word_position position) {
   struct linnet_word_search *s = f->search;
   if (f->count == s->max_candidates)
     shrink(f);
-  linnet_pair_table_put(&s->table, place.history, place.node, CANDIDATE);
-  s->places[f->place_count] = place;
-  s->candidates[f->count++] = (struct linnet_candidate){score, ++f->serial, (uint32_t)f->place_count++};
+  linnet_pair_table_put(&s->table, position.history, position.node, CANDIDATE);
+  s->positions[f->position_count] = position;
+  s->candidates[f->count++] = (struct linnet_candidate){score, ++f->serial, (uint32_t)f->position_count++};
 }
 
-/* A place that a state leads to: unless it is in the beam or a candidate, it becomes one if all that leads there is
- * good enough. */
-static void try_place(struct linnet_word_step *f, struct linnet_word_place to, uint32_t from) {
+/* Tries a position that a state leads to. It becomes a candidate if it is not in the beam or a candidate already, and
+ * if its score over all sources is high enough. */
+static void try_position(struct linnet_word_step *f, struct linnet_word_position to, uint32_t from) {
   struct linnet_word_search *s = f->search;
   if (linnet_pair_table_find(&s->table, to.history, to.node) != LINNET_NO_PAIR)
     return;
@@ -175,31 +176,31 @@ static void try_place(struct linnet_word_step *f, struct linnet_word_place to, u
 /* The next phone of the same word. */
 static void go_on(struct linnet_word_step *f, uint32_t from) {
   const struct linnet_word_search *s = f->search;
-  struct linnet_word_place to = s->now->states[from].place;
+  struct linnet_word_position to = s->now->states[from].position;
   const struct linnet_word_state *state = &s->now->states[from];
   double per_look = s->now->score[from] / state->look;
   for (to.node = state->first_child; to.node < state->end_child; to.node++) {
     const struct linnet_word_node *child = &s->tree.nodes[to.node];
     double probability = s->choice.probability[child->symbol];
     if (per_look * child->look * probability >= f->to_beat && probability > 0)
-      try_place(f, to, from);
+      try_position(f, to, from);
   }
 }
 
-/* What starts after a word sequence, the state's own or one word longer: `score` is that of the state with it, without
- * lookahead. */
+/* Tries all positions where a word or a silence starts after the sequence `history`, which is that of the state or one
+ * word longer. `score` is that of the state with this sequence, without lookahead. */
 static void start(struct linnet_word_step *f, uint32_t from, uint32_t history, double score) {
   const struct linnet_word_search *s = f->search;
   for (size_t i = 0; i < s->choice.count; i++) {
     uint32_t symbol = s->choice.chosen[i].symbol;
     const uint32_t *starts = s->tree.starts + symbol * LINNET_WORD_STARTS;
     double reached = score * s->choice.probability[symbol];
-    if (reached * s->tree.most_start < f->to_beat)
+    if (reached * s->tree.max_start < f->to_beat)
       return;
     for (size_t k = 0; k < LINNET_WORD_STARTS; k++)
       if (starts[k] != 0 &&
           reached * s->tree.nodes[starts[k]].look * linnet_word_arrive(&s->tree, starts[k]) >= f->to_beat)
-        try_place(f, (struct linnet_word_place){history, starts[k]}, from);
+        try_position(f, (struct linnet_word_position){history, starts[k]}, from);
   }
 }
 
@@ -212,7 +213,7 @@ static void go_on_unknown(struct linnet_word_step *f, uint32_t from) {
     if (score * s->choice.probability[symbol] < f->to_beat)
       return;
     if (node != 0)
-      try_place(f, (struct linnet_word_place){s->now->states[from].place.history, node}, from);
+      try_position(f, (struct linnet_word_position){s->now->states[from].position.history, node}, from);
   }
 }
 
@@ -226,24 +227,25 @@ static double bare_score(const struct linnet_word_search *s, uint32_t state) {
 static void find_leave(struct linnet_word_search *s, struct linnet_word_state *state) {
   state->leave = 0;
   for (uint32_t i = 0; i < state->num_words; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
+    uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
     state->leave = fmax(state->leave, s->history.items[longer].factor);
   }
 }
 
-/* Asks the model for the words that end in states from which something could follow now, given the probability of the
- * best symbol; returns the best score, but for that probability, of anything that follows a state. */
+/* Finds `leave` of the states whose words could be followed now, given the probability of the best symbol: this asks
+ * the language model. Other states do not need it yet. Returns the highest score of any continuation, without that
+ * probability. */
 static double find_leaves(const struct linnet_word_step *f, double best_symbol) {
   struct linnet_word_search *s = f->search;
-  double best = s->now->score[0], most = s->tree.most_start;
+  double best = s->now->score[0], most = s->tree.max_start;
   for (uint32_t i = 0; i < s->now->count; i++) {
     struct linnet_word_state *state = &s->now->states[i];
     double bare = bare_score(s, i) * most;
-    if (linnet_word_is_between(&s->tree, state->place.node)) {
+    if (linnet_word_is_between(&s->tree, state->position.node)) {
       best = fmax(best, bare);
       continue;
     }
-    if (state->leave < 0 && bare * s->most_factor * best_symbol >= f->to_beat)
+    if (state->leave < 0 && bare * s->max_factor * best_symbol >= f->to_beat)
       find_leave(s, state);
     best = fmax(best, bare * state->leave);
   }
@@ -255,7 +257,7 @@ static void leave(struct linnet_word_step *f, uint32_t from) {
   const struct linnet_word_state *state = &s->now->states[from];
   double bare = bare_score(s, from);
   for (uint32_t i = 0; i < state->num_words; i++) {
-    uint32_t longer = linnet_history_child(&s->history, state->place.history, s->tree.words[state->first_word + i]);
+    uint32_t longer = linnet_history_child(&s->history, state->position.history, s->tree.words[state->first_word + i]);
     start(f, from, longer, bare * s->history.items[longer].factor);
   }
 }
@@ -273,22 +275,22 @@ static void expand(struct linnet_word_step *f, uint32_t from, double probability
   const struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[from];
   bool good = s->now->score[from] * probability >= f->to_beat;
-  if (linnet_word_is_between(&s->tree, state->place.node)) {
-    start(f, from, state->place.history, bare_score(s, from));
+  if (linnet_word_is_between(&s->tree, state->position.node)) {
+    start(f, from, state->position.history, bare_score(s, from));
     return;
   }
-  if (good && linnet_word_is_loop(&s->tree, state->place.node))
+  if (good && linnet_word_is_loop(&s->tree, state->position.node))
     go_on_unknown(f, from);
   else if (good)
     go_on(f, from);
-  if (state->leave > 0 && bare_score(s, from) * state->leave * s->tree.most_start * probability >= f->to_beat)
+  if (state->leave > 0 && bare_score(s, from) * state->leave * s->tree.max_start * probability >= f->to_beat)
     leave(f, from);
 }
 
 static void expand_all(struct linnet_word_step *f) {
   struct linnet_word_search *s = f->search;
   double probability = best_symbol(&f->row, s->choice.symbols);
-  for (size_t i = 0; i < s->choice.count; i++) /* of the frame before */
+  for (size_t i = 0; i < s->choice.count; i++) /* clears the previous frame's */
     s->choice.probability[s->choice.chosen[i].symbol] = 0;
   double best = find_leaves(f, probability);
   linnet_row_choose(&f->row, &s->choice, f->to_beat / best);
@@ -298,28 +300,29 @@ static void expand_all(struct linnet_word_step *f) {
 
 /* --- which stay --------------------------------------------------------------------------------------------------- */
 
-static struct linnet_word_place place_of(const struct linnet_word_search *s, const struct linnet_candidate *c) {
-  return c->symbol == 0 ? s->now->states[c->parent].place : s->places[c->parent];
+static struct linnet_word_position position_of(const struct linnet_word_search *s, const struct linnet_candidate *c) {
+  return c->symbol == 0 ? s->now->states[c->parent].position : s->positions[c->parent];
 }
 
-/* Whether a better candidate, of those kept, makes this one pointless; if not, it is kept at `index`. */
+/* Whether a better candidate has the same future. If not, this one is entered into the table with its `index` in the
+ * next beam. */
 static bool recombines(struct linnet_word_search *s, const struct linnet_candidate *c, uint32_t index) {
-  struct linnet_word_place place = place_of(s, c);
-  uint64_t hash = linnet_history_hash(&s->history, place.history);
-  uint32_t better = linnet_pair_table_find(&s->kept, hash, place.node);
+  struct linnet_word_position position = position_of(s, c);
+  uint64_t hash = linnet_history_hash(&s->history, position.history);
+  uint32_t better = linnet_pair_table_find(&s->recombined, hash, position.node);
   if (better == LINNET_NO_PAIR) {
-    linnet_pair_table_put(&s->kept, hash, place.node, index);
+    linnet_pair_table_put(&s->recombined, hash, position.node, index);
     return false;
   }
-  return linnet_history_same(&s->history, place.history, place_of(s, &s->candidates[better]).history);
+  return linnet_history_same(&s->history, position.history, position_of(s, &s->candidates[better]).history);
 }
 
-/* The best candidates in order, without those too far below the best, the impossible, and those that recombine; returns
- * their number. */
+/* Sorts the best candidates, without those that are too far below the best, impossible, or recombined with a better
+ * one. Returns their number. */
 static size_t rank(struct linnet_word_step *f) {
   struct linnet_word_search *s = f->search;
   size_t kept = 0, ranked = 0;
-  linnet_pair_table_empty(&s->kept);
+  linnet_pair_table_empty(&s->recombined);
   while (kept < s->beam && ranked < f->count) {
     size_t end = ranked + linnet_candidates_rank(s->candidates + ranked, f->count - ranked, s->beam - kept);
     double lowest = s->candidates[0].score * s->score_ratio;

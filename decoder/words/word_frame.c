@@ -1,10 +1,10 @@
-/* One frame of the search for words: takes a row of log-posteriors, has word_expand.c find the candidates, and makes
- * the next beam of them, with an alignment of each state. */
+/* One frame of the word search: takes a row of log-posteriors, calls word_expand.c to find the candidates, and makes
+ * the next beam of them, with the best alignment of each state. */
 #include "decoder/words/word_beam.h"
 
 /* --- alignments --------------------------------------------------------------------------------------------------- */
 
-/* The best token that a symbol may follow, of the sources; LINNET_NO_STATE if there is none. */
+/* Among the sources, the state with the best token that the symbol may follow; LINNET_NO_STATE if there is none. */
 static uint32_t best_source(struct linnet_word_search *s, uint32_t symbol, struct linnet_token **best) {
   uint32_t state = LINNET_NO_STATE;
   for (size_t i = 0; i < s->sources.count; i++) {
@@ -22,7 +22,7 @@ static uint32_t best_source(struct linnet_word_search *s, uint32_t symbol, struc
 /* The record of a token's last segment, NONE at the root. */
 static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct linnet_token *token) {
   const struct linnet_word_state *from = &s->now->states[state];
-  if (from->place.node == LINNET_WORD_ROOT)
+  if (from->position.node == LINNET_WORD_ROOT)
     return LINNET_TREE_NONE;
   uint32_t index = linnet_token_record(token, &s->records);
   struct linnet_word_record *record = linnet_tree_pool_at(&s->records, index);
@@ -31,7 +31,7 @@ static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct l
   return index;
 }
 
-/* A token that comes from a source's. `probability`, relative to the row's largest value, is that of the symbol. */
+/* A token that enters a node from a source. `probability` is that of the symbol, relative to the largest of the row. */
 static struct linnet_token enter(const struct linnet_word_step *f, uint32_t state, struct linnet_token *source,
                                  uint32_t node, double probability) {
   struct linnet_word_search *s = f->search;
@@ -42,7 +42,7 @@ static struct linnet_token enter(const struct linnet_word_step *f, uint32_t stat
   return token;
 }
 
-/* The alignment that ends in the phone goes on, or gives way to a better one that enters it. */
+/* The alignment that ends in the phone continues, or a better one that enters the phone replaces it. */
 static struct linnet_token move_symbol_token(const struct linnet_word_step *f, uint32_t i) {
   struct linnet_word_search *s = f->search;
   const struct linnet_word_state *state = &s->now->states[i];
@@ -50,18 +50,18 @@ static struct linnet_token move_symbol_token(const struct linnet_word_step *f, u
   double probability = s->stay.factor[i];
   uint32_t from = LINNET_NO_STATE;
   if (s->stay.inflow[i] > 0) {
-    linnet_word_find_sources(s, state->place, state->parent);
+    linnet_word_find_sources(s, state->position, state->parent);
     from = best_source(s, state->symbol, &source);
   }
   if (from != LINNET_NO_STATE &&
-      source->probability * linnet_word_arrive(&s->tree, state->place.node) > token.probability)
-    return enter(f, from, source, state->place.node, probability);
+      source->probability * linnet_word_arrive(&s->tree, state->position.node) > token.probability)
+    return enter(f, from, source, state->position.node, probability);
   linnet_token_stay(&token, linnet_row_posterior(&f->row, probability), s->frames);
   token.probability = linnet_row_floor(token.probability * probability * f->token_scale);
   return token;
 }
 
-/* After all symbols' tokens: the records that these made are shared. */
+/* Must be called after move_symbol_token for all states, which creates the records that this token shares. */
 static struct linnet_token move_blank_token(const struct linnet_word_step *f, uint32_t i) {
   struct linnet_token token = *linnet_token_best(&f->search->now->tokens[i]);
   token.probability = linnet_row_floor(token.probability * f->row.blank * f->token_scale);
@@ -79,16 +79,17 @@ static void keep_state(const struct linnet_word_step *f, uint32_t from, size_t t
   s->next->tokens[to].symbol = move_symbol_token(f, from);
 }
 
-/* The state before a new place, in the same word. */
-static uint32_t parent_of(const struct linnet_word_search *s, struct linnet_word_place place) {
-  uint32_t parent = s->tree.nodes[place.node].parent;
-  return parent == LINNET_WORD_ROOT ? LINNET_NO_STATE : linnet_pair_table_find(&s->table, place.history, parent);
+/* The state before a new position, in the same word. */
+static uint32_t parent_of(const struct linnet_word_search *s, struct linnet_word_position position) {
+  uint32_t parent = s->tree.nodes[position.node].parent;
+  return parent == LINNET_WORD_ROOT ? LINNET_NO_STATE : linnet_pair_table_find(&s->table, position.history, parent);
 }
 
-struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s, struct linnet_word_place place) {
-  const struct linnet_word_node *node = &s->tree.nodes[place.node];
+struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s,
+                                              struct linnet_word_position position) {
+  const struct linnet_word_node *node = &s->tree.nodes[position.node];
   bool ends = node[1].first_word > node[0].first_word;
-  return (struct linnet_word_state){.place = place,
+  return (struct linnet_word_state){.position = position,
                                     .symbol = node->symbol,
                                     .first_child = node[0].first_child,
                                     .end_child = node[1].first_child,
@@ -101,18 +102,18 @@ struct linnet_word_state linnet_word_state_at(const struct linnet_word_search *s
                                     .leave = ends ? -1 : 0};
 }
 
-static void make_state(const struct linnet_word_step *f, struct linnet_word_place place, size_t to) {
+static void make_state(const struct linnet_word_step *f, struct linnet_word_position position, size_t to) {
   struct linnet_word_search *s = f->search;
-  const struct linnet_word_node *node = &s->tree.nodes[place.node];
+  const struct linnet_word_node *node = &s->tree.nodes[position.node];
   double probability = s->choice.probability[node->symbol];
   struct linnet_token *source = NULL;
-  linnet_word_find_sources(s, place, parent_of(s, place));
+  linnet_word_find_sources(s, position, parent_of(s, position));
   uint32_t from = best_source(s, node->symbol, &source);
   s->next->blank[to] = 0;
-  s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, place.node, node->symbol) * probability);
-  s->next->weight[to] = linnet_word_weight_of(s, place, s->sources.states[0]);
-  s->next->states[to] = linnet_word_state_at(s, place);
-  s->next->tokens[to].symbol = enter(f, from, source, place.node, probability);
+  s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, position.node, node->symbol) * probability);
+  s->next->weight[to] = linnet_word_weight_of(s, position, s->sources.states[0]);
+  s->next->states[to] = linnet_word_state_at(s, position);
+  s->next->tokens[to].symbol = enter(f, from, source, position.node, probability);
 }
 
 /* A new state has no alignments in the blank; the token holds what it must. */
@@ -147,15 +148,15 @@ void linnet_word_link(struct linnet_word_search *s) {
   linnet_word_fill_table(s);
   for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
     struct linnet_word_state *state = &now->states[i];
-    if (state->num_words == 0 && !linnet_word_is_between(&s->tree, state->place.node))
+    if (state->num_words == 0 && !linnet_word_is_between(&s->tree, state->position.node))
       continue;
-    struct linnet_trie_node *history = linnet_history_at(&s->history, state->place.history);
-    state->next = linnet_word_first_state(s, state->place.history);
+    struct linnet_trie_node *history = linnet_history_at(&s->history, state->position.history);
+    state->next = linnet_word_first_state(s, state->position.history);
     history->entry = i;
     history->stamp = s->frames + 1;
   }
   for (uint32_t i = 0; i < now->count; i++)
-    now->states[i].parent = parent_of(s, now->states[i].place);
+    now->states[i].parent = parent_of(s, now->states[i].position);
 }
 
 static void make_next(struct linnet_word_step *f, size_t count) {
@@ -169,7 +170,7 @@ static void make_next(struct linnet_word_step *f, size_t count) {
     if (c->symbol == 0)
       keep_state(f, c->parent, i);
     else
-      make_state(f, s->places[c->parent], i);
+      make_state(f, s->positions[c->parent], i);
   }
   for (size_t i = 0; i < count; i++)
     set_blank_token(f, &s->candidates[i], i);
@@ -181,7 +182,7 @@ static void make_next(struct linnet_word_step *f, size_t count) {
   linnet_word_link(s);
 }
 
-/* Takes one row (symbols). There must be room for 2 * beam records, and for linnet_word_room sequences. */
+/* Takes one row (symbols). There must be room for 2 * beam records, and for linnet_word_max_new sequences. */
 static void take_frame(struct linnet_word_search *s, const float *row) {
   struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
   size_t count = linnet_word_expand(&f);
@@ -192,7 +193,7 @@ static void take_frame(struct linnet_word_search *s, const float *row) {
   make_next(&f, count);
 }
 
-size_t linnet_word_room(const struct linnet_word_search *s) {
+size_t linnet_word_max_new(const struct linnet_word_search *s) {
   size_t words = 0;
   for (size_t i = 0; i < s->now->count; i++)
     words += s->now->states[i].num_words;
@@ -211,12 +212,12 @@ static size_t grown(const struct linnet_tree_pool *pool, size_t items) {
   return pool->capacity + (pool->capacity > items ? pool->capacity : items);
 }
 
-bool linnet_word_make_room(struct linnet_word_search *s, size_t sequences) {
+bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
   struct linnet_tree_pool *pool = &s->history.trie.pool;
   if (linnet_tree_pool_left(pool) >= sequences)
     return true;
   for (size_t i = 0; i < s->now->count; i++)
-    linnet_tree_pool_mark(pool, s->now->states[i].place.history);
+    linnet_tree_pool_mark(pool, s->now->states[i].position.history);
   linnet_trie_sweep(&s->history.trie);
   return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
 }
@@ -243,7 +244,7 @@ enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const
   linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(s->context));
-    if (!linnet_word_make_room(s, linnet_word_room(s)) || !make_record_room(s, 2 * s->beam))
+    if (!linnet_word_reserve(s, linnet_word_max_new(s)) || !make_record_room(s, 2 * s->beam))
       return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
     take_frame(s, log_posteriors + t * s->choice.symbols);
     s->ranked = false;

@@ -83,8 +83,8 @@ uint32_t linnet_history_child(struct linnet_history *h, uint32_t node, uint32_t 
   return child;
 }
 
-double linnet_history_most(const struct linnet_history *h) {
-  return exp(h->bonus + (h->hotwords ? linnet_hotwords_most(h->hotwords) : 0.0));
+double linnet_history_max_factor(const struct linnet_history *h) {
+  return exp(h->bonus + (h->hotwords ? linnet_hotwords_max_gain(h->hotwords) : 0.0));
 }
 
 bool linnet_history_same(const struct linnet_history *h, uint32_t a, uint32_t b) {

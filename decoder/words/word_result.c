@@ -1,4 +1,4 @@
-/* What comes out of a search for words: hypotheses with scores, words, phones and times. */
+/* The results of a word search: hypotheses with scores, words, phones and times. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t history, bool complete) {
   double probability = s->now->blank[state] + s->now->symbol[state];
-  uint32_t node = s->now->states[state].place.node;
+  uint32_t node = s->now->states[state].position.node;
   s->results[s->result_count] =
       (struct linnet_word_result){.history = history,
                                   .state = state,
@@ -20,18 +20,19 @@ static void add_result(struct linnet_word_search *s, uint32_t state, uint32_t hi
   s->result_count++;
 }
 
-/* A state stands for each word that ends in it, and if none does for the words before. */
+/* Adds a result for each word that ends in the state; if none does, one result with the words before. */
 static void add_state(struct linnet_word_search *s, uint32_t state) {
-  struct linnet_word_place place = s->now->states[state].place;
+  struct linnet_word_position position = s->now->states[state].position;
   size_t count;
-  const uint32_t *tokens = linnet_word_ends(&s->tree, place.node, &count);
+  const uint32_t *tokens = linnet_word_ends(&s->tree, position.node, &count);
   for (size_t i = 0; i < count; i++)
-    add_result(s, state, linnet_history_child(&s->history, place.history, tokens[i]), true);
+    add_result(s, state, linnet_history_child(&s->history, position.history, tokens[i]), true);
   if (count == 0)
-    add_result(s, state, place.history, linnet_word_is_between(&s->tree, place.node));
+    add_result(s, state, position.history, linnet_word_is_between(&s->tree, position.node));
 }
 
-/* Numbers of word sequences depend on the memory: they bring equal ones together, and order nothing else. */
+/* Sorts equal word sequences next to each other. Their order among others does not matter: the number of a sequence
+ * depends on when memory was reclaimed. */
 static int compare(const void *left, const void *right) {
   const struct linnet_word_result *a = left, *b = right;
   if (a->history != b->history)
@@ -41,7 +42,7 @@ static int compare(const void *left, const void *right) {
   return (a->serial > b->serial) - (a->serial < b->serial);
 }
 
-/* Results of the same words become one; what completes a word does not add to what does not. */
+/* Merges results with the same words. If some of them are complete, incomplete ones do not add to the sum. */
 static void merge_results(struct linnet_word_search *s) {
   size_t count = 0;
   qsort(s->results, s->result_count, sizeof *s->results, compare);
@@ -69,9 +70,8 @@ static void score_result(const struct linnet_word_search *s, const struct linnet
   h->complete = result->complete;
 }
 
-/* At the end a hypothesis that the model does not let end is not complete; if there are complete ones, only these
- * count.
- */
+/* At the end of the utterance, a hypothesis is not complete if the model does not allow the sentence to end there. If
+ * there are complete hypotheses, only these remain. */
 static void drop_incomplete(struct linnet_word_search *s) {
   size_t complete = 0;
   for (size_t i = 0; i < s->result_count; i++) {
@@ -93,12 +93,13 @@ static bool reserve(struct linnet_word_search *s, size_t count) {
   return results && ranks;
 }
 
-/* A state that no word ends in is a result, too. */
+/* The capacity counts a result for each word that ends, and one for each state, because a state where no word ends is a
+ * result, too. */
 static enum linnet_status rank_results(struct linnet_word_search *s) {
-  size_t words = linnet_word_room(s);
+  size_t words = linnet_word_max_new(s);
   if (s->ranked)
     return LINNET_OK;
-  if (!linnet_word_make_room(s, words) || !reserve(s, words + s->now->count))
+  if (!linnet_word_reserve(s, words) || !reserve(s, words + s->now->count))
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for the hypotheses");
   s->result_count = 0;
   for (uint32_t i = 0; i < s->now->count; i++)
@@ -129,9 +130,9 @@ size_t linnet_word_search_num_hypotheses(struct linnet_word_search *search) {
 }
 
 size_t linnet_word_search_num_stable_words(const struct linnet_word_search *s) {
-  uint32_t common = s->now->states[0].place.history;
+  uint32_t common = s->now->states[0].position.history;
   for (size_t i = 1; i < s->now->count; i++)
-    common = linnet_trie_common(&s->history.trie, common, s->now->states[i].place.history);
+    common = linnet_trie_common(&s->history.trie, common, s->now->states[i].position.history);
   return linnet_history_at(&s->history, common)->depth;
 }
 
@@ -148,7 +149,7 @@ static struct linnet_word_record last_segment(const struct linnet_word_search *s
   return record;
 }
 
-/* Goes to the segment before; false if there is none. */
+/* Replaces a record by the previous segment's; false if there is none. */
 static bool go_back(const struct linnet_word_search *s, struct linnet_word_record *record) {
   if (record->symbol == 0 || record->segment.previous == LINNET_TREE_NONE)
     return false;
@@ -156,7 +157,7 @@ static bool go_back(const struct linnet_word_search *s, struct linnet_word_recor
   return true;
 }
 
-/* Segments of the hypothesis's own words, or between them. */
+/* True for a segment of the hypothesis's words or between them; false for one of an incomplete word. */
 static bool belongs(const struct linnet_word_record *record, size_t words) {
   return record->symbol > 0 && (record->word == LINNET_NO_WORD || record->word < words);
 }
@@ -170,7 +171,7 @@ static size_t count_segments(const struct linnet_word_search *s, uint32_t state,
   return count;
 }
 
-/* A word grows from its last phone to its first. */
+/* Phones of a word are added from the last to the first. */
 static void add_phone(struct linnet_recognised_word *word, const struct linnet_segment *segment, size_t index) {
   if (word->num_phones++ == 0)
     word->end = segment->end;

@@ -1,4 +1,4 @@
-/* The object of the search for words: its settings, memory and life. */
+/* The object of the word search: settings, memory, creation and release. */
 #include <math.h>
 #include <string.h>
 
@@ -37,12 +37,12 @@ static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
   s->stay.blank = linnet_arena_take(arena, s->beam, sizeof *s->stay.blank);
   s->stay.symbol = linnet_arena_take(arena, s->beam, sizeof *s->stay.symbol);
   s->candidates = linnet_arena_take(arena, s->max_candidates, sizeof *s->candidates);
-  s->places = linnet_arena_take(arena, s->max_candidates, sizeof *s->places);
+  s->positions = linnet_arena_take(arena, s->max_candidates, sizeof *s->positions);
   s->spare = linnet_arena_take(arena, s->max_candidates, sizeof *s->spare);
   s->sources.states = linnet_arena_take(arena, s->beam, sizeof *s->sources.states);
   linnet_row_choice_lay_out(&s->choice, arena);
   linnet_pair_table_lay_out(&s->table, arena, s->beam + s->max_candidates);
-  linnet_pair_table_lay_out(&s->kept, arena, s->beam);
+  linnet_pair_table_lay_out(&s->recombined, arena, s->beam);
 }
 
 static enum linnet_status allocate(struct linnet_word_search *s) {
@@ -89,7 +89,7 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
   return check_weights(context, s);
 }
 
-/* What follows from the settings. */
+/* Sets the members that depend on the settings. */
 static void apply_settings(struct linnet_word_search *s, size_t symbols) {
   const struct linnet_word_search_settings *settings = &s->settings;
   s->beam = settings->beam;
@@ -101,7 +101,7 @@ static void apply_settings(struct linnet_word_search *s, size_t symbols) {
   s->max_candidates = 2 * s->beam + SPARE_CANDIDATES;
 }
 
-/* With the tree of another search, or one of its own if that is NULL. */
+/* `tree` is that of another search, to be shared; NULL: the search builds its own. */
 static enum linnet_status build(struct linnet_word_search *s, size_t symbols, const struct linnet_word_tree *tree) {
   linnet_tree_pool_create(&s->records, s->context, sizeof(struct linnet_word_record));
   apply_settings(s, symbols);
@@ -115,7 +115,7 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
   s->settings.lookahead = NULL;
   s->settings.silences = NULL;
   LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
-  s->most_factor = linnet_history_most(&s->history);
+  s->max_factor = linnet_history_max_factor(&s->history);
   return allocate(s);
 }
 
@@ -142,7 +142,7 @@ enum linnet_status linnet_word_search_create(struct linnet_context *context, con
                                              size_t symbols, const struct linnet_word_search_settings *settings,
                                              struct linnet_word_search **search) {
   if (!search)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: no place for the result");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_word_search_create: the pointer for the result is NULL");
   *search = NULL;
   struct linnet_word_search_settings own;
   LINNET_TRY(LINNET_READ_SETTINGS(context, word_search, settings, &own));
@@ -159,7 +159,7 @@ enum linnet_status linnet_word_search_share(struct linnet_context *context, cons
   return open_search(context, first->lexicon, first->choice.symbols, &first->settings, &first->tree, search);
 }
 
-/* The empty word sequence at the root alone. */
+/* The beam then has one state: the empty word sequence at the root. */
 void linnet_word_search_reset(struct linnet_word_search *s) {
   struct linnet_word_side *now = s->now = &s->sides[0];
   s->next = &s->sides[1];
@@ -169,7 +169,7 @@ void linnet_word_search_reset(struct linnet_word_search *s) {
   now->blank[0] = now->weight[0] = 1;
   now->score[0] = 1;
   now->symbol[0] = 0;
-  now->states[0] = linnet_word_state_at(s, (struct linnet_word_place){LINNET_TRIE_ROOT, LINNET_WORD_ROOT});
+  now->states[0] = linnet_word_state_at(s, (struct linnet_word_position){LINNET_TRIE_ROOT, LINNET_WORD_ROOT});
   linnet_tokens_start(&now->tokens[0]);
   s->frames = 0;
   s->log_scale = 0;

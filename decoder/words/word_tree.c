@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Lower lookaheads would leave too little of a double for the rest. */
-static const double least_look = -300;
+/* Minimum of a lookahead, as a logarithm. The other factors need the rest of the range of a double. */
+static const double min_look = -300;
 
-/* Bits of a symbol while the tree is made. */
+/* Value in `silence` of a symbol that is a silence. */
 enum { IS_SILENCE = 1 };
 
 struct builder {
@@ -109,12 +109,12 @@ static double look_of_words(const struct builder *b, uint32_t node) {
   for (size_t i = 0; i < count; i++) {
     double look = b->settings->lookahead ? (double)b->settings->lookahead[tokens[i]] : 0.0;
     look = look < 0 ? look * (double)b->settings->model_weight : 0.0;
-    best = fmax(best, exp(fmax(look, least_look)));
+    best = fmax(best, exp(fmax(look, min_look)));
   }
   return best;
 }
 
-/* Smears the words' lookaheads towards the root: parents come before children. */
+/* Smears the lookaheads of words towards the root. Parents have lower numbers than children. */
 static void spread_look(const struct builder *b) {
   struct linnet_word_tree *tree = b->tree;
   for (uint32_t node = 0; node < tree->count; node++)
@@ -126,7 +126,7 @@ static void spread_look(const struct builder *b) {
   }
   for (uint32_t node = tree->loop; node < tree->count; node++)
     root->look = fmax(root->look, tree->nodes[node].look);
-  tree->most_start = root->look = root->look > 0 ? root->look : 1;
+  tree->max_start = root->look = root->look > 0 ? root->look : 1;
   for (uint32_t node = tree->silences; node < tree->loop; node++)
     tree->nodes[node].look = root->look;
 }

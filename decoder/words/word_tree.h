@@ -1,11 +1,11 @@
-/* The places where a search for words can be: the prefix tree of the pronunciations, and beside it silences and the
- * phone loop of unknown words, one node for each symbol.
+/* The nodes of the word search: the prefix tree of the pronunciations, then the silences, then the phone loop of
+ * unknown words, which has one node per symbol.
  *
  *   0      1 ... silences - 1       silences            loop
  *   root   nodes of the tree        one per silence     one per symbol, silences excepted
  *
- * The root, where a search begins, and silences lie between words. A word starts at a child of the root or in the loop,
- * and ends at a node of the tree with words, or in the loop. */
+ * The root, where a search begins, and the silences lie between words. A word starts at a child of the root or in the
+ * loop. It ends at a node of the tree that has words, or in the loop. */
 #ifndef LINNET_WORD_TREE_H
 #define LINNET_WORD_TREE_H
 
@@ -18,10 +18,10 @@
 #define LINNET_WORD_ROOT 0u
 
 struct linnet_word_node {
-  uint32_t first_child, first_word; /* the ranges end where those of the next node begin; words are tokens */
-  uint32_t parent;                  /* the root's and that of what starts between words is the root */
-  uint32_t symbol;                  /* 0 at the root */
-  double look; /* exp(model_weight * the highest lookahead of the words that can follow), above 0 */
+  uint32_t first_child, first_word; /* a range ends where that of the next node begins; words are tokens */
+  uint32_t parent; /* the root, for nodes that a word or a silence starts with, and for the root itself */
+  uint32_t symbol; /* 0 at the root */
+  double look;     /* exp(model_weight * the highest lookahead of the words below the node), above 0 */
 };
 
 struct linnet_word_tree {
@@ -30,12 +30,12 @@ struct linnet_word_tree {
   struct linnet_word_node *nodes; /* (count + 1) */
   uint32_t *words; /* (num_words) tokens: those of the tree, then the unknown word for each node of the loop */
   uint32_t num_words;
-  uint32_t *starts;               /* (symbols, STARTS): nodes by which a symbol can follow a word, 0: none */
-  uint32_t silences, loop, count; /* where these begin; the end */
+  uint32_t *starts;               /* (symbols, STARTS): nodes of this symbol that can follow a word; 0: none */
+  uint32_t silences, loop, count; /* first silence, first node of the loop, number of nodes */
   uint32_t symbols;
-  unsigned unknown;  /* token */
-  double arrive;     /* exp(-unknown_penalty): factor of each symbol of an unknown word */
-  double most_start; /* the highest `look` of a node in `starts` */
+  unsigned unknown; /* token */
+  double arrive;    /* exp(-unknown_penalty): factor of each symbol of an unknown word */
+  double max_start; /* the highest `look` of a node in `starts` */
 };
 
 enum { LINNET_WORD_STARTS = 3 };
@@ -59,7 +59,7 @@ static inline bool linnet_word_is_silence(const struct linnet_word_tree *tree, u
   return node >= tree->silences && node < tree->loop;
 }
 
-/* Between words: what may follow is what may follow a word. */
+/* True for a node between words: a new word or a silence can start after it. */
 static inline bool linnet_word_is_between(const struct linnet_word_tree *tree, uint32_t node) {
   return node == LINNET_WORD_ROOT || linnet_word_is_silence(tree, node);
 }

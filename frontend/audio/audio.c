@@ -86,7 +86,7 @@ static enum linnet_status check_input(const struct linnet_audio *audio) {
 }
 
 static enum linnet_status open_header(struct linnet_audio *audio) {
-  if (linnet_sphere_found(&audio->bytes)) { /* libsndfile reads SPHERE, but not what is coded inside */
+  if (linnet_sphere_found(&audio->bytes)) { /* libsndfile reads SPHERE, but not coded samples */
     struct linnet_sphere sphere;
     LINNET_TRY(linnet_sphere_read(&audio->bytes, &sphere));
     if (sphere.shortened)
@@ -101,7 +101,7 @@ static void close_decoder(struct linnet_audio *audio) {
   audio->input = (struct linnet_decoder_info){.kind = NULL};
 }
 
-/* A pipe is read to its end, unless its beginning already is of no format that is read. */
+/* Reads a pipe to its end, unless its beginning is in no supported format. */
 static enum linnet_status open_decoder(struct linnet_audio *audio) {
   bool more = false;
   if (audio->settings.raw_format != LINNET_SAMPLE_NONE)
@@ -147,7 +147,7 @@ static enum linnet_status begin(struct linnet_context *context, const struct lin
   return LINNET_OK;
 }
 
-/* `status` tells how opening the bytes went. */
+/* `status` is that of opening the bytes. */
 static enum linnet_status finish(struct linnet_audio *audio, enum linnet_status status, struct linnet_audio **result) {
   if (status == LINNET_OK)
     status = prepare(audio);
@@ -261,7 +261,7 @@ static enum linnet_status check_finite(const struct linnet_audio *audio, size_t 
   return LINNET_OK;
 }
 
-/* Decodes the next block into `mono`, as long as more is wanted. */
+/* Decodes the next block into `mono`, if more frames are wanted. */
 static enum linnet_status decode(struct linnet_audio *audio) {
   size_t channels = (size_t)audio->input.channels, got = 0, wanted = audio->block;
   LINNET_TRY(linnet_poll_check(audio->context));
@@ -345,7 +345,7 @@ enum linnet_status linnet_audio_read(struct linnet_audio *audio, float *samples,
   return *count > 0 ? LINNET_OK : LINNET_END;
 }
 
-/* The header's word on the length saves growing, but is not believed beyond a minute or so. */
+/* The length in the header avoids reallocation, but is not trusted beyond about a minute. */
 static size_t first_capacity(const struct linnet_audio *audio) {
   double expected = linnet_audio_seconds(audio) * audio->settings.sample_rate + 64;
   return expected < OUT_SAMPLES ? OUT_SAMPLES : expected > (1 << 20) ? 1 << 20 : (size_t)expected;

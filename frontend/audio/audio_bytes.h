@@ -9,8 +9,8 @@
 struct linnet_bytes {
   struct linnet_context *context;
   char *name;                /* for messages */
-  const unsigned char *data; /* the input in memory, NULL for files and pipes that are read on */
-  void *owned;               /* what was slurped, else NULL */
+  const unsigned char *data; /* the input in memory; NULL for files, and for pipes that are read as a stream */
+  void *owned;               /* the memory of a pipe that was read to memory, else NULL */
   size_t owned_capacity;
   int fd; /* -1: none */
   bool owns_fd, seekable;
@@ -27,14 +27,14 @@ enum linnet_status linnet_bytes_open_fd(struct linnet_context *context, int fd, 
 enum linnet_status linnet_bytes_open_memory(struct linnet_context *context, const void *data, size_t size,
                                             const char *name, struct linnet_bytes *bytes);
 
-/* Reads a pipe into memory, so that it becomes seekable: up to its end, or at least `enough` bytes (then *more is true,
- * and a second call goes on). Nothing happens to what is seekable already. */
+/* Reads a pipe into memory, so that it becomes seekable: up to its end, or at least `enough` bytes. In that case *more
+ * is true, and another call continues. A seekable input does not change. */
 enum linnet_status linnet_bytes_slurp(struct linnet_bytes *bytes, size_t enough, bool *more);
 
-/* One read of up to `n` bytes, blocking on pipes; 0 at the end, and after an error, which is kept in `error`. */
+/* Reads up to `n` bytes once; blocks on pipes. Returns 0 at the end and after an error, whose errno goes to `error`. */
 size_t linnet_bytes_read(struct linnet_bytes *bytes, void *to, size_t n);
 
-/* LINNET_ERROR_IO with a sentence if reading failed, LINNET_ERROR_CANCELLED if the caller's hook stopped it. */
+/* LINNET_ERROR_IO with a message if reading failed, LINNET_ERROR_CANCELLED if the caller's hook stopped it. */
 enum linnet_status linnet_bytes_check(const struct linnet_bytes *bytes);
 
 /* Harmless on a struct of zeros. */

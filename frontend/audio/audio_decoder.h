@@ -13,12 +13,12 @@
 
 struct linnet_sphere {
   size_t header_bytes; /* the samples begin here */
-  int64_t frames;      /* sample_count; -1: not said */
+  int64_t frames;      /* sample_count; -1: missing */
   double rate;
   int channels;
   bool shortened; /* the samples are an embedded Shorten stream */
-  bool coded;     /* in this or another way */
-  int bytes;      /* sample_n_bytes of a sample that is not coded; 0: not said */
+  bool coded;     /* the samples are coded, by Shorten or otherwise */
+  int bytes;      /* sample_n_bytes of a sample that is not coded; 0: missing */
 };
 
 /* Whether the bytes begin like a SPHERE file. */
@@ -37,12 +37,12 @@ struct linnet_decoder; /* the state of one kind of decoder */
 struct linnet_decoder_kind {
   /* Reads up to `frames` frames of all channels; *got is 0 only at the end. */
   enum linnet_status (*read)(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got);
-  /* Makes `frame` the next one to be read; false where that cannot be done. */
+  /* Makes `frame` the next one to be read; false if the decoder cannot seek. */
   bool (*seek)(struct linnet_decoder *decoder, int64_t frame);
   void (*destroy)(struct linnet_decoder *decoder);
 };
 
-/* What a decoder is and what it found out about its input. */
+/* A decoder: its functions, and the properties of its input. */
 struct linnet_decoder_info {
   const struct linnet_decoder_kind *kind;
   struct linnet_decoder *decoder;
@@ -55,7 +55,7 @@ struct linnet_decoder_info {
  * libsndfile always fails here (audio_none.c). */
 enum linnet_status linnet_decoder_open_sndfile(struct linnet_bytes *bytes, struct linnet_decoder_info *info);
 
-/* Whether the bytes begin as a format of libsndfile's does. Some have no such beginning. */
+/* Whether the bytes begin like a format of libsndfile. Some formats have no fixed beginning. */
 bool linnet_sndfile_found(struct linnet_bytes *bytes);
 /* `sphere` is the header of the input, which says that it holds Shorten. */
 enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const struct linnet_sphere *sphere,

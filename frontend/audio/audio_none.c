@@ -1,4 +1,4 @@
-/* In the place of audio_sndfile.c, in a build without libsndfile. */
+/* Replaces audio_sndfile.c in a build without libsndfile. */
 #include "frontend/audio/audio_decoder.h"
 
 bool linnet_sndfile_found(struct linnet_bytes *bytes) {

@@ -1,4 +1,4 @@
-/* Raw PCM: samples without a header, taken from pipes as they come. */
+/* Raw PCM: samples without a header; from a pipe, they are read as they arrive. */
 #include <string.h>
 
 #include "base/reader.h"
@@ -78,7 +78,7 @@ static void raw_destroy(struct linnet_decoder *decoder) {
   linnet_free(decoder->bytes->context, decoder);
 }
 
-/* Waits until there is a whole frame at least, but for no more than is there. */
+/* Waits until at least one whole frame has arrived, but not for more. */
 static size_t fill(struct linnet_decoder *decoder, size_t most, size_t frame_bytes) {
   while (decoder->held < frame_bytes) {
     size_t got = linnet_bytes_read(decoder->bytes, decoder->buffer + decoder->held, most - decoder->held);

@@ -20,7 +20,7 @@ enum sample_type { ULAW_CODES, S8, U8, S16HL, U16HL, S16LH, U16LH, ULAW, ULAW_CO
 enum { TYPE_BITS = 4, CHANNEL_BITS = 0, ORDER_BITS = 2, ENERGY_BITS = 3, SHIFT_BITS = 2, COMMAND_BITS = 2 };
 enum { COEFFICIENT_BITS = 5, SKIP_BITS = 1, VERBATIM_SIZE_BITS = 5, BYTE_BITS = 8, BLOCK_BITS = 8 };
 
-/* What a stream may ask for. */
+/* Limits of a stream's parameters. */
 enum { MAX_BLOCK = 65536, MAX_ORDER = 64, MAX_MEANS = 128, MAX_SHIFT = 16, MAX_CHANNELS = 8, MAX_ENERGY = 31 };
 enum { MAX_SAMPLE = 1 << 24, MAX_COEFFICIENT = 1 << 20, MAX_SKIPPED = 1 << 16, HISTORY = MAX_ORDER, BUFFER = 16384 };
 
@@ -228,7 +228,7 @@ static bool is_codes(enum sample_type type) {
   return type == ULAW_CODES || type == ULAW_CODES_ZEROS;
 }
 
-/* With ULAW_CODES_ZEROS -1 is the negative zero, and what was below 0 has made room for it. */
+/* With ULAW_CODES_ZEROS, -1 is the negative zero, and the other negative values are lower by 1. */
 static float ulaw_value(struct linnet_decoder *d, int64_t x) {
   if (d->type == ULAW_CODES_ZEROS && x < 0 && ++x == 0)
     return 0;
@@ -295,11 +295,11 @@ static void end(struct linnet_decoder *d) {
   if (d->decoded < d->told)
     d->status = linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
                             "%s: Shorten stream, byte %" PRId64 ": it ends after %" PRId64
-                            " samples, but its SPHERE header tells %" PRId64 ": copy it again, or mend sample_count",
+                            " samples, but its SPHERE header says %" PRId64 ": copy it again, or mend sample_count",
                             d->bytes->name, d->offset, d->decoded, d->told);
 }
 
-/* Commands up to the next block of all channels, or the end. */
+/* Executes commands until the next block of all channels is complete, or until the end. */
 static void read_commands(struct linnet_decoder *d) {
   d->ready = d->taken = 0;
   while (d->ready == 0 && !d->ended && d->status == LINNET_OK) {

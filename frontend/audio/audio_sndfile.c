@@ -10,8 +10,8 @@
 
 enum { MAX_CHANNELS = 1024 }; /* libsndfile's own limit */
 
-/* libsndfile and the codecs behind it crash, or call a file damaged, when an allocation fails. They take less than
- * 2 MB; this leaves a margin for other threads. */
+/* libsndfile and its codecs crash, or report a damaged file, when an allocation fails. They need less than 2 MB; the
+ * rest is a margin for other threads. */
 enum { NEEDED_MEMORY = 16 << 20 };
 
 static enum linnet_status check_memory(const struct linnet_bytes *bytes) {
@@ -20,8 +20,8 @@ static enum linnet_status check_memory(const struct linnet_bytes *bytes) {
              : linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory for decoding", bytes->name);
 }
 
-/* Programs that write WAV to a pipe cannot go back to fill in the length. libsndfile takes a length that is too large
- * for what it should be, but believes a zero, so the four bytes at `offset` are replaced on the way to it. */
+/* Programs that write WAV to a pipe cannot go back to fill in the length. libsndfile accepts a length that is too
+ * large, but trusts a length of 0. So the four bytes at `offset` are replaced before libsndfile sees them. */
 struct correction {
   int64_t offset; /* 0: none */
   unsigned char length[4];
@@ -100,7 +100,7 @@ static int64_t after(int64_t at, const struct chunk *chunk) {
   return at + 8 + chunk->length + (chunk->length & 1);
 }
 
-/* Whether nothing but chunks with names fills the file from `at` on: then the data before them is really empty. */
+/* Whether the file from `at` on consists of named chunks only: then the data chunk before them is really empty. */
 static bool only_chunks(struct linnet_bytes *bytes, int64_t at) {
   struct chunk chunk;
   for (int i = 0; i < 100 && at < bytes->size; i++) {
@@ -194,7 +194,7 @@ static enum linnet_status fail_foreign(const struct linnet_bytes *bytes, const c
                      name, quote, bytes->name, quote, quote, length, file, quote);
 }
 
-/* libsndfile keeps the reason in a variable that all threads share, so the sentence is made from the bytes. */
+/* libsndfile stores the reason in a variable that all threads share, so the message is made from the bytes instead. */
 static enum linnet_status explain(struct linnet_bytes *bytes) {
   char head[1024];
   bytes->position = 0;

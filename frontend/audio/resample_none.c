@@ -1,4 +1,4 @@
-/* In the place of resample_soxr.c, in a build without soxr. */
+/* Replaces resample_soxr.c in a build without soxr. */
 #include "frontend/audio/resample.h"
 
 enum linnet_status linnet_resampler_create(struct linnet_context *context, double from, double to,

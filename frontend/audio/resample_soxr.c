@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* soxr does not look at what malloc returns. A resampler takes up to 0.8 MB (1 to 1000 kHz); this leaves a margin for
+/* soxr does not check the result of malloc. A resampler needs up to 0.8 MB (1 to 1000 kHz); the rest is a margin for
  * other threads. */
 enum { NEEDED_MEMORY = 8 << 20 };
 

@@ -42,7 +42,7 @@ size_t linnet_specaugment_num_masks(const struct linnet_specaugment_settings *se
   return read_settings(settings, &own) ? own.num_frequency_masks + own.num_time_masks : 0;
 }
 
-/* 0 to `longest` of `total` places, anywhere. */
+/* Draws a span of 0 to `longest` elements, at a random offset in `total`. */
 static void draw_span(struct linnet_philox random, size_t longest, size_t total, size_t *first, size_t *length) {
   *length = linnet_draw_below(random.word[0], (longest < total ? longest : total) + 1);
   *first = linnet_draw_below(random.word[1], total - *length + 1);
@@ -77,7 +77,7 @@ enum linnet_status linnet_specaugment_masks(const struct linnet_specaugment_sett
   return LINNET_OK;
 }
 
-/* Frame t becomes what was at `from`, between two frames, which exist. */
+/* Sets frame t to the frame that was at time `from`, interpolated between two existing frames. */
 static void take_frame(float *features, size_t dim, size_t t, double from, size_t last) {
   size_t low = (size_t)from, high = low < last ? low + 1 : last;
   float share = (float)(from - (double)low);
@@ -85,8 +85,9 @@ static void take_frame(float *features, size_t dim, size_t t, double from, size_
     features[t * dim + c] = (1 - share) * features[low * dim + c] + share * features[high * dim + c];
 }
 
-/* Moves frame `from` to `to` and stretches what is on either side of it; the first and the last frame stay. All frames
- * move in the same direction, so that going through them against it overwrites none that is still needed. */
+/* Moves frame `from` to `to` and stretches the frames on both sides; the first and the last frame do not move. All
+ * frames move in the same direction. The loop runs in the opposite direction, so it overwrites no frame that is still
+ * needed. */
 static void warp(float *features, size_t frames, size_t dim, size_t from, size_t to) {
   size_t last = frames - 1;
   for (size_t i = 1; i < last; i++) {
@@ -111,7 +112,7 @@ static void draw_warp(const struct linnet_specaugment_settings *settings, struct
   warp(features, frames, dim, from, to);
 }
 
-/* What masks are filled with. */
+/* The value that masks are filled with. */
 static void fill_of(const struct linnet_specaugment_settings *settings, const float *features, size_t frames,
                     size_t dim, float *fill) {
   double sum[MAX_DIM] = {0};
@@ -141,7 +142,7 @@ enum linnet_status linnet_specaugment(const struct linnet_specaugment_settings *
 
 /* --- speed -------------------------------------------------------------------------------------------------------- */
 
-/* All of `samples` through the resampler; `out` has room for `capacity`. */
+/* Resamples all of `samples` into out (capacity). */
 static enum linnet_status resample_all(struct linnet_resampler *resampler, const float *samples, size_t n, float *out,
                                        size_t capacity, size_t *count) {
   size_t taken = 0, used, got;

@@ -1,4 +1,4 @@
-/* What a recorder or a telephone does to speech: another level, a band of frequencies. */
+/* Simulates a recorder or a telephone: changes the level, and limits the band of frequencies. */
 #include <math.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void design_band_pass(double low, double high, float taps[TAPS]) {
   }
 }
 
-/* Filters in place, block by block: `history` keeps the samples that the next block still needs as they were. */
+/* Filters in place, block by block: `history` saves the unfiltered samples that the next block still needs. */
 static void filter(const float taps[TAPS], float *samples, size_t count) {
   float history[2 * HALF + BLOCK] = {0};
   size_t first = count < HALF ? count : HALF;

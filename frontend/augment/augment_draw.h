@@ -1,5 +1,4 @@
-/* Random choices of augmentation: each depends on (seed, epoch, utterance) and on what is drawn, and on nothing else.
- */
+/* Random numbers of augmentation. Each depends only on (seed, epoch, utterance) and on its purpose. */
 #ifndef LINNET_AUGMENT_DRAW_H
 #define LINNET_AUGMENT_DRAW_H
 
@@ -9,7 +8,7 @@
 
 #include "base/philox.h"
 
-/* What a number is drawn for; the low word of the counter, next to the utterance. */
+/* The purpose of a random number: the low word of the counter, next to the utterance. */
 enum linnet_draw {
   LINNET_DRAW_CHOICE = 0,
   LINNET_DRAW_NOISE = 1,
@@ -25,12 +24,12 @@ static inline struct linnet_philox linnet_draw(struct linnet_augment_key key, ui
   return linnet_philox(key.seed ^ 0x5A6D656E74ull, key.epoch, key.utterance << 16 | purpose);
 }
 
-/* Evenly in 0 ... n-1. */
+/* A uniform integer in 0 ... n-1. */
 static inline size_t linnet_draw_below(uint32_t word, size_t n) {
   return (size_t)((double)n * linnet_philox_uniform(word));
 }
 
-/* Evenly in low ... high. */
+/* A uniform number in low ... high. */
 static inline double linnet_draw_between(uint32_t word, double low, double high) {
   return low + (high - low) * linnet_philox_uniform(word);
 }

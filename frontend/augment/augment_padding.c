@@ -47,7 +47,7 @@ static double power_of_clip(const struct linnet_noise_clip *clip) {
   return clip->num_samples > 0 ? sum / (double)clip->num_samples : 0;
 }
 
-/* What the ends are filled with. */
+/* The source of the samples for both ends. */
 struct fill {
   const struct linnet_noise_clip *clip; /* NULL: digital silence */
   size_t next;                          /* sample of the clip */

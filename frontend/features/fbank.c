@@ -163,7 +163,7 @@ static void fill_twiddle(struct linnet_fbank *fbank) {
 static enum linnet_status allocate(struct linnet_fbank *fbank) {
   struct linnet_context *context = fbank->context;
   size_t fft = 2 * fbank->half, bins = fbank->mel.end - fbank->mel.begin;
-  fbank->stride = fbank->half + LANES; /* not a power of two, whose rows would share cache sets */
+  fbank->stride = fbank->half + LANES; /* not a power of two: then rows would share cache sets */
   fbank->capacity = fbank->window + (LANES - 1) * fbank->shift;
   fbank->weights = linnet_alloc(context, fbank->window, sizeof(float));
   fbank->twiddle = linnet_alloc(context, fbank->half + 2, sizeof(float));
@@ -181,8 +181,8 @@ static enum linnet_status allocate(struct linnet_fbank *fbank) {
   return LINNET_OK;
 }
 
-/* The transform of 2 * half real samples is done as one of half as many complex numbers, and power() sorts them out:
- * FFTW's vector code for complex transforms is three times as fast as that for real ones. */
+/* The transform of 2 * half real samples is computed as one of `half` complex numbers, and power() separates the
+ * results: FFTW's vector code is three times as fast for complex transforms as for real ones. */
 static enum linnet_status prepare(struct linnet_fbank *fbank) {
   const struct linnet_fbank_settings *s = &fbank->settings;
   fbank->window = (size_t)(s->frame_length * s->sample_rate / 1000);
@@ -258,7 +258,8 @@ size_t linnet_fbank_num_frames(const struct linnet_fbank *fbank, size_t samples)
 
 /* --- Frames --------------------------------------------------------------------------------------------------- */
 
-/* At most LANES frames, which begin at samples, samples + shift, ... The lanes beyond hold powers of earlier blocks. */
+/* Computes at most LANES frames, which begin at samples, samples + shift, ... Unused lanes hold powers of earlier
+ * blocks. */
 static enum linnet_status run_block(struct linnet_fbank *fbank, const float *samples, size_t frames, float *features) {
   const struct linnet_fbank_kernels *kernels = fbank->kernels;
   for (size_t i = 0; i < frames; i++) {
@@ -299,7 +300,7 @@ size_t linnet_fbank_num_pending(const struct linnet_fbank *fbank, size_t n) {
   return linnet_fbank_num_frames(fbank, arriving > SIZE_MAX - fbank->count ? SIZE_MAX : fbank->count + arriving);
 }
 
-/* Drops or holds some of n samples, as many as there is room for; returns how many. */
+/* Drops or stores as many of n samples as fit; returns their number. */
 static size_t hold(struct linnet_fbank *fbank, const float *samples, size_t n) {
   size_t taken;
   if (fbank->skip > 0) {

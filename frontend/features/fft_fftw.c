@@ -13,13 +13,13 @@ struct linnet_fft {
 /* FFTW plans for one caller at a time, and offers no planner without shared state. */
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
-/* In bytes, with a margin for other threads: FFTW ends the process if its planner gets no memory. It takes some 2000
- * small blocks, each of which may be a page (in a thread that malloc has no arena for, as the limit is near). */
+/* In bytes, with a margin for other threads: FFTW ends the process if its planner gets no memory. It allocates about
+ * 2000 small blocks. Each may take a page, in a thread for which malloc has no arena because the limit is near. */
 static size_t needed_memory(size_t n) {
   return ((size_t)16 << 20) + 64 * n;
 }
 
-/* FFTW_ESTIMATE, as measuring would make the choice, and with it the last bits, depend on the machine's mood. */
+/* FFTW_ESTIMATE: with measurements, the choice, and so the last bits of results, could change from run to run. */
 enum linnet_status linnet_fft_create(struct linnet_context *context, size_t n, float *in, float *out,
                                      struct linnet_fft **result) {
   *result = NULL;

@@ -1,5 +1,5 @@
-/* In the place of fft_fftw.c, in a build without FFTW: a filterbank can be made, and counts frames, but computes none.
- */
+/* Replaces fft_fftw.c in a build without FFTW: a filterbank can be created and can count frames, but cannot compute
+ * them. */
 #include "frontend/features/fbank_kernel.h"
 
 struct linnet_fft {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 enum { LEVEL_WINDOW = 20 };
-static const float log_floor = -15.9423f; /* ln FLT_EPSILON, rounded up: what the filterbank makes of nothing */
+static const float log_floor = -15.9423f; /* ln FLT_EPSILON, rounded up: the filterbank's value of digital silence */
 
 float linnet_frame_level(const float *x, size_t dim) {
   float level = x[0];
@@ -19,7 +19,7 @@ static double mean(const double *x, size_t count) {
   return sum / (double)count;
 }
 
-/* Log power of the loudest window; of an utterance that is shorter than a window, of all of it. */
+/* Log power of the loudest window; if the utterance is shorter than a window, of the whole utterance. */
 static double utterance_level(const float *features, size_t frames, size_t dim) {
   double window[LEVEL_WINDOW], loudest = 0;
   size_t length = frames < LEVEL_WINDOW ? frames : LEVEL_WINDOW;

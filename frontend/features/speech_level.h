@@ -1,4 +1,4 @@
-/* How loud frames of log-mel energies are, and what is speech by that. */
+/* The level of frames of log-mel energies, and which frames are speech by their level. */
 #ifndef LINNET_SPEECH_LEVEL_H
 #define LINNET_SPEECH_LEVEL_H
 

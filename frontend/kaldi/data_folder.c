@@ -1,4 +1,4 @@
-/* Kaldi data folders: their lists, put together by utterance. */
+/* Kaldi data folders: their lists, joined by utterance. */
 #include <linnet/kaldi.h>
 
 #include <math.h>
@@ -30,7 +30,7 @@ static const char *const list_names[LISTS] = {"wav.scp", "segments", "text", "ph
 struct linnet_data_folder {
   struct linnet_context *context;
   char *path;
-  struct linnet_table lists[LISTS]; /* empty, without a name, where the file is not there */
+  struct linnet_table lists[LISTS]; /* empty and without a name if the file does not exist */
   struct linnet_scp *features, *cmvn;
   struct recording *recordings; /* (lists[WAV].count) */
   struct utterance *utterances; /* (count), sorted by id */
@@ -90,7 +90,7 @@ static enum linnet_status read_lists(struct linnet_data_folder *folder) {
                      "%s: is no Kaldi data folder: it has neither wav.scp nor feats.scp", folder->path);
 }
 
-/* An entry of a list is wrong: "FILE:LINE: KEY WHAT". */
+/* Fails because an entry of a list is wrong: "FILE:LINE: KEY WHAT". */
 static enum linnet_status fail_entry(const struct linnet_data_folder *folder, enum list list,
                                      const struct linnet_entry *entry, const char *what) {
   return linnet_fail(folder->context, LINNET_ERROR_FORMAT, "%s:%zu: %.100s %s", folder->lists[list].name, entry->line,
@@ -99,7 +99,7 @@ static enum linnet_status fail_entry(const struct linnet_data_folder *folder, en
 
 /* --- Recordings -------------------------------------------------------------------------------------------------- */
 
-/* Takes the "|" off a command, in the table's own text. */
+/* Removes the "|" from the end of a command, in the text of the table. */
 static const char *cut_command(const struct linnet_table *table, const char *value) {
   char *text = table->text + (value - table->text), *end = text + strlen(text) - 1;
   while (end > text && (end[-1] == ' ' || end[-1] == '\t'))
@@ -224,7 +224,7 @@ static enum linnet_status check_speakers(const struct linnet_data_folder *folder
   return LINNET_OK;
 }
 
-/* Gives the utterances of a line of spk2utt their speaker. */
+/* Sets the speaker of the utterances of a line of spk2utt. */
 static void attach_line(struct linnet_data_folder *folder, const struct linnet_entry *entry) {
   char id[LINNET_KALDI_MAX_KEY + 1];
   for (const char *at = entry->value; *at;) {
@@ -242,7 +242,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Every utterance has a name by now; makes the sorted list and the indices. */
+/* All utterances have a speaker's name now; makes the sorted list of speakers and the indices. */
 static enum linnet_status index_speakers(struct linnet_data_folder *folder) {
   folder->speakers = linnet_alloc(folder->context, folder->count, sizeof *folder->speakers);
   if (!folder->speakers)
@@ -412,7 +412,7 @@ int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder) {
 
 /* --- Loading ----------------------------------------------------------------------------------------------------- */
 
-/* Puts the utterance's id before the sentence that the context holds. */
+/* Puts the id of the utterance before the context's error message. */
 static enum linnet_status name_utterance(struct linnet_context *context, const char *id, enum linnet_status status) {
   char sentence[400];
   snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));

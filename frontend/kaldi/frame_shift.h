@@ -5,11 +5,11 @@
 #include "base/base.h"
 #include "base/file.h"
 
-/* *seconds is 0 if there is no such file. LINNET_ERROR_FORMAT if it holds anything but a number above 0. */
+/* *seconds is 0 if there is no such file. LINNET_ERROR_FORMAT if its content is not a number above 0. */
 enum linnet_status linnet_frame_shift_read(struct linnet_context *context, const char *ark_path, double *seconds);
 
-/* Writes the file beside its name, to the disk as far as it has space: linnet_output_commit then cannot fail for lack
- * of that, and linnet_output_abandon leaves nothing. */
+/* Writes the temporary file to the disk, so that linnet_output_commit cannot fail because the disk is full.
+ * linnet_output_abandon removes it. */
 enum linnet_status linnet_frame_shift_prepare(struct linnet_context *context, const char *ark_path, double seconds,
                                               struct linnet_output *output);
 

@@ -70,7 +70,7 @@ void linnet_ark_destroy(struct linnet_ark *ark) {
   linnet_free(context, ark);
 }
 
-/* Reads the next key; then `ark->status` is LINNET_OK, LINNET_END or why not. */
+/* Reads the next key. `ark->status` is then LINNET_OK, LINNET_END or an error. */
 static enum linnet_status next_key(struct linnet_ark *ark, const char **key) {
   *key = NULL;
   if (ark->status != LINNET_OK && ark->status != LINNET_END)

@@ -30,14 +30,14 @@ static float from_u8(struct linnet_kaldi_range range, unsigned value) {
   return range.min + range.range * (1.0f / 255) * (float)value;
 }
 
-/* How far a value is on the way from 0 to `length`, 0 to 1, also where a length of 0 makes the quotient infinite or a
- * NaN, which no integer could hold. */
+/* value / length, limited to 0 to 1. The result is valid also if `length` is 0 and the quotient infinite or NaN, which
+ * cannot be converted to an integer. */
 static float share_of(float value, float length) {
   float share = value / length;
   return share > 1 ? 1 : share > 0 ? share : 0;
 }
 
-/* The nearest of 0 ... most, as Kaldi rounds. */
+/* The nearest integer in 0 ... most, rounded as in Kaldi. */
 static unsigned to_steps(struct linnet_kaldi_range range, float value, unsigned most) {
   return (unsigned)(share_of(value - range.min, range.range) * (float)most + 0.499f);
 }
@@ -61,7 +61,7 @@ static float from_byte(const struct quantiles *q, unsigned value) {
   return q->q75 + (q->q100 - q->q75) * (float)(value - 192) * (1 / 63.0f);
 }
 
-/* `value` on the way from `low` to `high` as first ... last. Quantiles of values that are large and close together can
+/* Maps `value` linearly from [low, high] to first ... last. Quantiles of values that are large and close together can
  * be equal as floats. */
 static unsigned char piece(float value, float low, float high, int first, int last) {
   return (unsigned char)(first + (int)(share_of(value - low, high - low) * (float)(last - first) + 0.5f));
@@ -88,8 +88,8 @@ static unsigned at_most(unsigned value, unsigned high) {
   return value > high ? high : value;
 }
 
-/* Quantiles that rise by a step at least, of a column that is sorted here. A column of less than five values has them
- * all as quantiles. */
+/* The quantiles of a column, which is sorted here. Each is larger than the one before by at least one step. A column of
+ * fewer than five values uses all of them as quantiles. */
 static void store_quantiles(struct linnet_kaldi_range range, float *column, size_t rows, unsigned char *header) {
   qsort(column, rows, sizeof *column, by_value);
   size_t at[4] = {0, rows / 4, 3 * (rows / 4), rows - 1};
@@ -133,7 +133,7 @@ static void unpack_columns(struct linnet_kaldi_range range, size_t rows, size_t 
 void linnet_kaldi_unpack(enum linnet_kaldi_form form, struct linnet_kaldi_range range, size_t rows, size_t cols,
                          const unsigned char *packed, float *values) {
   if (rows * cols == 0)
-    return; /* there may be no memory at all */
+    return; /* the block may be NULL */
   if (form == LINNET_KALDI_CM) {
     unpack_columns(range, rows, cols, packed, values);
     return;

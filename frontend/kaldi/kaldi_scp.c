@@ -73,7 +73,7 @@ size_t linnet_scp_find(const struct linnet_scp *scp, const char *key) {
   return entry ? (size_t)(entry - scp->table.entries) : LINNET_NOT_FOUND;
 }
 
-/* Where an entry lies; *path is to be freed. */
+/* The position of an entry; the caller frees *path. */
 static enum linnet_status locate(const struct linnet_scp *scp, struct linnet_context *context, size_t index,
                                  char **path, uint64_t *offset) {
   const char *value = scp->table.entries[index].value;

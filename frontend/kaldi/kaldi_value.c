@@ -9,7 +9,7 @@
 
 enum { MAX_NUMBER = 63, FIRST_BYTES = 1 << 16 };
 
-/* What precedes the elements. Text is read as doubles. */
+/* The header before the elements. Text is read as doubles. */
 struct header {
   enum linnet_kaldi_form form; /* not LINNET_KALDI_TEXT */
   size_t rows, cols;
@@ -55,11 +55,11 @@ static enum linnet_status fail(const struct linnet_kaldi_input *input, enum linn
   return linnet_fail(input->context, status, "%s: %s", place_of(input).text, what);
 }
 
-/* The stream ended, or failed, before what should have come. */
+/* Fails because the stream ended, or could not be read, before the expected data. */
 static enum linnet_status fail_short(const struct linnet_kaldi_input *input) {
   if (ferror(input->stream))
     return linnet_fail(input->context, LINNET_ERROR_IO, "%s: %s", place_of(input).text, strerror(errno));
-  return fail(input, LINNET_ERROR_FORMAT, "the file is cut short: copy or make it again");
+  return fail(input, LINNET_ERROR_FORMAT, "the file is truncated: copy or make it again");
 }
 
 /* --- Bytes ---------------------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static enum linnet_status read_bytes(struct linnet_kaldi_input *input, void *to,
   return fread(to, 1, n, input->stream) == n ? LINNET_OK : fail_short(input);
 }
 
-/* Room for n bytes in `raw`. */
+/* Makes the capacity of `raw` at least n bytes. */
 static enum linnet_status reserve(struct linnet_kaldi_input *input, size_t n) {
   unsigned char *grown = linnet_grow(input->context, input->raw, &input->capacity, n, 1);
   if (!grown)
@@ -136,7 +136,7 @@ enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input) {
 
 /* --- Binary --------------------------------------------------------------------------------------------------- */
 
-/* A size of 32 bits with sign, after the byte that tells its length. */
+/* Reads a signed size of 32 bits, after the byte with its length. */
 static enum linnet_status read_size(struct linnet_kaldi_input *input, size_t *size) {
   unsigned char bytes[5];
   LINNET_TRY(read_bytes(input, bytes, sizeof bytes));
@@ -198,7 +198,7 @@ static enum linnet_status read_binary_header(struct linnet_kaldi_input *input, s
   return read_size(input, &header->cols);
 }
 
-/* Header and, into `raw`, elements. */
+/* Reads the header, and the elements into `raw`. */
 static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct header *header) {
   LINNET_TRY(read_binary_header(input, header));
   size_t elements, bytes;

@@ -11,7 +11,7 @@
 
 /* --- compressed matrices (kaldi_compress.c) ----------------------------------------------------------------------- */
 
-/* Kaldi's compressed matrices. All begin with the least value and the range of the matrix; values are then
+/* Kaldi's compressed matrices. All begin with the minimum and the range of the matrix; values are then
  *
  *   CM2   two bytes per element, row-major: min + range / 65535 * v
  *   CM3   one byte per element, row-major: min + range / 255 * v
@@ -25,8 +25,8 @@ struct linnet_kaldi_range {
 /* Bytes after the header; false if they do not fit into size_t. `form` is one of the three. */
 bool linnet_kaldi_packed_bytes(enum linnet_kaldi_form form, size_t rows, size_t cols, size_t *bytes);
 
-/* Values (rows, cols) from and to packed bytes. Packing takes finite values only, and `column`, room for `rows` floats
- * (needed for CM alone). */
+/* Values (rows, cols) from and to packed bytes. Packing needs finite values, and for CM `column`, scratch of `rows`
+ * floats. */
 void linnet_kaldi_unpack(enum linnet_kaldi_form form, struct linnet_kaldi_range range, size_t rows, size_t cols,
                          const unsigned char *packed, float *values);
 struct linnet_kaldi_range linnet_kaldi_range_of(const float *values, size_t n);
@@ -41,11 +41,11 @@ struct linnet_kaldi_input {
   FILE *stream;
   char *name;                         /* for messages */
   char key[LINNET_KALDI_MAX_KEY + 1]; /* of the matrix that is being read, "" if it has none */
-  unsigned char *raw;                 /* its bytes as they lie in the file */
+  unsigned char *raw;                 /* its bytes as in the file */
   size_t capacity;                    /* of raw */
 };
 
-/* Takes the name by copy, and the stream, which it closes (NULL is a failure to open, with errno set). */
+/* Copies the name and takes over the stream (NULL: opening failed, with errno). */
 enum linnet_status linnet_kaldi_input_open(struct linnet_context *context, FILE *stream, const char *name,
                                            struct linnet_kaldi_input *input);
 void linnet_kaldi_input_close(struct linnet_kaldi_input *input); /* harmless on zeros */
@@ -53,7 +53,7 @@ void linnet_kaldi_input_close(struct linnet_kaldi_input *input); /* harmless on 
 /* Reads the key before a matrix; LINNET_END at the end of the file. */
 enum linnet_status linnet_kaldi_read_key(struct linnet_kaldi_input *input);
 
-/* Reads the matrix at which the stream stands. */
+/* Reads the matrix at the present position of the stream. */
 enum linnet_status linnet_kaldi_read_matrix(struct linnet_kaldi_input *input, struct linnet_matrix *matrix);
 enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, struct linnet_cmvn *cmvn);
 
@@ -100,7 +100,7 @@ static inline void linnet_store_double(unsigned char *b, double value) {
 
 /* --- places (kaldi_scp.c) ----------------------------------------------------------------------------------------- */
 
-/* Where matrices lie: "file:offset". */
+/* The position of a matrix: "file:offset". */
 
 /* Length of the file's name in "file:offset" or "file", and the offset, 0 if there is none. */
 size_t linnet_kaldi_split_offset(const char *location, uint64_t *offset);

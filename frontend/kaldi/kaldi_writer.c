@@ -80,7 +80,7 @@ static enum linnet_status no_locale(const struct linnet_ark_writer *writer) {
   return linnet_fail(writer->context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", writer->ark.path);
 }
 
-/* In the C locale: digits enough that reading gives the same value again. */
+/* In the C locale; with enough digits to read the same value again. */
 static void put_number(struct linnet_ark_writer *writer, double value, int digits) {
   char text[40];
   int n = snprintf(text, sizeof text, " %.*g", digits, value);
@@ -107,7 +107,7 @@ static enum linnet_status put_matrix_text(struct linnet_ark_writer *writer, cons
   return LINNET_OK;
 }
 
-/* Finite values, not too far apart for a float to tell the distance. */
+/* The values must be finite, and so must their range as a float. */
 static enum linnet_status check_packable(struct linnet_ark_writer *writer, const char *key, const float *values,
                                          size_t n, struct linnet_kaldi_range *range) {
   for (size_t i = 0; i < n; i++)
@@ -322,7 +322,7 @@ enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *w
   return LINNET_OK;
 }
 
-/* Where the disk is full, the script file must not fail when the archive has its name already. */
+/* If the disk is full, the script file must fail before the archive is renamed. */
 static enum linnet_status flush_scp(struct linnet_ark_writer *writer) {
   int error = linnet_destination_flush(writer->scp.stream, false);
   if (error == 0)
@@ -335,8 +335,8 @@ static enum linnet_status commit_files(struct linnet_ark_writer *writer) {
   return writer->has_scp ? linnet_output_commit(&writer->scp) : LINNET_OK;
 }
 
-/* The frame shift goes before the old archive does and comes after the new one, so none is ever beside the wrong one.
- */
+/* Removes the old frame shift before it replaces the archive, and writes the new one afterwards. So a frame shift is
+ * never beside the wrong archive. */
 enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   if (!writer)
     return LINNET_ERROR_ARGUMENT;
@@ -344,7 +344,7 @@ enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   if (writer->has_scp)
     LINNET_TRY(flush_scp(writer));
   writer->committed = true;
-  if (!*writer->ark.temporary) /* written to directly: nothing lies beside it */
+  if (!*writer->ark.temporary) /* written to directly: there are no files beside it */
     return commit_files(writer);
   struct linnet_output shift = {.context = writer->context};
   if (writer->frame_shift > 0)

@@ -21,7 +21,7 @@ static enum linnet_status check_text(struct linnet_context *context, const char 
   return linnet_fail(context, LINNET_ERROR_FORMAT, "%s: is binary, but should be text", name);
 }
 
-/* The text with a zero at its end; zeros within it are an error. */
+/* Ends the text with a NUL; a NUL within it is an error. */
 static enum linnet_status load(struct linnet_table *table, size_t *bytes) {
   void *data;
   LINNET_TRY(
@@ -38,7 +38,7 @@ static enum linnet_status load(struct linnet_table *table, size_t *bytes) {
   return status;
 }
 
-/* Cuts a line [line, end) into key and value; false if it is empty. */
+/* Divides a line [line, end) into key and value; false if it is empty. */
 static bool parse_line(char *line, char *end, struct linnet_entry *entry) {
   while (end > line && is_space(end[-1]))
     end--;

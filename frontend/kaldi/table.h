@@ -13,15 +13,15 @@ struct linnet_table {
   struct linnet_context *context;
   char *name;                   /* the file's path */
   char *text;                   /* what the entries point into */
-  struct linnet_entry *entries; /* (count), sorted by key in the C locale; no key is there twice */
+  struct linnet_entry *entries; /* (count), sorted by key in the C locale; keys are unique */
   size_t count;
 };
 
-/* Reads a file: fields are parted by spaces and tabs, lines may end in CR LF, empty lines do not count. On failure
- * nothing needs releasing. */
+/* Reads a file. Spaces and tabs separate fields, lines may end in CR LF, and empty lines are ignored. On failure
+ * nothing needs to be released. */
 enum linnet_status linnet_table_read(struct linnet_context *context, const char *path, struct linnet_table *table);
 
-/* NULL if the key is not there. */
+/* The entry of a key, NULL if there is none. */
 const struct linnet_entry *linnet_table_find(const struct linnet_table *table, const char *key);
 
 /* Harmless on a struct of zeros. */
@@ -31,9 +31,9 @@ void linnet_table_release(struct linnet_table *table);
 
 /* File names inside lists. */
 
-/* Where `path`, a name that stands in the file `list`, is: as it is if absolute, else beside the list, in the folder
- * above, or in the current folder, whichever is there first; beside the list if none is. Only the first `length`
- * characters of `path` count. Release *result with linnet_free. */
+/* Resolves `path`, a name in the file `list`. An absolute path does not change. A relative path is searched in the
+ * folder of the list, in the folder above, and in the current folder; if it is nowhere, the result is in the folder of
+ * the list. Only the first `length` characters of `path` are used. Release *result with linnet_free. */
 enum linnet_status linnet_relative_path(struct linnet_context *context, const char *list, const char *path,
                                         size_t length, char **result);
 

@@ -1,4 +1,4 @@
-/* An arena: memory of one step, laid out by the same code twice, first to measure, then to place.
+/* An arena: the memory of one step. The same code runs twice: first to compute the size, then to assign addresses.
  *
  *   base                        used                      size
  *   | a | b |  c     | d |  ... |  free                   |      every piece starts at a multiple of 64 bytes

@@ -1,4 +1,4 @@
-/* What every source file of the library uses: failing with a sentence, memory, logging, parallel loops. */
+/* Functions that every source file of the library uses: error messages, memory, logging, parallel loops. */
 #ifndef LINNET_BASE_H
 #define LINNET_BASE_H
 
@@ -11,7 +11,7 @@
 
 #include "base/poll.h"
 
-/* Leaves a sentence in the context and returns `status`: return linnet_fail(context, LINNET_ERROR_IO, "...").
+/* Stores an error message in the context and returns `status`: return linnet_fail(context, LINNET_ERROR_IO, "...").
  * `context` may be NULL. */
 enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -24,14 +24,14 @@ enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_statu
       return linnet_try_status_;                                                                                       \
   } while (0)
 
-/* Copies the sentence of one handle to another (worker to caller). */
+/* Copies the error message of one handle to another (worker to caller). */
 void linnet_copy_error(struct linnet_context *to, const struct linnet_context *from);
 
 void linnet_log(struct linnet_context *context, enum linnet_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Memory from the context's hook, aligned to 64 bytes. NULL when there is none, when count * bytes overflows, and
- * never for zero bytes (which gives a valid block). linnet_free takes NULL. Blocks are not cleared by linnet_alloc. */
+/* Memory from the context's hook, aligned to 64 bytes. NULL without memory, and when count * bytes overflows. Zero
+ * bytes give a valid block. linnet_free accepts NULL. linnet_alloc does not clear the block. */
 void *linnet_alloc(struct linnet_context *context, size_t count, size_t bytes);
 void *linnet_calloc(struct linnet_context *context, size_t count, size_t bytes);
 void linnet_free(struct linnet_context *context, void *block);
@@ -48,15 +48,15 @@ char *linnet_strdup(struct linnet_context *context, const char *text);
 typedef void (*linnet_task_fn)(void *user, size_t task, unsigned worker);
 void linnet_parallel(struct linnet_context *context, size_t tasks, linnet_task_fn body, void *user);
 
-/* A public call that can be cancelled begins with linnet_poll_begin. Its threads ask between pieces of work whether the
- * caller's hook wants it to stop; a stop stays in force until the next begin. */
+/* A public call that can be cancelled begins with linnet_poll_begin. Between pieces of work, its threads ask whether
+ * the caller's hook wants it to stop. After a stop, all further answers are the same until the next begin. */
 void linnet_poll_begin(struct linnet_context *context);
 bool linnet_poll_stopped(struct linnet_context *context);
 
 /* The same for code without a context; NULL where there is no hook. Lives as long as the handle. */
 const struct linnet_poll *linnet_poll_of(const struct linnet_context *context);
 
-/* LINNET_ERROR_CANCELLED, and a sentence, or LINNET_OK. */
+/* LINNET_ERROR_CANCELLED with a message if the call was stopped, else LINNET_OK. */
 enum linnet_status linnet_poll_check(struct linnet_context *context);
 
 /* From the thread that made the call. */
@@ -70,7 +70,8 @@ const struct linnet_ops *linnet_context_ops(const struct linnet_context *context
 struct linnet_device;
 struct linnet_device *linnet_device_of(const struct linnet_context *context);
 
-/* Replaces it by what `open` gives, which is closed with the last handle; `own` lives longer than that. For tests. */
+/* Replaces the device by the result of `open`. It is closed with the last handle, and before `own` is released. For
+ * tests. */
 enum linnet_status linnet_context_use_device(struct linnet_context *context,
                                              enum linnet_status (*open)(struct linnet_context *own, int index,
                                                                         enum linnet_precision precision,
@@ -84,9 +85,9 @@ static inline bool linnet_add_size(size_t a, size_t b, size_t *result) {
   return !__builtin_add_overflow(a, b, result);
 }
 
-/* Asked before a library is called that does not survive a failed allocation: whether the process can map `bytes` more
- * now (RLIMIT_AS, RLIMIT_DATA, strict overcommit); nothing is held. Another thread may take the memory afterwards, so
- * ask for several times what one caller needs. */
+/* Whether the process can map `bytes` more now (RLIMIT_AS, RLIMIT_DATA, strict overcommit). Call it before a library
+ * that does not survive a failed allocation. Nothing is reserved: another thread may take the memory afterwards, so ask
+ * for several times the bytes that one caller needs. */
 bool linnet_memory_available(size_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
-/* Text of files, alike whatever locale the program has set: everything that the library writes or reads in files goes
- * through here where the C library would ask the locale (decimal points of %g, %a and strtod, kinds and case of
- * letters; jansson, too, asks it). */
+/* Text in files must not depend on the program's locale. Where a function of the C library does (decimal points of %g,
+ * %a and strtod, kinds and case of letters), code that reads or writes files uses these functions instead; also around
+ * jansson, which depends on the locale, too. */
 #ifndef LINNET_C_LOCALE_H
 #define LINNET_C_LOCALE_H
 

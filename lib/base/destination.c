@@ -17,7 +17,7 @@ void linnet_destination_folder(const char *path, char folder[LINNET_PATH_BYTES])
   folder[length] = '\0';
 }
 
-/* Recognises the files that /proc shows for open descriptors: their links cannot be followed by name. */
+/* Recognises the entries of /proc for open descriptors: their links cannot be followed by name. */
 static void find_descriptor(struct linnet_destination *to, const char *folder) {
   char own[64], *end, *real = realpath(folder, NULL);
   const char *slash = strrchr(to->path, '/'), *name = slash ? slash + 1 : to->path;
@@ -31,7 +31,7 @@ static void find_descriptor(struct linnet_destination *to, const char *folder) {
   free(real);
 }
 
-/* Replaces the path by what the link says. */
+/* Replaces the path by the target of the link. */
 static bool follow(struct linnet_destination *to, const char *folder) {
   char link[LINNET_PATH_BYTES], path[2 * LINNET_PATH_BYTES];
   ssize_t length = readlink(to->path, link, sizeof link);
@@ -90,8 +90,8 @@ FILE *linnet_destination_open(const struct linnet_destination *destination) {
   return stream;
 }
 
-/* stdio forgets why an earlier write failed: what is left of it, or a newline at the end of the broken output, fails
- * for the same reason. */
+/* stdio does not store why an earlier write failed. Writing the rest of the buffer, or a newline after the incomplete
+ * output, fails for the same reason and gives its errno. */
 int linnet_destination_flush(FILE *stream, bool sync) {
   bool failed = ferror(stream) != 0;
   errno = 0;

@@ -1,5 +1,5 @@
-/* Where an output really goes, behind links and descriptors. Plain C library calls, no context: the commands are built
- * with this file, too. */
+/* Finds the real target of an output: follows links, and recognises descriptors. It uses only the C library and no
+ * context, because the commands are built with this file, too. */
 #ifndef LINNET_DESTINATION_H
 #define LINNET_DESTINATION_H
 
@@ -10,7 +10,7 @@ enum { LINNET_PATH_BYTES = 4096 };
 
 struct linnet_destination {
   char path[LINNET_PATH_BYTES]; /* without symbolic links at its end */
-  bool direct;    /* a device, pipe, socket or open descriptor: it is written to; else a file, which may be replaced */
+  bool direct;    /* a device, pipe, socket or open descriptor, to be written to; else a file, which may be replaced */
   int descriptor; /* of this process, -1: none */
 };
 
@@ -25,8 +25,8 @@ void linnet_destination_folder(const char *path, char folder[LINNET_PATH_BYTES])
  * truncated. NULL with errno. */
 FILE *linnet_destination_open(const struct linnet_destination *destination);
 
-/* Flushes a stream, and with `sync` the file. 0, or the errno of the first write that failed: EIO if it is not known
- * any more. */
+/* Flushes a stream, and with `sync` the file. Returns 0, or the errno of the first write that failed; EIO if that errno
+ * is no longer known. */
 int linnet_destination_flush(FILE *stream, bool sync);
 
 #endif

@@ -17,7 +17,7 @@ static enum linnet_status read_stream(struct linnet_context *context, const char
   if (check && !ferror(stream))
     LINNET_TRY(check(context, path, head, size));
   if (fstat(fileno(stream), &information) == 0 && information.st_size > 0 && (uintmax_t)information.st_size < max_bytes)
-    step = (size_t)information.st_size + 1; /* one piece, and room to see the end */
+    step = (size_t)information.st_size + 1; /* the whole file, and one byte to detect its end */
   for (bool first = true;; step = 65536, first = false) {
     char *grown = linnet_grow(context, *data, &capacity, size + step, 1);
     if (!grown)
@@ -94,8 +94,8 @@ static bool sync_folder(const char *path) {
   return good;
 }
 
-/* Gives the file at `path`, if there is one, another name. It has both until it is replaced; where there are no hard
- * links, for a moment it has the other one alone. */
+/* Gives the file at `path`, if there is one, a second name. With hard links it has both names until `path` is replaced.
+ * Without them, it has only the second name for a moment. */
 static bool keep_previous(const char *path, const char *previous) {
   if (access(path, F_OK) != 0)
     return errno == ENOENT;

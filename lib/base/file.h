@@ -9,9 +9,8 @@
 #include "base/destination.h"
 #include "base/file_read.h"
 
-/* A file written beside `path` that takes its name only on commit; abandoned, it leaves nothing behind. Pipes and
- * devices are written to directly, and so are descriptors (/dev/stdout, /dev/fd/N). Of a symbolic link the target is
- * replaced. */
+/* A temporary file beside `path`. Commit renames it to `path`; abandon removes it. Pipes and devices are written to
+ * directly, and so are descriptors (/dev/stdout, /dev/fd/N). If `path` is a symbolic link, its target is replaced. */
 struct linnet_output {
   struct linnet_context *context;
   FILE *stream;
@@ -25,8 +24,8 @@ enum linnet_status linnet_output_open(struct linnet_context *context, const char
 /* Flushes, syncs, closes, renames, and syncs the folder; on failure the temporary file is removed. */
 enum linnet_status linnet_output_commit(struct linnet_output *output);
 
-/* The same for a file whose predecessor is kept as `previous`, a path in the same folder, until the next time. Whenever
- * the machine stops, one of the two is a whole file. */
+/* The same, but renames the old file to `previous`, a path in the same folder. Whenever the machine stops, one of the
+ * two files is complete. */
 enum linnet_status linnet_output_replace(struct linnet_output *output, const char *previous);
 
 /* Closes and removes the temporary file; harmless after a commit. */
@@ -37,8 +36,8 @@ size_t linnet_output_temporary(const char *name);
 
 /* --- checksums ---------------------------------------------------------------------------------------------------- */
 
-/* The CRC-32 of zlib, gzip and PNG, in pieces: the core does not need zlib. It finds every change of up to 32
- * neighbouring bits, and others but for one in 2^32. */
+/* The CRC-32 of zlib, gzip and PNG, in pieces: the core does not need zlib. It finds every change within 32
+ * neighbouring bits, and all but one in 2^32 of the other changes. */
 
 struct linnet_crc32 {
   uint32_t table[256]; /* the change by each byte */

@@ -1,11 +1,12 @@
-/* How code without a context learns that its caller wants to stop. */
+/* The hook by which code without a context finds out that its caller wants to stop. */
 #ifndef LINNET_POLL_H
 #define LINNET_POLL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Asked between pieces of work, from any thread. Whoever stops leaves unfinished results, which the caller drops. */
+/* Called between pieces of work, from any thread. Code that stops leaves unfinished results, which its caller
+ * discards. */
 struct linnet_poll {
   bool (*stopped)(void *user);
   void *user;

@@ -6,8 +6,8 @@
 
 struct linnet_pool;
 
-/* `threads` (at least 1) counts the caller: 1 starts none. The pool's memory comes from the hook, which it keeps to
- * release it. Only LINNET_ERROR_MEMORY can happen; fewer threads than asked for are no failure. */
+/* `threads` (at least 1) counts the caller: 1 starts none. The pool stores the hook that its memory comes from, to
+ * release it. The only error is LINNET_ERROR_MEMORY; fewer threads than requested are not an error. */
 enum linnet_status linnet_pool_create(linnet_reallocate_fn reallocate, void *user, unsigned threads,
                                       struct linnet_pool **pool);
 unsigned linnet_pool_threads(const struct linnet_pool *pool);

@@ -1,5 +1,5 @@
 /* The element type of the engine: float in the library. The gradient checks compile the same sources with
- * LINNET_REAL_DOUBLE, so that what they prove by central differences is the code that runs. */
+ * LINNET_REAL_DOUBLE, so that they check the code that runs. */
 #ifndef LINNET_REAL_H
 #define LINNET_REAL_H
 

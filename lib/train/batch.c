@@ -73,7 +73,7 @@ void linnet_batch_release(struct linnet_batch *batch) {
   linnet_batch_init(batch, batch->context, batch->config);
 }
 
-/* Replaces `block` by one of `count` elements; what it held is lost. */
+/* Replaces `block` by one of `count` elements, without its contents. */
 #define REPLACE(context, block, count)                                                                                 \
   (linnet_free(context, block), (block) = linnet_alloc(context, count, sizeof *(block)), (block) != NULL)
 
@@ -128,7 +128,8 @@ struct loading {
   struct linnet_context *const *contexts;
 };
 
-/* Keeps a mask inside its utterance; one that covers the last frame covers those, too, that stacking repeats it in. */
+/* Limits a mask to its utterance. A mask that covers the last frame also covers the copies of it that stacking
+ * appends. */
 static void fit_mask(const struct linnet_config *config, size_t frames, struct linnet_feature_mask *m) {
   m->first_channel = linnet_min_size(m->first_channel, config->input_dim);
   m->num_channels = linnet_min_size(m->num_channels, config->input_dim - m->first_channel);
@@ -175,8 +176,8 @@ static void for_each(struct linnet_batch *b, struct linnet_context *const *conte
     body(user, i, 0);
 }
 
-/* The first utterance that failed; its worker's sentence may be another's by now, so its features are asked for once
- * more. */
+/* Finds the first utterance that failed, and loads its features again: the error message of its worker may be that of a
+ * later utterance. */
 static enum linnet_status check_loaded(struct linnet_batch *b, struct loading *l) {
   for (size_t i = 0; i < b->count; i++) {
     if (b->status[i] == LINNET_OK)

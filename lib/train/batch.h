@@ -10,8 +10,8 @@
 
 /* --- random numbers ----------------------------------------------------------------------------------------------- */
 
-/* What the random numbers of training are drawn for: the top byte of Philox's high counter word, so that no two uses
- * share numbers. Dropout has 0: its high word is (step << 32 | site), with steps below 2^24. */
+/* The purposes of random numbers in training. A purpose is the top byte of Philox's high counter word, so no two
+ * purposes share numbers. Dropout has 0: its high word is (step << 32 | site), with steps below 2^24. */
 
 enum linnet_draw { LINNET_DRAW_DROPOUT = 0, LINNET_DRAW_ORDER = 1, LINNET_DRAW_INITIAL = 2 };
 
@@ -50,7 +50,7 @@ struct linnet_batch {
   real *features;           /* (offsets[count], stack * input_dim) */
   const int **labels;       /* (count) */
   size_t *num_labels;       /* (count) */
-  double *loss;             /* (count): negative log likelihoods, filled by who computes them */
+  double *loss;             /* (count): negative log likelihoods, set by the code that computes them */
 
   size_t num_masks;                  /* of each utterance; 0 in validation */
   struct linnet_feature_mask *masks; /* (count, num_masks) */
@@ -67,7 +67,7 @@ void linnet_batch_init(struct linnet_batch *batch, struct linnet_context *contex
 void linnet_batch_release(struct linnet_batch *batch);
 
 /* Loads `count` utterances of `nominal[u]` frames each; epoch 0 is validation. With `contexts`, one for each worker,
- * the batch's context runs the corpus on all threads; with contexts NULL everything happens in this thread. */
+ * all threads of the batch's context read the corpus. With NULL, only this thread does. */
 enum linnet_status linnet_batch_load(struct linnet_batch *batch, const struct linnet_corpus *corpus,
                                      const size_t *utterances, size_t count, const size_t *nominal, uint64_t epoch,
                                      struct linnet_context *const *contexts);

@@ -1,6 +1,6 @@
-/* A checkpoint: all that training needs to go on, in one safetensors file: weights and moments as flat vectors, and
- * the state as metadata. Doubles are written so that they read back exactly. The last tensor, "checksum" of four bytes,
- * is the CRC-32 of all bytes before it, lowest byte first:
+/* A checkpoint: all data that training needs to continue, in one safetensors file: weights and moments as flat vectors,
+ * and the state as metadata. Doubles are written so that they read back exactly. The last tensor, "checksum" of four
+ * bytes, is the CRC-32 of all bytes before it, lowest byte first:
  *
  *   zlib.crc32(data[:-4]) == int.from_bytes(data[-4:], "little")        in Python */
 #ifndef LINNET_CHECKPOINT_H

@@ -1,4 +1,4 @@
-/* One optimiser step over a batch: what its threads do, and how their gradients are summed. */
+/* One optimiser step over a batch: the work of its threads, and the sum of their gradients. */
 #include "train/gradient.h"
 
 #include <math.h>
@@ -47,7 +47,8 @@ void linnet_workers_run(struct linnet_context *context, const struct linnet_netw
     body(user, task, 0);
 }
 
-/* On a device the message says how large a batch would fit; frames are the network's, as in batches before stacking. */
+/* On a device the message says how large a batch would fit, in input frames (before stacking), as batch_frames counts
+ * them. */
 static enum linnet_status reserve(struct linnet_worker *worker, const struct linnet_network *network,
                                   const struct linnet_shard *shard, struct linnet_device_buffer *buffer, size_t bytes) {
   struct linnet_device *device = network->device;
@@ -136,7 +137,7 @@ struct step {
   double scale;
   size_t shards;
   size_t starts[LINNET_MAX_SHARDS + 1]; /* utterances of the batch */
-  size_t order[LINNET_MAX_SHARDS];      /* in which shards are worked on */
+  size_t order[LINNET_MAX_SHARDS];      /* in which shards are processed */
   enum linnet_status status[LINNET_MAX_SHARDS];
   unsigned worker[LINNET_MAX_SHARDS];
 };
@@ -151,8 +152,8 @@ static size_t wanted_shards(const struct linnet_network *network, size_t rows) {
   return network->device->ops->host ? shard_count(rows, linnet_network_shard_rows(network)) : 1;
 }
 
-/* A shard gets the utterances whose middle lies in its part of the rows; a part without any gives no shard, but there
- * is one at least. */
+/* A shard gets the utterances whose middle is in its part of the rows. A part without utterances gives no shard, but
+ * there is at least one shard. */
 static void cut_shards(struct step *step) {
   const struct linnet_batch *batch = step->batch;
   size_t rows = batch->offsets[batch->count], u = 0;
@@ -170,8 +171,8 @@ static size_t shard_rows(const struct step *step, size_t s) {
   return step->batch->offsets[step->starts[s + 1]] - step->batch->offsets[step->starts[s]];
 }
 
-/* Longest shards first, which leaves threads idle least at the end; the sum is in the order of the batch all the
- * same. */
+/* Longest shards first, so that threads are idle for the shortest time at the end. The gradients are still summed in
+ * the order of the batch. */
 static void order_shards(struct step *step) {
   for (size_t s = 0; s < step->shards; s++) {
     size_t at = s;
@@ -259,7 +260,7 @@ static void task_sum(void *user, size_t block, unsigned worker) {
   device->ops->sum_of_squares(device, n, g->shards[0] + start, &g->squares[block]);
 }
 
-/* More than one block there is on the CPU alone. */
+/* Only the CPU has more than one block. */
 static void sum_squares(struct linnet_gradient *g) {
   struct linnet_device *device = g->network->device;
   for (size_t b = 1; b < block_count(g); b++)

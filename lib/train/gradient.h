@@ -1,7 +1,7 @@
-/* One optimiser step over a batch. On the CPU it is shared by all threads: the batch is cut into shards by its frames
- * alone, each shard runs forward and backward on one thread into a gradient of its own, and the gradients are summed in
- * the order of the shards. So results do not depend on the number of threads. On another device the batch is one shard.
- */
+/* One optimiser step over a batch. On the CPU all threads share it: the batch is divided into shards, by its frames
+ * alone. One thread runs forward and backward of a shard, into the shard's own gradient. The gradients are then summed
+ * in the order of the shards. So results do not depend on the number of threads. On another device the batch is one
+ * shard. */
 #ifndef LINNET_GRADIENT_H
 #define LINNET_GRADIENT_H
 
@@ -24,17 +24,16 @@ enum linnet_status linnet_workers_create(struct linnet_context *context, const s
                                          struct linnet_worker **workers);
 void linnet_workers_destroy(struct linnet_context *context, struct linnet_worker *workers);
 
-/* Calls body for every task on all threads, or, with a device that one thread feeds, one after the other with worker
- * 0. */
+/* Calls body for every task: on all threads, or, if one thread feeds the device, one after the other with worker 0. */
 void linnet_workers_run(struct linnet_context *context, const struct linnet_network *network, size_t tasks,
                         linnet_task_fn body, void *user);
 
-/* Forward over a shard: logits (T, outputs) end in worker->logits. Memory grows as needed. */
+/* Forward over a shard; worker->logits gets the logits (T, outputs). Memory grows as needed. */
 enum linnet_status linnet_worker_forward(struct linnet_worker *worker, const struct linnet_network *network,
                                          const real *weights, const struct linnet_shard *shard);
 
 /* CTC of the shard's sequences on the worker's logits; `labels` are the batch's from the shard's first sequence on.
- * Losses end in worker->loss; with `gradient` the logits become scale times the gradient. */
+ * worker->loss gets the losses. With `gradient`, the logits are replaced by scale times the gradient. */
 enum linnet_status linnet_worker_ctc(struct linnet_worker *worker, const struct linnet_network *network,
                                      const struct linnet_shard *shard, const int *const *labels,
                                      const size_t *num_labels, double scale, bool gradient);
@@ -47,10 +46,10 @@ struct linnet_gradient {
   struct linnet_context *context;
   const struct linnet_network *network;
   struct linnet_worker *workers;   /* (threads) */
-  real *shards[LINNET_MAX_SHARDS]; /* gradients on the device; shards[0] ends as the sum. Made when first needed */
+  real *shards[LINNET_MAX_SHARDS]; /* gradients on the device, allocated when first needed; shards[0] gets the sum */
   size_t block;                    /* parameters that one task sums or updates */
-  double *squares;                 /* (blocks) on the device: sums of squares; squares[0] ends as that of all */
-  double total;                    /* squares[0], brought back */
+  double *squares;                 /* (blocks) on the device: sums of squares; squares[0] gets their sum */
+  double total;                    /* squares[0], copied from the device */
 };
 
 struct linnet_gradient_result {
@@ -64,13 +63,13 @@ enum linnet_status linnet_gradient_create(struct linnet_context *context, const 
                                           struct linnet_worker *workers, struct linnet_gradient *gradient);
 void linnet_gradient_release(struct linnet_gradient *gradient);
 
-/* The gradient of (summed loss / labels) of a loaded batch ends in gradient->shards[0]. Dropout masks are those of
- * (seed, step). Like the update, what a device does may still be under way. */
+/* Computes the gradient of (summed loss / labels) of a loaded batch into gradient->shards[0]. Dropout masks depend on
+ * (seed, step). As for the update, a device may still be working when this returns. */
 enum linnet_status linnet_gradient_compute(struct linnet_gradient *gradient, const real *weights,
                                            struct linnet_batch *batch, uint64_t seed, uint32_t step);
 
-/* Updates weights and moments, which are on the device, by that gradient, clipped to a norm (0: not). A gradient that
- * is not finite changes nothing. */
+/* Updates weights and moments, which are on the device, by that gradient, clipped to a norm (0: not clipped). A
+ * gradient that is not finite changes nothing. */
 void linnet_gradient_update(struct linnet_gradient *gradient, const struct linnet_update *update, double clip,
                             real *weights, real *moment1, real *moment2);
 

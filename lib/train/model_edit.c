@@ -1,4 +1,5 @@
-/* Model files made of model files: with another metadata entry, and with the mean of the weights of several. */
+/* Makes model files from model files: one with another metadata entry, or one with the mean of the weights of
+ * several. */
 #include <string.h>
 
 #include <linnet/train.h>
@@ -49,7 +50,7 @@ enum linnet_status linnet_model_annotate(struct linnet_context *context, const c
 
 /* The mean of several models' weights. */
 
-/* Weights that were trained around one set of random features have no mean with those of another. */
+/* Weights that were trained with different random features cannot be averaged. */
 static enum linnet_status check_fixed(struct linnet_context *context, const struct linnet_model *first,
                                       const struct linnet_model *model, const char *path) {
   for (size_t i = 0; i < first->parameters->count; i++) {

@@ -21,8 +21,8 @@ double linnet_schedule_rate(const struct linnet_train_settings *settings, const 
                             uint64_t step, double progress);
 
 /* Takes an epoch's validation result (smaller is better) and loss; true if the result is the best so far. An epoch is
- * part of a plateau if neither is: CTC training begins with answers of blanks alone, an error rate that stays near
- * 100 %, while the loss falls. */
+ * part of a plateau if neither result nor loss is the best so far. CTC training begins with blank outputs only: the
+ * error rate stays near 100 %, while the loss falls. */
 bool linnet_schedule_epoch(const struct linnet_train_settings *settings, struct linnet_schedule *schedule,
                            double result, double loss);
 

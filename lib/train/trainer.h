@@ -55,39 +55,41 @@ struct linnet_trainer {
   size_t *train_frames, *dev_frames; /* nominal frames of each utterance; 0: left out */
   struct linnet_batches batches;     /* of the running epoch */
   struct linnet_batch batch, next;   /* the running one; the one loaded meanwhile, if there is a device to wait for */
-  bool loaded;                       /* next is */
+  bool loaded;                       /* `next` is loaded */
   struct linnet_worker *workers;     /* (threads) */
   struct linnet_context **worker_contexts; /* (threads), theirs */
   struct linnet_gradient gradient;
   double saved_at; /* clock of the last checkpoint */
 };
 
-/* Brings weights and moments from the device. */
+/* Copies weights and moments from the device. */
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t);
 
-/* Files in the folder. They hold what was downloaded last. */
+/* Files in the folder. They contain the weights and moments that were last copied from the device. */
 enum linnet_status linnet_trainer_save_checkpoint(struct linnet_trainer *t);
-/* Removes temporary files that a killed process left. Replaces a damaged or missing checkpoint by the
- * previous one, with a warning in the log; fails if that is not whole either. Needs t->parameters. */
+/* Removes temporary files that a killed process left. Replaces a damaged or missing checkpoint by the previous one,
+ * with a warning in the log; fails if that is damaged, too. Needs t->parameters. */
 enum linnet_status linnet_trainer_recover(const struct linnet_trainer *t);
-/* Loads the checkpoint if there is one; *found tells. */
+/* Loads the checkpoint; *found says whether there is one. */
 enum linnet_status linnet_trainer_load_checkpoint(struct linnet_trainer *t, bool *found);
 /* The configuration that it was made with, if there is one. */
 enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, bool *found,
                                                 struct linnet_config *config);
 /* Writes the epoch's model if it is among the best, and model.safetensors if it is the best. */
 enum linnet_status linnet_trainer_save_models(struct linnet_trainer *t, unsigned epoch, double result, bool best);
-/* Removes epoch models that are no longer kept; after the checkpoint that forgot them. */
+/* Removes the models of epochs that are no longer among the best. Call it after the checkpoint without them is
+ * saved. */
 void linnet_trainer_prune_models(struct linnet_trainer *t, unsigned epoch);
 
 /* --- fingerprints (fingerprint.c) --------------------------------------------------------------------------------- */
 
-/* What a training run depends on, as text, so that a checkpoint is not continued by another run. */
+/* The settings and data that a training depends on, as text, so that another training does not continue its
+ * checkpoint. */
 
 /* One "key=value" a line; *text is released with linnet_free. `recipe` may be NULL. */
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text);
 
-/* The network's configuration in a fingerprint, which it cuts off there. `name` is for messages. */
+/* The network's configuration in a fingerprint, which is truncated after it. `name` is for messages. */
 enum linnet_status linnet_fingerprint_config(struct linnet_context *context, const char *name, char *text,
                                              struct linnet_config *config);
 

@@ -1,4 +1,4 @@
-/* What a trainer keeps in its folder: checkpoint.safetensors and the one before it, model.safetensors (the best),
+/* The files of a trainer in its folder: checkpoint.safetensors and the previous one, model.safetensors (the best),
  * epoch-NNN.safetensors. */
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ static enum linnet_status find_file(const struct linnet_trainer *t, const char *
   return LINNET_OK;
 }
 
-/* Whether a name is of one of the files that the trainer writes. */
+/* Whether a name is that of a file that the trainer writes. */
 static bool is_own_file(const char *name, size_t length) {
   static const char *const own[] = {CHECKPOINT, BEST_MODEL};
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -66,7 +66,7 @@ static bool is_own_file(const char *name, size_t length) {
   return sscanf(name, "epoch-%u.safetensors%n", &epoch, &end) == 1 && end > 0 && (size_t)end == length;
 }
 
-/* Removes what a process left that was killed while it wrote. */
+/* Removes temporary files of a process that was killed while it wrote. */
 static void remove_temporary_files(const struct linnet_trainer *t) {
   DIR *folder = opendir(t->folder);
   for (struct dirent *entry; folder && (entry = readdir(folder));) {
@@ -79,7 +79,7 @@ static void remove_temporary_files(const struct linnet_trainer *t) {
     closedir(folder);
 }
 
-/* Replaces a damaged or missing checkpoint by the previous one, if that is whole. `why` is what is wrong. */
+/* Replaces a damaged or missing checkpoint by the previous one, if that is valid. `why` says what is wrong. */
 static enum linnet_status fall_back(const struct linnet_trainer *t, const struct path *path, const char *why,
                                     bool *fell_back) {
   struct path previous, damaged;

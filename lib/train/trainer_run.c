@@ -15,7 +15,7 @@ static double clock_seconds(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Adds the utterances of the batch to the sentence in the context. */
+/* Adds the utterances of the batch to the error message in the context. */
 static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_status status) {
   char names[300] = "", cause[128];
   size_t used = 0;
@@ -75,7 +75,7 @@ static size_t nominal_frames(const struct linnet_trainer *t, size_t begin, size_
   return frames;
 }
 
-/* The gradient of this step. LINNET_ERROR_CANCELLED leaves everything as it was before the step. */
+/* Computes the gradient of this step. After LINNET_ERROR_CANCELLED the state is as before the step. */
 static enum linnet_status compute_gradient(struct linnet_trainer *t, const struct linnet_train_events *events) {
   const struct linnet_train_state *s = &t->state;
   size_t begin = t->batches.starts[s->epoch_step], end = t->batches.starts[s->epoch_step + 1];
@@ -138,7 +138,8 @@ static enum linnet_status save_checkpoint(struct linnet_trainer *t) {
   return LINNET_OK;
 }
 
-/* Cancelled in validation, training goes on with it: the checkpoint is that of the epoch's last step. */
+/* If validation is cancelled, the checkpoint is that of the last step of the epoch, and a continued training starts
+ * with this validation. */
 static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
   double started = clock_seconds();
@@ -174,7 +175,7 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   return LINNET_OK;
 }
 
-/* Goes on inside the epoch where the checkpoint was made. */
+/* Continues inside the epoch of the checkpoint. */
 static enum linnet_status run_epoch(struct linnet_trainer *t, const struct linnet_train_events *events, bool *stop) {
   struct linnet_train_state *s = &t->state;
   linnet_batches_fill(&t->batches, t->train_frames, t->train.num_utterances, t->settings.num_batch_frames,

@@ -13,14 +13,15 @@ Usage: run.sh [--quick] [--exp DIR] [--stage N] [--stop-stage N]
 Measures attention by itself, 6 heads of 32 on one thread, with the batch inversely proportional to the length
 (Katharopoulos et al. 2020, Fig. 1): time and memory of forward and backward per sequence of 2^9 to 2^16 frames for every
 kind; the four forms of causal linear attention; and one step of the recurrences after up to 2^20 frames. Slopes are
-fitted to log-log points. Where one kind overtakes another is looked for from 2^3 frames on. About a quarter of an hour.
+fitted to log-log points. The search for the length at which one kind overtakes another begins at 2^3 frames. It takes
+about a quarter of an hour.
 Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  measurements: EXP/*.cost; those that are there are not made again
+  1  measurements: EXP/*.cost; existing ones are not repeated
   2  EXP/kinds.svg, EXP/memory.svg, EXP/forms.svg, EXP/steps.svg (and .png), EXP/RESULTS.md
 
-  --quick         short sequences and measurements: shows that everything runs, not more
-  --exp DIR       where everything goes (default exp/attention-cost)
+  --quick         short sequences and measurements, only to see that everything runs
+  --exp DIR       folder for all results (default exp/attention-cost)
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 2)
 END

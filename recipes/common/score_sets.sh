@@ -13,8 +13,8 @@ Usage: score_sets.sh --model FILE --data DIR --dev SET --tests "SET..." --units 
                      [--lexicon FILE --word-lm FILE [--word-beam N] [--word-weights "W..."] [--word-bonuses "B..."]]
 
 Recognises the phones of DIR/SET greedily and by a beam search with an n-gram of phones, and with --lexicon and --word-lm
-also words. Weights and bonuses of the n-grams are tuned on --dev alone; then all sets are scored. An utterance that is
-lost counts as deleted. Each result is checked against NIST sclite where that is installed (Debian package sctk).
+also words. Weights and bonuses of the n-grams are tuned on --dev alone; then all sets are scored. A missing utterance
+counts as deleted. Each result is checked against NIST sclite where that is installed (Debian package sctk).
 
   OUT/SET.greedy.*, OUT/SET.beam.*   .hyp, .units.score (the model's units), .folded.score (39 phones, without noises)
   OUT/SET.words.*                    .hyp, .words.score

@@ -12,21 +12,21 @@ Usage: run.sh [--quick] [--kinds "NAME..."] [--updates N] [--exp DIR] [--seed S]
               [--stage N] [--stop-stage N]
 
 Trains causal transformers of 4 layers and 8 heads on the sequence duplication task of Katharopoulos et al. 2020,
-section 4.1.1 (Fig. 2): random sequences of 32 to 63 of 10 symbols are repeated after a separator, 128 symbols at most
-with both separators; batches of 64, RAdam 1e-3, after 3000 updates 1e-4. The width is 256: 32 for each head; it and
-the lengths are those of the authors' code. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
+section 4.1.1 (Fig. 2): a random sequence of 32 to 63 symbols out of 10 is repeated after a separator, at most 128
+symbols with both separators. Batches of 64; RAdam with 1e-3, after 3000 updates 1e-4. The width is 256, 32 for each
+head. Width and lengths are those of the authors' code. Builds the program first, unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  training: EXP/KIND.log, EXP/KIND.result; kinds that are done are not done again, one that was interrupted goes on
-     from its last checkpoint (EXP/KIND.log.checkpoint, every 250 updates)
+  1  training: EXP/KIND.log, EXP/KIND.result; finished kinds are not repeated, and an interrupted one continues from its
+     last checkpoint (EXP/KIND.log.checkpoint, every 250 updates)
   2  EXP/copy.svg, EXP/copy.png, EXP/RESULTS.md
 
   --kinds NAMES   among linear, softmax, lsh-1, lsh-4, lsh-8 (default: linear softmax lsh-4)
-  --updates N     instead of 6000
-  --quick         100 updates of a tiny model: shows that everything runs, not more
-  --exp DIR       where everything goes (default exp/copy)
-  --seed S        of weights and data (default 1)
+  --updates N     number of updates (default 6000)
+  --quick         100 updates of a tiny model, only to see that everything runs
+  --exp DIR       folder for all results (default exp/copy)
+  --seed S        seed of weights and data (default 1)
   --jobs J        threads (default: one per processor)
-  --kernels NAME  of the CPU, such as avx512-bf16, which rounds operands of products (default auto: none that rounds)
+  --kernels NAME  CPU kernels, such as avx512-bf16, which round operands of products (default auto: without rounding)
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 2)
 END

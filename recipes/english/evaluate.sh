@@ -12,19 +12,19 @@ Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --
                    [--every N] [--conditions] [--noise SCP] [--threads J]
 
 Prints a table of phone error rates (greedy decoding), word error rates (with --lexicon and --lm) with 95 % intervals (over
-speakers where there are several), and real-time factors: seconds of the processor over seconds of audio. Installs packages
-and builds linnet first, unless $LINNET names it.
+speakers if there are several), and real-time factors: processor seconds per second of audio. First installs missing
+packages and builds linnet, unless $LINNET names a linnet command.
 
-  --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk; phones as well, else they are those of --lexicon
-  --out DIR        hypotheses and scores
-  --model FILE     default: the model that ships
+  --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
+  --out DIR        folder for hypotheses and scores
+  --model FILE     model (default: the model that ships)
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
   --every N        only every Nth utterance of each set (default 1: all)
-  --conditions     the same of each set with silence around it, noise, music, other levels, a telephone's band
-  --noise SCP      clips (lines "ID PATH") that hold no speech: for --conditions, and to count what is recognised in them
-  --threads J      utterances at a time (default: one per processor)
+  --conditions     also measure each set with silence around speech, noise, music, other levels, the band of a telephone
+  --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count what is recognised in them
+  --threads J      number of threads (default: one per processor)
 END
 }
 

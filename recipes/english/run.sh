@@ -11,33 +11,33 @@ usage() {
 Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--stage N] [--stop-stage N] [--quick]
 
-Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). Installs Debian packages that are missing and
-builds linnet first, unless $LINNET names it.
+Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). First installs missing Debian
+packages and builds linnet, unless $LINNET names a linnet command.
 
   1  data folders, pronunciations of words that CMUdict lacks: EXP/data
-  2  training: EXP/train; an interrupted training goes on
+  2  training: EXP/train; continues an interrupted training
   3  the mean of the best epochs' weights, if it is better on the development sets: EXP/final.safetensors
-  4  confidences of phones calibrated on them: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
+  4  calibration of phone confidences on these sets: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
   5  a trigram of words of --data/text/books.txt.xz, its weight tuned on the development sets: EXP/words
-  6  confidences of words calibrated: EXP/words/calibration/model-half.safetensors is then the copy to ship
-  7  EXP/table.md: error rates on the development sets, and what noise is heard as; EXP/conditions.md: the same of every
-     sixth utterance under other conditions
+  6  calibration of word confidences: EXP/words/calibration/model-half.safetensors is then the copy to ship
+  7  EXP/table.md: error rates on the development sets, and what is recognised in noise; EXP/conditions.md: the same for
+     every sixth utterance under other conditions
 
   --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
                      cmudict/cmudict.dict, text/books.txt.xz
   --librispeech DIR  more speech to train on: folders of LibriSpeech as published (train-clean-100 ...), or Kaldi data folders
-  --exp DIR          where everything goes (default exp/english)
-  --initial FILE     a model of the same shape whose weights training starts from
-  --set KEY=VALUE    a key of the configuration, as of linnet train
-  --epochs N         instead of the configuration's
-  --seed S           of training (default 1)
+  --exp DIR          folder for all results (default exp/english)
+  --initial FILE     start training from the weights of this model, which must have the same shape
+  --set KEY=VALUE    set a key of the configuration, as in linnet train
+  --epochs N         number of epochs (default: that of the configuration)
+  --seed S           seed of training (default 1)
   --jobs J           threads (default: one per processor)
-  --precision P      of the products in training: float32, or bfloat16 (default), almost twice as fast on processors that
+  --precision P      precision of products in training: float32, or bfloat16 (default), almost twice as fast on processors that
                      have it
-  --device D         where to train (default: linnet's own)
+  --device D         device for training (default: that of linnet)
   --stage N          begin with this stage (default 1)
   --stop-stage N     end after this stage (default 7)
-  --quick            a tiny network, two epochs, no other conditions: to see every stage run
+  --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs
 END
 }
 

@@ -10,19 +10,19 @@ usage() {
 	cat <<'END'
 Usage: run.sh [--quick] [--kinds "NAME..."] [--epochs N] [--exp DIR] [--seed S] [--jobs J] [--stage N] [--stop-stage N]
 
-Trains Fleuret's two networks (slides "Fast Attention Models") on signals of two triangles and two rectangles, whose
-heights are to become the mean of their pair's: five convolutions, and four with an attention layer between them. Adam
-1e-3, batches of 100 out of 25 000 signals. About five minutes per network on two cores. Builds the program first,
+Trains Fleuret's two networks (slides "Fast Attention Models"): five convolutions, and four with an attention layer
+between them. A signal has two triangles and two rectangles; in the target, the heights of each pair are replaced by
+their mean. Adam 1e-3, batches of 100 out of 25 000 signals. About five minutes per network on two cores. Builds the program first,
 unless $LINNET_EXPERIMENTS is a folder with it.
 
-  1  training: EXP/KIND.{log,result,examples,matrix}; kinds that are done are not done again
+  1  training: EXP/KIND.{log,result,examples,matrix}; finished kinds are not repeated
   2  EXP/error.svg, EXP/signals.svg, EXP/matrix.svg (and .png), EXP/RESULTS.md
 
   --kinds NAMES   none and kinds of attention (default: none softmax linear)
-  --epochs N      instead of 40
-  --quick         2 epochs of 500 signals: shows that everything runs, not more
-  --exp DIR       where everything goes (default exp/shapes)
-  --seed S        of weights and data (default 1)
+  --epochs N      number of epochs (default 40)
+  --quick         2 epochs of 500 signals, only to see that everything runs
+  --exp DIR       folder for all results (default exp/shapes)
+  --seed S        seed of weights and data (default 1)
   --jobs J        threads (default: one per processor)
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 2)

@@ -14,14 +14,14 @@ Usage: run.sh --corpus DIR [--lexicon FILE --extra DIR... --unseen DIR... --text
        run.sh --from-features FILE [--encoder NAME] [OPTIONS]
 
 Trains and scores phoneme recognisers on speechocean762 (OpenSLR 101: read English by Mandarin speakers, half of them
-children). Development set: the 12 training speakers of dev_speakers. Installs Debian packages that are missing and
-builds linnet first, unless $LINNET names it.
+children). Development set: the 12 training speakers of dev_speakers. First installs missing Debian packages
+and builds linnet, unless $LINNET names a linnet command.
 
   1  data folders: EXP/data/{train,dev,test,...}
-  2  training: EXP/NAME/; an interrupted training goes on
+  2  training: EXP/NAME/; continues an interrupted training
   3  the mean of the best epochs' weights, if it is better on dev: EXP/NAME/final.safetensors
   4  phoneme error rates on dev, test (once) and the unseen sets, by age: EXP/NAME/*.score
-  5  confidences calibrated on dev: EXP/NAME/calibration/, and in it model-half.safetensors, the float16 copy to ship
+  5  calibration of confidences on dev: EXP/NAME/calibration/, and in it model-half.safetensors, the float16 copy to ship
   6  decoding greedy, by a prefix beam, and with a 4-gram of phones tuned on dev: EXP/NAME/decode/; with --text to words,
      too, whose confidences are calibrated: decode/calibration/model-half.safetensors is then the copy to ship
   7  EXP/NAME/RESULTS.md with plots
@@ -30,7 +30,7 @@ builds linnet first, unless $LINNET names it.
   --lexicon FILE  CMUdict, for the folders below and for words
   --text FILE     sentences, one a line: decode to words of the lexicon, too, with a trigram of them
   --extra DIR     a Kaldi data folder (wav.scp, text, utt2spk) to train on as well
-  --unseen DIR    one to test on
+  --unseen DIR    a Kaldi data folder to test on
   --encoder NAME  a configuration of conf/:
                     paper       9 layers x 6 heads, one output per frame, post-norm, RAdam: the network of the paper
                     paper-conv  the same with convolution modules, pre-norm
@@ -39,13 +39,13 @@ builds linnet first, unless $LINNET names it.
                   or an encoder of the table of kinds (conf/table.json, 6 layers, frames stacked by 3, 20 epochs):
                     linear, softmax, lsh-1, lsh-4, mixed (every third layer softmax), each also as NAME-conv, with
                     convolution modules; blstm, 3 x 320 per direction, which has none
-  --exp DIR       where everything goes (default exp/speechocean762)
-  --epochs N      instead of the configuration's
-  --seed S        of training (default 1)
+  --exp DIR       folder for all results (default exp/speechocean762)
+  --epochs N      number of epochs (default: that of the configuration)
+  --seed S        seed of training (default 1)
   --jobs J        threads (default: one per processor)
-  --precision P   of the products in training: float32 (default), or bfloat16, almost twice as fast on processors that
+  --precision P   precision of products in training: float32 (default), or bfloat16, almost twice as fast on processors that
                   have it
-  --device D      where to train and recognise (default: linnet's own)
+  --device D      device for training and recognition (default: that of linnet)
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 7; with --from-features 4)
 

@@ -5,6 +5,19 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
+# examples COMMAND: its help fits into 100 columns and ends with two examples, whose options it describes.
+examples() {
+  local option
+  check 0 'Examples:' "$linnet" "$1" --help
+  ! grep -E '.{101}' out || fail "$1 --help: a line is wider than 100 columns"
+  sed '1,/^Examples:/d' out > lines
+  sed '/^Examples:/q' out > options
+  [[ $(grep -c "^  linnet $1 " lines) -eq 2 ]] || fail "$1 --help: not two examples: $(< lines)"
+  while read -r option; do
+    grep -qE -- " $option( |=|$)" options || fail "$1 --help: an example has the unknown option $option"
+  done < <(grep -oE -- ' --[a-z0-9-]+' lines)
+}
+
 mapfile -t commands < <("$linnet" --help | sed -n 's/^  \([a-z][a-z-]*\)  *.*/\1/p')
 [[ ${#commands[@]} -ge 13 ]] || fail "only ${#commands[@]} commands in the help"
 for command in "${commands[@]}"; do
@@ -12,6 +25,7 @@ for command in "${commands[@]}"; do
     check 0 "Usage: linnet $command" "$linnet" "$command" "$option"
     check 0 '-h, --help' "$linnet" "$command" "$option"
   done
+  examples "$command"
   check 0 "Usage: linnet $command" "$linnet" "$command" --usage
   check 2 '--verbos_: unknown option; did you mean --verbose?' "$linnet" "$command" --verbos_
   check 2 '--qqqqqqqq: unknown option' "$linnet" "$command" --qqqqqqqq

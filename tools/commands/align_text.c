@@ -14,10 +14,10 @@ enum { NAMED_WORDS = 10 }; /* guessed words named in a message */
 static struct { char *g2p, *rules; } options;
 
 struct poptOption align_words_options[] = {
-    {"g2p", 0, POPT_ARG_STRING, &options.g2p, 0, "guess words that are not in the lexicon (linnet g2p)", "FILE"},
+    {"g2p", 0, POPT_ARG_STRING, &options.g2p, 0,
+     "guess pronunciations of unknown words with this model of 'linnet g2p' (default: no guesses)", "FILE"},
     {"text-rules", 0, POPT_ARG_STRING, &options.rules, 0,
-     "how numbers, abbreviations and the like are said (default: the English rules that ship; 'none': no rules)",
-     "FILE"},
+     "rules for numbers, abbreviations and so on; none: no rules (default: the English rules that ship)", "FILE"},
     POPT_TABLEEND};
 
 /* --- the aligner -------------------------------------------------------------------------------------------------- */

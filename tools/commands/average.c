@@ -21,8 +21,8 @@ static int run(const char **paths, size_t count) {
 
 int tool_average(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "model file to write", "FILE"},
-      {"half", 0, POPT_ARG_NONE, &options.half, 0, "store the weights as float16", NULL},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "model file to write (required)", "FILE"},
+      {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --output FILE MODEL...", NULL, NULL);

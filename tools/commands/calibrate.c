@@ -204,12 +204,11 @@ static int run(struct linnet_context *context, const char *model, const char **p
 
 int tool_calibrate(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "the model that recognised (default: the one that ships)",
-       "FILE"},
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "the model with the calibration (default: only report)",
-       "FILE"},
-      {"words", 0, POPT_ARG_NONE, &options.words, 0, "calibrate words, not phones; REF is a text", NULL},
-      {"half", 0, POPT_ARG_NONE, &options.half, 0, "store the weights as float16", NULL},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model that made HYP (default: the model that ships)", "FILE"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0,
+       "write the model with the calibration (default: only report)", "FILE"},
+      {"words", 0, POPT_ARG_NONE, &options.words, 0, "calibrate words; REF is a text (default: phones)", NULL},
+      {"half", 0, POPT_ARG_NONE, &options.half, 0, "store weights as float16 (default: float32)", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table,

@@ -304,26 +304,21 @@ int tool_decode(int argc, const char **argv) {
   options.output = "-";
   const struct poptOption table[] = {
       {"symbols", 's', POPT_ARG_STRING, &options.symbols, 0,
-       "names of the columns, one a line, or Kaldi's 'name index'; the blank is 0 (needed)", "FILE"},
-      {"format", 'f', POPT_ARG_STRING, &options.format, 0, "text (default), json (a line each, with times), ctm, stm",
-       "FORMAT"},
-      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where results go (default: standard output)", "FILE"},
+       "symbol of each column, one per line, or Kaldi's lines 'name index'; 0 is the blank (required)", "FILE"},
+      {"format", 'f', POPT_ARG_STRING, &options.format, 0,
+       "text (default), json (one line per utterance, with times), ctm, stm", "FORMAT"},
+      {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where to write results (default: standard output)", "FILE"},
       {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
-       "go on with an interrupted run: leave utterances out whose results are in FILE.partial or FILE. Only their "
-       "names are compared: give the options of that run",
-       NULL},
+       "skip utterances that have a result from an interrupted run; compares names only: use the same options", NULL},
       {"frame-shift", 0, POPT_ARG_DOUBLE, &options.frame_shift, 0,
-       "from one row to the next, for times (default: what ARK.frame_shift says beside an archive, as of 'linnet "
-       "posteriors')",
-       "MS"},
+       "time from one row to the next (default: from the file ARK.frame_shift beside the archive)", "MS"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   (log-posteriors; 'ark:-' is standard input)",
-                 NULL, NULL);
+      tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **inputs = parsed ? tool_arguments(parsed, "FILE", SIZE_MAX, &count) : NULL;
   struct linnet_context *context = inputs ? tool_context() : NULL;

@@ -209,51 +209,58 @@ static int run(struct linnet_context *context, const char **paths, size_t count)
 /* --- command line ------------------------------------------------------------------------------------------------- */
 
 static struct poptOption output_table[] = {
-    {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write (needed)", "FILE"},
-    {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
-    {"compress", 0, POPT_ARG_STRING, &options.compress, 0, "cm (8 bits by column), cm2 (16 bits), cm3 (8 bits)",
-     "FORM"},
-    {"double", 0, POPT_ARG_NONE, &options.wide, 0, "double precision", NULL},
-    {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
+    {"out", 'o', POPT_ARG_STRING, &options.ark, 0, "archive to write; '-': standard output (required)", "FILE"},
+    {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
+     "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
+    {"compress", 0, POPT_ARG_STRING, &options.compress, 0,
+     "compress: cm (8 bits, scaled by column), cm2 (16 bits), cm3 (8 bits) (default: float32)", "FORM"},
+    {"double", 0, POPT_ARG_NONE, &options.wide, 0, "write double precision (default: float32)", NULL},
+    {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},
     POPT_TABLEEND};
 
 static struct poptOption fbank_table[] = {
-    {"num-mel", 0, POPT_ARG_INT, &options.num_mel, 0, "mel bands (40)", "N"},
-    {"sample-rate", 0, POPT_ARG_DOUBLE, &options.fbank.sample_rate, 0, "audio is resampled to this (16000)", "HZ"},
-    {"frame-length", 0, POPT_ARG_DOUBLE, &options.fbank.frame_length, 0, "25", "MS"},
-    {"frame-shift", 0, POPT_ARG_DOUBLE, &options.fbank.frame_shift, 0, "10", "MS"},
-    {"low-frequency", 0, POPT_ARG_DOUBLE, &options.fbank.low_frequency, 0, "20", "HZ"},
+    {"num-mel", 0, POPT_ARG_INT, &options.num_mel, 0, "number of mel bands (default 40)", "N"},
+    {"sample-rate", 0, POPT_ARG_DOUBLE, &options.fbank.sample_rate, 0, "resample audio to this rate (default 16000)",
+     "HZ"},
+    {"frame-length", 0, POPT_ARG_DOUBLE, &options.fbank.frame_length, 0, "length of a window (default 25)", "MS"},
+    {"frame-shift", 0, POPT_ARG_DOUBLE, &options.fbank.frame_shift, 0, "time from one window to the next (default 10)",
+     "MS"},
+    {"low-frequency", 0, POPT_ARG_DOUBLE, &options.fbank.low_frequency, 0, "lower edge of the first band (default 20)",
+     "HZ"},
     {"high-frequency", 0, POPT_ARG_DOUBLE, &options.fbank.high_frequency, 0,
-     "0 is half the sample rate, negative counts from it (0)", "HZ"},
-    {"preemphasis", 0, POPT_ARG_DOUBLE, &options.fbank.preemphasis, 0, "0.97", "X"},
-    {"dither", 0, POPT_ARG_DOUBLE, &options.fbank.dither, 0, "standard deviation of noise added to samples (0)", "X"},
-    {"dither-seed", 0, POPT_ARG_LONGLONG, &options.dither_seed, 0, "0", "N"},
+     "upper edge of the last band; 0 or less: relative to half the sample rate (default 0)", "HZ"},
+    {"preemphasis", 0, POPT_ARG_DOUBLE, &options.fbank.preemphasis, 0,
+     "coefficient of the preemphasis filter (default 0.97)", "X"},
+    {"dither", 0, POPT_ARG_DOUBLE, &options.fbank.dither, 0,
+     "standard deviation of the noise added to samples (default 0)", "X"},
+    {"dither-seed", 0, POPT_ARG_LONGLONG, &options.dither_seed, 0, "seed of that noise (default 0)", "N"},
     POPT_TABLEEND};
 
 static struct poptOption cmvn_table[] = {
-    {"cmvn", 0, POPT_ARG_STRING, &options.cmvn, 0, "subtract means: none (default), utterance, speaker, global",
-     "KIND"},
-    {"cmvn-variance", 0, POPT_ARG_NONE, &options.variance, 0, "divide by standard deviations, too", NULL},
+    {"cmvn", 0, POPT_ARG_STRING, &options.cmvn, 0,
+     "subtract the means over: none (default), utterance, speaker, global", "KIND"},
+    {"cmvn-variance", 0, POPT_ARG_NONE, &options.variance, 0,
+     "also divide by the standard deviations (default: means only)", NULL},
     {"cmvn-frames", 0, POPT_ARG_STRING, &options.cmvn_frames, 0,
-     "frames that statistics are of: all (default, as Kaldi), or speech, as models with \"cmvn_frames\": \"speech\" "
-     "want",
-     "FRAMES"},
+     "frames for the statistics: all (default, as in Kaldi) or speech (as models may require)", "FRAMES"},
     {"cmvn-stats", 0, POPT_ARG_STRING, &options.statistics, 0,
-     "write statistics: an archive by speaker; with --cmvn global one matrix", "FILE"},
-    {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive", "FILE"},
-    {"cmvn-from", 0, POPT_ARG_STRING, &options.given, 0, "with --cmvn global: statistics made before", "FILE"},
+     "write the statistics: an archive by speaker, or with --cmvn global one matrix (default: none)", "FILE"},
+    {"cmvn-scp", 0, POPT_ARG_STRING, &options.statistics_scp, 0, "script file of that archive (default: none)", "FILE"},
+    {"cmvn-from", 0, POPT_ARG_STRING, &options.given, 0,
+     "with --cmvn global: read the statistics from this file (default: compute them)", "FILE"},
     POPT_TABLEEND};
 
 static struct poptOption audio_table[] = {
-    {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
+    {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
+     "N"},
     {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
-    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (16000)", "HZ"},
-    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (1)", "N"},
+     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
+    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
+    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
-     "refuse audio that is longer; 0: none is (default: 14400 for --raw, as a pipe may have no end; else 0)", "S"},
+     "refuse longer audio; 0: no limit (default: 14400 with --raw, else 0)", "S"},
     {"run-commands", 0, POPT_ARG_NONE, &options.run_commands, 0,
-     "run the commands ('... |') in wav.scp: only for folders that you trust", NULL},
+     "run the commands ('... |') in wav.scp; use it only for folders that you trust", NULL},
     POPT_TABLEEND};
 
 int tool_features(int argc, const char **argv) {

@@ -11,9 +11,9 @@
 static int option_json, option_symbols;
 
 static const struct poptOption table[] = {
-    {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object", NULL},
+    {"json", 0, POPT_ARG_NONE, &option_json, 0, "write one JSON object (default: text)", NULL},
     {"symbols", 0, POPT_ARG_NONE, &option_symbols, 0,
-     "write the model's symbols alone, as Kaldi's 'name index' (of the model that ships, if none is named)", NULL},
+     "write only the symbols of the model, lines 'name index' as in Kaldi", NULL},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 

@@ -18,17 +18,18 @@ static struct {
 } options = {.order = NO_ORDER};
 
 static const struct poptOption table[] = {
-    {"order", 'n', POPT_ARG_INT, &options.order, 0, "words of an n-gram, 1 to 8 (default 3)", "N"},
+    {"order", 'n', POPT_ARG_INT, &options.order, 0, "length of the n-grams in words, 1 to 8 (default 3)", "N"},
     {"text", 't', POPT_ARG_STRING, NULL, OPTION_TEXT,
-     "estimate a model from sentences, one a line; may come several times (default: standard input)", "FILE"},
+     "estimate a model from sentences, one per line (default: standard input; repeatable)", "FILE"},
     {"discount-fallback", 0, POPT_ARG_NONE, &options.discount_fallback, 0,
-     "fixed discounts where the text is too small or artificial to give them", NULL},
-    {"model", 'm', POPT_ARG_STRING, &options.model, 0, "read a model instead: ARPA, ARPA.gz, binary", "FILE"},
+     "use fixed discounts if the text is too small or artificial to estimate them", NULL},
+    {"model", 'm', POPT_ARG_STRING, &options.model, 0, "read a model instead of a text: ARPA, ARPA.gz or binary",
+     "FILE"},
     {"arpa", 'a', POPT_ARG_STRING, &options.arpa, 0, "write the model as ARPA", "FILE"},
     {"binary", 'b', POPT_ARG_STRING, &options.binary, 0, "write the model as a binary file", "FILE"},
-    {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "store probabilities in 8 bits", NULL},
-    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0, "report the perplexity of a text, - for stdin",
-     "FILE"},
+    {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "store probabilities in 8 bits (default: float32)", NULL},
+    {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0,
+     "report the perplexity of a text; '-' is standard input", "FILE"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 

@@ -218,15 +218,16 @@ static int run(struct linnet_context *context, const char *model_path, const cha
 
 int tool_posteriors(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the one that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
       {"out", 'o', POPT_ARG_STRING, &options.ark, 0,
-       "archive to write ('-': standard output), with its frame shift beside it in FILE.frame_shift", "FILE"},
-      {"scp", 0, POPT_ARG_STRING, &options.scp, 0, "script file to write: where each utterance is", "FILE"},
-      {"text", 0, POPT_ARG_NONE, &options.text, 0, "text instead of binary", NULL},
+       "archive to write, and FILE.frame_shift beside it; '-': standard output", "FILE"},
+      {"scp", 0, POPT_ARG_STRING, &options.scp, 0,
+       "script file to write: the position of each utterance in the archive (default: none)", "FILE"},
+      {"text", 0, POPT_ARG_NONE, &options.text, 0, "write the archive as text (default: binary)", NULL},
       {"priors", 0, POPT_ARG_STRING, &options.priors, 0,
-       "divide by these: a vector of probabilities or counts, the blank first; 0 makes a symbol impossible", "FILE"},
-      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (1)", "X"},
-      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be such priors",
+       "divide by these probabilities or counts, the blank first; 0 makes a symbol impossible", "FILE"},
+      {"prior-scale", 0, POPT_ARG_DOUBLE, &options.prior_scale, 0, "exponent of the priors (default 1)", "X"},
+      {"estimate-priors", 0, POPT_ARG_STRING, &options.estimate, 0, "write the mean posteriors, to be used as --priors",
        "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},

@@ -89,7 +89,7 @@ static int run(struct linnet_context *context, const char *model_path, const cha
 
 int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &model_option, 0, "model file (default: the one that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &model_option, 0, "model file (default: the model that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},

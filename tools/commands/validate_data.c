@@ -58,10 +58,10 @@ static int run(struct linnet_context *context, const char **folders, size_t coun
 int tool_validate_data(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"fix", 0, POPT_ARG_NONE, &options.fix, 0,
-       "keep the utterances that all files have, sort, write spk2utt; old files go to DIR/.backup", NULL},
-      {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0, "look for audio files, but do not open them", NULL},
+       "keep utterances that all files have, sort, write spk2utt; old files go to DIR/.backup", NULL},
+      {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0, "check that audio files exist, but do not open them", NULL},
       {"most", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.most, 0,
-       "faults of one kind and file that are printed", "N"},
+       "print at most N faults of each kind and file", "N"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] DIR...   (Kaldi data folders)", NULL, NULL);

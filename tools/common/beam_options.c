@@ -13,18 +13,20 @@ static struct {
 } options = {.beam = -1, .nbest = 1, .symbol_threshold = INFINITY, .score_threshold = INFINITY, .lm_weight = NOT_GIVEN};
 
 struct poptOption beam_options_table[] = {
-    {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "prefixes kept (50)", "N"},
-    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "hypotheses to write (1)", "N"},
-    {"top-symbols", 0, POPT_ARG_INT, &options.top_symbols, 0, "a frame appends only its most probable ones (0: all)",
-     "N"},
+    {"beam", 'b', POPT_ARG_INT, &options.beam, 0, "use a beam search with at most N hypotheses (default 50)", "N"},
+    {"nbest", 'n', POPT_ARG_INT, &options.nbest, 0, "number of hypotheses to write (default 1)", "N"},
+    {"top-symbols", 0, POPT_ARG_INT, &options.top_symbols, 0,
+     "in each frame, extend hypotheses by the N most probable symbols only (default 0: all)", "N"},
     {"symbol-threshold", 0, POPT_ARG_DOUBLE, &options.symbol_threshold, 0,
-     "nor any so far below its best, in natural logarithms (inf)", "X"},
+     "and only by symbols at most X below the best one, as natural logarithm (default inf)", "X"},
     {"score-threshold", 0, POPT_ARG_DOUBLE, &options.score_threshold, 0,
-     "prefixes so far below the best are dropped (inf)", "X"},
-    {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0, "added to the score for each symbol (0)", "X"},
+     "drop hypotheses whose score is more than X below the best one (default inf)", "X"},
+    {"insertion-bonus", 0, POPT_ARG_DOUBLE, &options.insertion_bonus, 0,
+     "add X to the score for each symbol (default 0)", "X"},
     {"lm", 0, POPT_ARG_STRING, &options.lm, 0,
-     "n-gram model over the symbols, or words, as of 'linnet ngram': ARPA, ARPA.gz, binary (none)", "FILE"},
-    {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0, "its logarithms are multiplied by this (1)", "X"},
+     "n-gram model over symbols, or over words with --words: ARPA, ARPA.gz or binary (default: none)", "FILE"},
+    {"lm-weight", 0, POPT_ARG_DOUBLE, &options.lm_weight, 0,
+     "multiply the logarithms of the n-gram model by X (default 1)", "X"},
     POPT_TABLEEND};
 
 /* Options of a search, without one. */

@@ -14,16 +14,18 @@ static struct {
 } options = {.channel = LINNET_CHANNEL_MIX, .raw_channels = 1, .raw_rate = 16000, .max_seconds = -1};
 
 struct poptOption inputs_options[] = {
-    {"data", 'd', POPT_ARG_STRING, &options.data, 0, "instead of files: the utterances of a Kaldi data folder", "DIR"},
+    {"data", 'd', POPT_ARG_STRING, &options.data, 0, "read the utterances of a Kaldi data folder instead of files",
+     "DIR"},
     {"recursive", 'r', POPT_ARG_NONE, &options.recursive, 0,
-     "take the audio files of folders and of the folders in them, by extension (with --raw all files), sorted", NULL},
-    {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "channel to use, from 0 (default: the mean of all)", "N"},
+     "search folders and their subfolders for audio files, by extension (with --raw: all files)", NULL},
+    {"channel", 'c', POPT_ARG_INT, &options.channel, 0, "use channel N, counted from 0 (default: the mean of all)",
+     "N"},
     {"raw", 0, POPT_ARG_STRING, &options.raw_format, 0,
-     "input without a header: s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", "FORMAT"},
-    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "its sample rate (default 16000)", "HZ"},
-    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "its channels (default 1)", "N"},
+     "audio has no header; its samples are s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", "FORMAT"},
+    {"raw-rate", 0, POPT_ARG_DOUBLE, &options.raw_rate, 0, "sample rate of --raw audio (default 16000)", "HZ"},
+    {"raw-channels", 0, POPT_ARG_INT, &options.raw_channels, 0, "channels of --raw audio (default 1)", "N"},
     {"max-seconds", 0, POPT_ARG_DOUBLE, &options.max_seconds, 0,
-     "refuse longer audio; 0: never (default: 14400 for raw pipes, unless the model runs while audio comes)", "S"},
+     "refuse longer audio; 0: no limit (default: 14400 for raw pipes if the model is not causal, else 0)", "S"},
     POPT_TABLEEND};
 
 const char **inputs_arguments(poptContext parsed, size_t *count) {

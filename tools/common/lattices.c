@@ -6,11 +6,12 @@
 static struct { char *path, *format, *symbols; } options = {.format = "kaldi"};
 
 struct poptOption lattices_options[] = {
-    {"lattice", 0, POPT_ARG_STRING, &options.path, 0, "write a lattice of all hypotheses left in the beam", "FILE"},
+    {"lattice", 0, POPT_ARG_STRING, &options.path, 0,
+     "write a lattice of all hypotheses in the beam at the end (default: no lattice)", "FILE"},
     {"lattice-format", 0, POPT_ARG_STRING, &options.format, 0,
-     "kaldi (default; text, symbols as numbers), dot (for Graphviz)", "FORMAT"},
+     "kaldi (default; text with numbers for symbols), or dot (for Graphviz)", "FORMAT"},
     {"lattice-symbols", 0, POPT_ARG_STRING, &options.symbols, 0,
-     "write what the numbers stand for, 'NAME NUMBER' a line", "FILE"},
+     "write the table of these numbers, lines 'NAME NUMBER' (default: no table)", "FILE"},
     POPT_TABLEEND};
 
 bool lattices_given(void) {

@@ -14,17 +14,13 @@ static int resume;
 
 struct poptOption results_options[] = {
     {"format", 'f', POPT_ARG_STRING, &format_name, 0,
-     "text (default), json (a line each, with times), ctm, stm, textgrid, srt, vtt", "FORMAT"},
+     "text (default), json (one line per recording, with times), ctm, stm, textgrid, srt, vtt", "FORMAT"},
     {"output", 'o', POPT_ARG_STRING, &output_path, 0,
-     "where results go (default: standard output); a folder for several textgrid, srt or vtt", "FILE"},
+     "where to write results (default: standard output); a folder for several textgrid, srt or vtt", "FILE"},
     {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
-     "a file per input instead, DIR/NAME.txt, .json, ...: NAME is the input's, without its extension, or its path in "
-     "the folder that --recursive walks",
-     "DIR"},
+     "write one file per input, DIR/NAME.txt (.json, ...); NAME is the input's name or relative path", "DIR"},
     {"resume", 0, POPT_ARG_NONE, &resume, 0,
-     "go on with an interrupted run: leave inputs out whose results are in FILE.partial, FILE or DIR. Only their names "
-     "are compared: give the options of that run",
-     NULL},
+     "skip inputs that have a result from an interrupted run; compares names only: use the same options", NULL},
     POPT_TABLEEND};
 
 static bool find_format(struct results *results) {

@@ -15,6 +15,7 @@
 #include <linnet/output.h>
 
 #include "base/destination.h"
+#include "examples.h"
 #include "suggest.h"
 #include "terminal.h"
 
@@ -25,31 +26,28 @@ static volatile sig_atomic_t interrupted; /* the signal */
 static atomic_bool line_shown;            /* a progress line is on the terminal; messages come from any thread */
 
 struct poptOption tool_plain_options[] = {
-    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "report what is being done", NULL}, POPT_TABLEEND};
+    {"verbose", 'v', POPT_ARG_NONE, &option_verbose, 0, "report each step on standard error", NULL}, POPT_TABLEEND};
 
 struct poptOption tool_thread_options[] = {
-    {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "worker threads (default: one per processor)", "N"},
-    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "the same: files are worked on one per thread", "N"},
+    {"threads", 'j', POPT_ARG_INT, &option_threads, 0, "number of worker threads (default: one per processor)", "N"},
+    {"jobs", 0, POPT_ARG_INT, &option_threads, 0, "the same as --threads; each thread works on its own file", "N"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
 struct poptOption tool_kernel_options[] = {{"kernels", 0, POPT_ARG_STRING, &option_kernels, 0,
-                                            "CPU kernels: auto, or one of those that \"linnet info\" names", "NAME"},
+                                            "CPU kernels: auto (default), or a name that 'linnet info' lists", "NAME"},
                                            {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, NULL, NULL},
                                            POPT_TABLEEND};
 
 struct poptOption tool_device_options[] = {
     {"device", 0, POPT_ARG_STRING, &option_device, 0,
-     "where networks run: cpu (default), cuda, cuda:N, or auto: a GPU if there is one", "NAME"},
+     "where networks run: cpu (default), cuda, cuda:N, or auto (a GPU if there is one)", "NAME"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
 struct poptOption tool_common_options[] = {
     {"precision", 0, POPT_ARG_STRING, &option_precision, 0,
-     "of matrix products: float32 (default), or what is faster where there is hardware for it: bfloat16 (on GPUs of "
-     "activations, too), on GPUs "
-     "tf32, for recognition on processors int8",
-     "NAME"},
+     "of matrix products: float32 (default), bfloat16, tf32 (GPU only), int8 (CPU recognition only)", "NAME"},
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_device_options, 0, NULL, NULL},
     POPT_TABLEEND};
 
@@ -147,10 +145,12 @@ static void refuse_option(poptContext parsed, int argc, const char **argv, int e
 
 /* Prints the help or the usage, and ends the program as popt's own options would. */
 static void print_help(poptContext parsed, int val) {
-  if (val == HELP)
+  if (val == HELP) {
     poptPrintHelp(parsed, stdout, 0);
-  else
+    examples_print(stdout, tool_name);
+  } else {
     poptPrintUsage(parsed, stdout, 0);
+  }
   exit(tool_flush_stdout() ? TOOL_OK : TOOL_FAILURE);
 }
 

@@ -16,17 +16,18 @@ static struct {
 } options = {.unknown_penalty = INFINITY};
 
 struct poptOption word_options_table[] = {
-    {"words", 'w', POPT_ARG_NONE, &options.words, 0, "search for words of a lexicon; --lm is over words then", NULL},
+    {"words", 'w', POPT_ARG_NONE, &options.words, 0, "search for words of a lexicon (default: for symbols)", NULL},
     {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
      "pronunciations, as in CMUdict or Kaldi's lexicon.txt (default: $LINNET_LEXICON)", "FILE"},
-    {"grammar", 0, POPT_ARG_STRING, &options.grammar, 0, "find only these sentences: one a line, or JSGF", "FILE"},
+    {"grammar", 0, POPT_ARG_STRING, &options.grammar, 0,
+     "find only sentences of this grammar: JSGF, or one phrase per line (default: any sentence)", "FILE"},
     {"hotwords", 0, POPT_ARG_STRING, &options.hotwords, 0,
-     "words and phrases to prefer, 'WORD[ WORD...] [weight]' a line", "FILE"},
-    {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0, "added to the score for each word (0)", "X"},
+     "words and phrases to prefer, lines 'WORD[ WORD...] [weight]' (default: none)", "FILE"},
+    {"word-bonus", 0, POPT_ARG_DOUBLE, &options.word_bonus, 0, "add X to the score for each word (default 0)", "X"},
     {"unknown-penalty", 0, POPT_ARG_DOUBLE, &options.unknown_penalty, 0,
-     "let words be unknown, at this cost for each of their symbols (inf: none is)", "X"},
-    {"silence", 0, POPT_ARG_STRING, &options.silence, 0, "symbols that may stand between words, such as SIL,SPN",
-     "NAMES"},
+     "find unknown words, too, and subtract X for each of their symbols (default inf: find none)", "X"},
+    {"silence", 0, POPT_ARG_STRING, &options.silence, 0,
+     "symbols that may stand between words, such as SIL,SPN (default: none)", "NAMES"},
     POPT_TABLEEND};
 
 const char *word_options_lexicon(const char *option) {

@@ -156,8 +156,8 @@ static void test_gzip(struct linnet_context *context) {
   expect_gzip(context, packed, one, "one member", NULL);
   static const size_t lengths[] = {2, 9, 11, 60000, 65536, 65536 + 5, 200000};
   for (size_t i = 0; i < COUNT(lengths); i++)
-    expect_gzip(context, packed, lengths[i], "truncated", "FILE: the gzip data is cut");
-  expect_gzip(context, packed, one - 1, "the last byte is missing", "FILE: the gzip data is cut");
+    expect_gzip(context, packed, lengths[i], "truncated", "FILE: the gzip data is truncated");
+  expect_gzip(context, packed, one - 1, "the last byte is missing", "FILE: the gzip data is truncated");
   memset(packed + one, 0, 600);
   expect_gzip(context, packed, one + 600, "padded by zeros", NULL);
   packed[one + 599] = 'x';

@@ -363,7 +363,7 @@ static void test_bad_paths(void) {
       "NIST_1A\n   1024\nsample_rate -i 16000\nsample_n_bytes -i 2\nchannel_count -i 1\n"
       "sample_count -i 51\nsample_coding -s3 pcm\nend_head\n";
   save(cut, sizeof cut);
-  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends at byte 1124 of the 1126");
+  expect_path(scratch_path(), LINNET_ERROR_FORMAT, "ends at byte 1124 of 1126");
 }
 
 static void expect_settings(const struct linnet_audio_settings *settings) {

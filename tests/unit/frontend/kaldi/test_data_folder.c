@@ -172,7 +172,7 @@ static void test_features(void) {
             strstr(linnet_context_error(context), "u2: its stored features are not finite"),
         "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_features(folder, context, 2, &matrix) == LINNET_ERROR_FORMAT &&
-            strstr(linnet_context_error(context), "cut short: copy"),
+            strstr(linnet_context_error(context), "truncated: copy"),
         "%s", linnet_context_error(context));
   CHECK(linnet_data_folder_cmvn(folder, context, 0, &read) == LINNET_OK && memcmp(&read, &cmvn, sizeof cmvn) == 0, "%s",
         linnet_context_error(context));
