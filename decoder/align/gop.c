@@ -1,3 +1,5 @@
+/* Goodness of pronunciation of one phone: its probability within the window against those of all symbols and of
+ * silence. */
 #include "decoder/align/gop.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Exponentials of an array by a polynomial without branches, which compilers turn into vector code. */
 #include "decoder/base/exp_array.h"
 
 #include <stdint.h>

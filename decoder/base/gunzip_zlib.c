@@ -1,3 +1,4 @@
+/* Decompresses gzip files of one or several members by zlib. */
 #include "decoder/base/gunzip.h"
 
 #include <zlib.h>

@@ -1,3 +1,4 @@
+/* Reads a text line by line through one buffer: bytes from a file, from memory or from gzip, then lines from bytes. */
 #include "decoder/base/line_reader.h"
 
 #include <errno.h>

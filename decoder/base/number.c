@@ -1,3 +1,4 @@
+/* Parses decimal numbers without the locale of the C library. */
 #include "decoder/base/number.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Reads a whole text file, checks it once, and splits it into lines and tokens in place. */
 #include "decoder/base/text_file.h"
 
 #include <string.h>

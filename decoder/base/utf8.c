@@ -1,3 +1,4 @@
+/* UTF-8 decoding and encoding, and tables of the few character properties that text needs. */
 #include "decoder/base/utf8.h"
 
 /* --- decoding ----------------------------------------------------------------------------------------------------- */

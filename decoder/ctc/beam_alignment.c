@@ -1,3 +1,4 @@
+/* The Viterbi tokens of a beam search: how they begin, close a segment, and keep the records that they need. */
 #include "decoder/ctc/beam_alignment.h"
 
 float linnet_token_confidence(const struct linnet_token *token) {

@@ -1,3 +1,4 @@
+/* Combines the acoustic score of a prefix with its language model; asks the model once for each prefix and symbol. */
 #include "decoder/ctc/beam_fusion.h"
 
 enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };

@@ -1,3 +1,4 @@
+/* Prepares one row of log-posteriors: subtracts the largest value and chooses the symbols to try. */
 #include "decoder/ctc/beam_row.h"
 
 #include "decoder/base/exp_array.h"

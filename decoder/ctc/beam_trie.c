@@ -1,3 +1,4 @@
+/* Adds, finds and removes the prefixes of a beam search. */
 #include "decoder/ctc/beam_trie.h"
 
 static uint32_t add_node(struct linnet_trie *trie, uint32_t parent, uint32_t symbol, uint32_t depth) {

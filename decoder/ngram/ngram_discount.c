@@ -1,3 +1,4 @@
+/* Computes the discounts of modified Kneser-Ney smoothing from counts of counts. */
 #include "decoder/ngram/ngram_discount.h"
 
 /* With n_c n-grams of count c and Y = n1 / (n1 + 2 n2):

@@ -1,3 +1,4 @@
+/* Removes the n-grams whose removal raises the relative entropy least, and computes new back-off weights. */
 #include "decoder/ngram/ngram_prune.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Reads and checks the header of a NIST SPHERE file. */
 #include "frontend/audio/sphere.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Dither: Gaussian noise by counter, so that it does not depend on how samples are divided into chunks. */
 #include "frontend/features/dither.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The real Fourier transform behind fft.h, by FFTW in single precision. */
 #include "frontend/features/fft.h"
 
 #include <fftw3.h>

@@ -1,3 +1,4 @@
+/* Computes the weights of triangular mel filters. */
 #include "frontend/features/mel.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Finds a file that a list names: beside the list, in the folder above, or in the current folder. */
 #include "frontend/kaldi/relative_path.h"
 
 #include <stdio.h>

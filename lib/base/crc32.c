@@ -1,3 +1,4 @@
+/* The CRC-32 of zlib by a table. */
 #include "base/crc32.h"
 
 static const uint32_t POLYNOMIAL = 0xEDB88320; /* of degree 32, lowest power in the highest bit */

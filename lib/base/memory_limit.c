@@ -1,3 +1,4 @@
+/* Maps as many bytes as are asked for and releases them, to see whether the system has them. */
 #include "base/memory_limit.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+/* The text of each status, and the version. */
 #include <linnet/status.h>
 
 const char *linnet_status_string(enum linnet_status status) {

@@ -1,3 +1,4 @@
+/* Loads utterances into a packed batch: stacks frames, sets masks, checks that labels fit. */
 #include "train/batch.h"
 
 #include <string.h>

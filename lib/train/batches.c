@@ -1,3 +1,4 @@
+/* Shuffles the utterances of an epoch and divides them into batches by their frames. */
 #include "train/batches.h"
 
 #include "base/philox.h"

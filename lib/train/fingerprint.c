@@ -1,3 +1,4 @@
+/* Hashes the corpus and settings of a training. */
 #include "train/fingerprint.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Divides a batch into shards, runs them on threads, sums their gradients, and updates the weights. */
 #include "train/gradient.h"
 
 #include <math.h>

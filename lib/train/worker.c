@@ -1,3 +1,4 @@
+/* Allocates the memory of each worker and runs its passes. */
 #include "train/worker.h"
 
 enum linnet_status linnet_workers_create(struct linnet_context *context, const struct linnet_network *network,

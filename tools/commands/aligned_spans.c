@@ -1,3 +1,4 @@
+/* Turns the phones, words and jumps of an alignment into spans for the output formats. */
 #include "aligned_spans.h"
 
 #include <stdlib.h>

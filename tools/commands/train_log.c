@@ -1,3 +1,4 @@
+/* Prints the progress of a training and writes log.jsonl and batches.txt; a resumed training goes on in both. */
 #include "train_log.h"
 
 #include <errno.h>
