@@ -1,3 +1,4 @@
+/* Measures how many rows of causal attention to compute at once on this machine. */
 #include "model/causal_chunk.h"
 
 #include <time.h>

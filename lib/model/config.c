@@ -1,3 +1,4 @@
+/* Reads, checks and writes the configuration of a model; the keys are rows of one table. */
 #include "model/config.h"
 
 #include <string.h>

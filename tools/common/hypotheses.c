@@ -1,3 +1,4 @@
+/* Turns greedy segments, beam and word hypotheses into spans for the output formats. */
 #include "hypotheses.h"
 
 #include <stdlib.h>

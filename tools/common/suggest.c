@@ -1,3 +1,4 @@
+/* Suggests the closest option or subcommand for one that is unknown. */
 #include "suggest.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Opens the symbols and the lexicon that a command's options name. */
 #include "vocabulary.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Reads, checks and writes the feature configuration of a model; the keys are rows of one table. */
 #include "model/format/feature_config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Packs the weights of linear layers for the kernels of this machine, and applies them. */
 #include "model/inference/maps.h"
 
 #include "base/base.h"
