@@ -58,9 +58,7 @@ long_lines() {
 
 blanks() {
 	files "${code[@]}" '*.md' | xargs -0 awk '/[ \t\r]$/ { print FILENAME ":" FNR ": blanks at the end" }'
-	files "${code[@]}" '*.md' | while IFS= read -r -d '' file; do
-		[ -z "$(tail -c 1 "$file")" ] || echo "$file: does not end in a newline"
-	done
+	files "${code[@]}" '*.md' | xargs -0 grep -LzP '\n\z' | sed 's/$/: does not end in a newline/' || true
 }
 
 absolute_paths() {
@@ -102,11 +100,17 @@ unnamed_sources() {
 	local product tests
 	product=$(files CMakeLists.txt '*.cmake' | grep -zv '^\./tests/' | named_sources)
 	files '*.c' '*.cu' '*.cpp' | grep -zv '^\./tests/' | tr '\0' '\n' | { grep -vxEf <(echo "$product") || true; }
-	tests=$(files CMakeLists.txt '*.sh' '*.py' '*.md' | grep -z '^\./tests/\|\.md$' | xargs -0 cat)
-	files '*.c' '*.cu' '*.cpp' | grep -z '^\./tests/' | while IFS= read -r -d '' file; do
-		name=${file##*/}
-		grep -qwF "${name%.*}" <<<"$tests" || echo "$file"
-	done
+	tests=$(files CMakeLists.txt '*.sh' '*.py' '*.md' | grep -z '^\./tests/' | xargs -0 grep -ohE '[[:alnum:]_]+' | sort -u)
+	files '*.c' '*.cu' '*.cpp' | grep -z '^\./tests/' | tr '\0' '\n' | awk '
+		NR == FNR {
+			named[$0] = 1
+			next
+		}
+		{
+			name = $0
+			gsub(/.*\/|\.[a-z]*$/, "", name)
+		}
+		!(name in named)' <(echo "$tests") -
 }
 
 found=$(

@@ -11,17 +11,18 @@ Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: packa
 apt, as root or through sudo. Everything is made under build/check and build/logs; ccache, if it is there, compiles once
 what several builds have in common.
 
-  1. layout of the sources (clang-format) and shell scripts (shellcheck)
+  1. layout of the sources (clang-format), shell scripts (shellcheck), habits (opening comments, documents, lists of
+     sources), the reference of the public headers (doxygen)
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library. The CUDA backend, where nvcc is found, is
-     compiled for one architecture
+     compiled for one architecture. Then clang-tidy over the sources of the product
   3. the core alone, built where only jansson is found, in a folder of its own: no BLAS, FFTW, libsndfile, soxr, popt;
      everything but audio where only jansson and popt are found; the tests that these change; like 4, without CUDA
   4. a build with the address and undefined-behaviour sanitizers, and the tests that have their own code to check, with
      fewer random cases each
 
   --quick   1 and 2 only
-  --full    all tests in 3, and all random cases in 4 but those of the emulated device
+  --full    all tests in 3, all random cases in 4 but those of the emulated device, and the clang analyzer in 2
   --jobs N  processes at a time (default: one per processor)
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
@@ -134,6 +135,8 @@ recipes/common/packages.sh build tests recipe >"$logs/packages.log" 2>&1 </dev/n
 
 step format 'Layout of the sources' tests/check_format.sh || true
 step shell 'Shell scripts' tests/check_shell.sh || true
+step habits 'Habits' tests/check_habits.sh || true
+step doxygen 'Reference of the public headers' tests/check_doxygen.sh || true
 
 launchers=()
 if command -v ccache >/dev/null; then
@@ -141,8 +144,9 @@ if command -v ccache >/dev/null; then
 	export CCACHE_DIR=${CCACHE_DIR:-$check/ccache}
 fi
 
-if build release 'Release build' release -DLINNET_WERROR=ON; then
+if build release 'Release build' release -DLINNET_WERROR=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; then
 	run_tests release 'Release tests'
+	step tidy 'clang-tidy' tests/check_tidy.sh ${full:+--full} --jobs "$jobs" "$check/release" || true
 fi
 
 # Builds where pkg-config finds these modules alone: build_with "MODULE..." NAME OPTIONS... jansson's headers are moved:

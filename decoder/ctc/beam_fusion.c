@@ -35,7 +35,7 @@ enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct lin
                                    .model = settings->model,
                                    .weight = settings->model ? (double)settings->model_weight : 0.0,
                                    .bonus = settings->insertion_bonus,
-                                   .most = exp(settings->insertion_bonus),
+                                   .most = exp((double)settings->insertion_bonus),
                                    .symbols = symbols,
                                    .slots = slots};
   if (!fusion->model)

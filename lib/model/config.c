@@ -29,7 +29,7 @@ static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu",
                                         [LINNET_MAP_FOURIER] = "fourier",
                                         [LINNET_MAP_POSITIVE] = "positive"};
 
-#define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
+#define NAMES(table) ((struct linnet_names){(table), sizeof(table) / sizeof *(table)})
 
 static bool has_name(struct linnet_names names, unsigned value) {
   return value < names.count && names.names[value];
