@@ -251,7 +251,7 @@ static enum linnet_status check_names(struct linnet_context *context, const char
     if (config->attention[i] >= LINNET_ATTENTION_KINDS || !linnet_attention_traits[config->attention[i]].name)
       key = "attention";
   if (key)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: \"%s\" is none of the known values", name, key);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: the value of \"%s\" is unknown", name, key);
   return LINNET_OK;
 }
 
