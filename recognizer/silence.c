@@ -1,3 +1,4 @@
+/* Finds long silences, removes their frames before the encoder, and restores them as blanks behind it. */
 #include "recognizer/silence.h"
 
 #include <math.h>

@@ -11,17 +11,18 @@ Builds Linnet and runs all of its tests, on a fresh Debian 12 machine too: it in
 or through sudo. All output is in build/check and build/logs. With ccache, common parts of the builds are compiled once.
 
   1. layout of the sources (clang-format), shell scripts (shellcheck), #include lines against the drawing of layers in
-     docs/architecture.md
+     docs/architecture.md, habits (opening comments, documents, lists of sources), the reference of the public headers
+     (doxygen)
   2. an optimised build without a warning, and all tests: units, gradients, stored PyTorch values, corrupted files,
      recipes, exported symbols, and programs that use the installed library. The CUDA backend, where nvcc is found, is
-     compiled for one architecture
+     compiled for one architecture. Then clang-tidy over the sources of the product
   3. without CUDA: the core alone, in a build that finds only jansson (no BLAS, FFTW, libsndfile, soxr, popt); everything
      except audio, in a build that finds only jansson and popt; the tests that differ in these builds
   4. without CUDA: a build with the address and undefined-behaviour sanitizers, and the tests that run code of Linnet,
      with fewer random cases each
 
   --quick   1 and 2 only
-  --full    all tests in 3, and all random cases in 4 but those of the emulated device
+  --full    all tests in 3, all random cases in 4 but those of the emulated device, and the clang analyzer in 2
   --jobs N  processes at a time (default: one per processor)
 
 The last line is "N passed, N failed, N skipped", in tests and steps; the exit code is 0 if none failed. Tests on real
@@ -135,6 +136,8 @@ recipes/common/packages.sh build tests recipe >"$logs/packages.log" 2>&1 </dev/n
 step format 'Layout of the sources' tests/check_format.sh || true
 step shell 'Shell scripts' tests/check_shell.sh || true
 step layers 'Layers of the sources' tests/check_layers.sh || true
+step habits 'Habits' tests/check_habits.sh || true
+step doxygen 'Reference of the public headers' tests/check_doxygen.sh || true
 
 launchers=()
 if command -v ccache >/dev/null; then
@@ -142,8 +145,9 @@ if command -v ccache >/dev/null; then
 	export CCACHE_DIR=${CCACHE_DIR:-$check/ccache}
 fi
 
-if build release 'Release build' release -DLINNET_WERROR=ON; then
+if build release 'Release build' release -DLINNET_WERROR=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; then
 	run_tests release 'Release tests'
+	step tidy 'clang-tidy' tests/check_tidy.sh ${full:+--full} --jobs "$jobs" "$check/release" || true
 fi
 
 # Builds where pkg-config finds these modules alone: build_with "MODULE..." NAME OPTIONS... jansson's headers are moved:

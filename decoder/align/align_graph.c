@@ -1,3 +1,4 @@
+/* Builds the graph of an alignment: measures it first, so that each array is allocated once, then adds word by word. */
 #include "decoder/align/alignment.h"
 
 #include <math.h>

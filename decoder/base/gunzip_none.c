@@ -1,3 +1,4 @@
+/* Builds without zlib: a file that is compressed by gzip is refused with a message. */
 #include "decoder/base/text_file.h"
 
 enum linnet_status linnet_gunzip_open(struct linnet_context *context, const char *name, linnet_pull_fn pull, void *user,

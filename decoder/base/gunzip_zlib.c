@@ -1,3 +1,4 @@
+/* Decompresses gzip files of one or several members by zlib. */
 #include "decoder/base/text_file.h"
 
 #include <zlib.h>

@@ -1,3 +1,4 @@
+/* A hash table from strings to consecutive indices; the strings lie in blocks that never move. */
 #include "decoder/base/names.h"
 
 #include <stdlib.h>

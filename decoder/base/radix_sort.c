@@ -1,3 +1,4 @@
+/* A radix sort, least significant digit first, over memory of the caller. */
 #include "decoder/base/radix_sort.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* The mark and sweep of a pool of items that point to parents. */
 #include "decoder/base/tree_pool.h"
 
 #include <assert.h>

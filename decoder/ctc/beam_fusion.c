@@ -1,3 +1,4 @@
+/* Combines the acoustic score of a prefix with its language model; asks the model once for each prefix and symbol. */
 #include "decoder/ctc/beam_fusion.h"
 
 enum { MAX_STATE_BYTES = 64, STATE_ALIGNMENT = 16, MAX_FACTORS = 1 << 28 };
@@ -34,7 +35,7 @@ enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct lin
                                    .model = settings->model,
                                    .weight = settings->model ? (double)settings->model_weight : 0.0,
                                    .bonus = settings->insertion_bonus,
-                                   .most = exp(settings->insertion_bonus),
+                                   .most = exp((double)settings->insertion_bonus),
                                    .symbols = symbols,
                                    .slots = slots};
   if (!fusion->model)

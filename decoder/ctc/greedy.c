@@ -72,7 +72,7 @@ static bool open_segment(struct linnet_greedy *greedy, int symbol) {
 /* Adds the current frame to the last segment. */
 static void extend_segment(struct linnet_greedy *greedy, float log_posterior) {
   struct linnet_segment *segment = &greedy->segments[greedy->count - 1];
-  greedy->posterior += fmin(exp(log_posterior), 1.0);
+  greedy->posterior += fmin(exp((double)log_posterior), 1.0);
   segment->end = greedy->frame + 1;
   segment->confidence = linnet_calibrate(&greedy->calibrations.phones,
                                          (float)(greedy->posterior / (double)(segment->end - segment->start)));

@@ -1,3 +1,4 @@
+/* Collects the n-grams of each order, sorts and checks them, and lays out the finished model in one block. */
 #include "decoder/ngram/ngram_builder.h"
 
 #include <string.h>

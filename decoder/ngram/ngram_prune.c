@@ -1,3 +1,4 @@
+/* Removes the n-grams whose removal raises the relative entropy least, and computes new back-off weights. */
 #include "decoder/ngram/ngram_model.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static struct rest rest_of(const struct pruner *p, uint32_t context) {
   const struct linnet_ngram *m = p->from;
   struct rest rest = {1, 1};
   for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++) {
-    rest.own -= exp(linnet_ngram_probability(m, node));
+    rest.own -= exp((double)linnet_ngram_probability(m, node));
     rest.lower -= exp(lower_score(p, context, m->words[node]));
   }
   return rest;
@@ -83,7 +84,7 @@ static float new_backoff(const struct pruner *p, uint32_t context) {
   bool any = false;
   for (uint32_t node = m->first[context]; node < m->first[context + 1]; node++)
     if (p->kept[node]) {
-      rest.own -= exp(linnet_ngram_probability(m, node));
+      rest.own -= exp((double)linnet_ngram_probability(m, node));
       rest.lower -= exp(new_score(p, linnet_ngram_link(m, context), m->words[node]));
       any = true;
     }

@@ -31,11 +31,10 @@ static bool is_unknown(const struct placing *p, size_t word) {
 }
 
 static double characters(const struct placing *p, size_t word) {
-  double count = 0;
-  size_t bytes;
+  size_t count = 0, bytes;
   for (const char *c = p->text->words[word].text; *c; c += bytes, count++)
     linnet_utf8_decode(c, &bytes);
-  return count;
+  return (double)count;
 }
 
 /* Divides the time from `start` to `stop` among unknown words [first, end), in proportion to their lengths. */

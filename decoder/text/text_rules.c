@@ -88,7 +88,7 @@ static enum linnet_status rest_of_line(struct reader *r, const char **string) {
                          r->text.line, VALUE_BYTES);
     if (used > 0)
       value[used++] = ' ';
-    memcpy(value + used, token, length);
+    memcpy(value + used, token, length); /* NOLINT(bugprone-not-null-terminated-result): `used` is its length */
     used += length;
   }
   *string = linnet_text_intern(r->n, value, used);

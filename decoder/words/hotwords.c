@@ -1,3 +1,4 @@
+/* Reads hotwords, builds their automaton, and steps through it word by word. */
 #include "decoder/words/hotwords.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Builds a prefix tree of label sequences from a sorted array, level by level. */
 #include "decoder/words/label_tree.h"
 
 #include <stdlib.h>

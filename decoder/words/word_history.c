@@ -1,3 +1,4 @@
+/* Word sequences as a pool of items with a parent, scored and hashed as they grow. */
 #include "decoder/words/word_beam.h"
 
 #include <math.h>

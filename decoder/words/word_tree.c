@@ -1,3 +1,4 @@
+/* Builds the nodes that a word search walks: the tree of a lexicon, silences, and the loop of unknown words. */
 #include "decoder/words/word_tree.h"
 
 #include <math.h>

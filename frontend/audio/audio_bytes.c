@@ -1,3 +1,4 @@
+/* Opens audio from a path, a descriptor or memory, and reads its bytes; waiting for a pipe can be cancelled. */
 #include "frontend/audio/audio_bytes.h"
 
 #include <errno.h>

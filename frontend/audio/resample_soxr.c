@@ -1,3 +1,4 @@
+/* The resampler behind resample.h, by soxr. */
 #include "frontend/audio/resample.h"
 
 #include <soxr.h>

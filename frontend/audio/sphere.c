@@ -1,3 +1,4 @@
+/* Reads and checks the header of a NIST SPHERE file. */
 #include "frontend/audio/audio_decoder.h"
 
 #include <inttypes.h>

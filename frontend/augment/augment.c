@@ -1,3 +1,4 @@
+/* SpecAugment, changes of speed, and added noise (linnet/augment.h). */
 #include <linnet/augment.h>
 
 #include <math.h>

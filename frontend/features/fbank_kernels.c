@@ -139,7 +139,7 @@ INLINE vector log_of(vector x) {
   vector s = (m - 1) / (m + 1), s2 = s * s;
   vector series = 2 + s2 * (2.0f / 3 + s2 * (2.0f / 5 + s2 * (2.0f / 7 + s2 * (2.0f / 9))));
   vector result = __builtin_convertvector(exponent, vector) * 0.693147181f + s * series;
-  return choose(x - x == 0, result, x);
+  return choose(x - x == 0, result, x); /* NOLINT(misc-redundant-expression): not so for infinity and NaN */
 }
 
 /* WIDTH lanes of a filter's energy; `lanes` is (count, LANES). */

@@ -1,3 +1,4 @@
+/* The real Fourier transform behind fft.h, by FFTW in single precision. */
 #include "frontend/features/fbank_kernel.h"
 
 #include <fftw3.h>

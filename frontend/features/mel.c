@@ -1,3 +1,4 @@
+/* Computes the weights of triangular mel filters. */
 #include "frontend/features/fbank_kernel.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Estimates the level of each frame and the threshold above which a frame counts as speech. */
 #include "frontend/features/speech_level.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Reads and writes the text file that holds the frame shift of an archive. */
 #include "frontend/kaldi/frame_shift.h"
 
 #include <errno.h>

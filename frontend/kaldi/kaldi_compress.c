@@ -1,3 +1,4 @@
+/* Packs and unpacks Kaldi's compressed matrices. */
 #include "frontend/kaldi/kaldi_value.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Reads one key and one matrix of a Kaldi archive, binary or text, compressed or not. */
 #include "frontend/kaldi/kaldi_value.h"
 
 #include <errno.h>

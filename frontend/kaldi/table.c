@@ -1,3 +1,4 @@
+/* Reads a Kaldi list, checks its keys, and finds a line by its key. */
 #include "frontend/kaldi/table.h"
 
 #include <stdio.h>

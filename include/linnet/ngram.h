@@ -68,6 +68,7 @@ LINNET_API void linnet_ngram_destroy(struct linnet_ngram *ngram);
 
 /* --- contents --------------------------------------------------------------------------------------------------- */
 
+/* The longest n-gram; whether the values are of 8 bits (linnet_ngram_quantize). */
 LINNET_API unsigned linnet_ngram_order(const struct linnet_ngram *ngram);
 LINNET_API int linnet_ngram_is_quantized(const struct linnet_ngram *ngram);
 

@@ -122,6 +122,7 @@ struct linnet_score_sum {
   size_t num_missing;
 };
 
+/* Sums over all utterances. */
 LINNET_API struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer);
 
 /* Speakers in the order in which they came. `index` is in [0, count). */

@@ -1,3 +1,4 @@
+/* Switches the calling thread to the C locale and back, and formats and scans numbers in it. */
 #include "base/c_locale.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Follows links and descriptors to the file that an output goes to, and flushes it to disk. */
 #include "base/destination.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads whole files and writes files beside their target, which a rename then replaces. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The sizes and feature maps of a layer's attention, from its configuration. */
 #include "model/attention.h"
 
 #include "ops/feature_map.h"

@@ -1,3 +1,4 @@
+/* Reads, checks and writes the configuration of a model; the keys are rows of one table. */
 #include "model/config.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu",
                                         [LINNET_MAP_FOURIER] = "fourier",
                                         [LINNET_MAP_POSITIVE] = "positive"};
 
-#define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
+#define NAMES(table) ((struct linnet_names){(table), sizeof(table) / sizeof *(table)})
 
 static bool has_name(struct linnet_names names, unsigned value) {
   return value < names.count && names.names[value];
@@ -250,7 +251,7 @@ static enum linnet_status check_names(struct linnet_context *context, const char
     if (config->attention[i] >= LINNET_ATTENTION_KINDS || !linnet_attention_traits[config->attention[i]].name)
       key = "attention";
   if (key)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: \"%s\" is none of the known values", name, key);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: the value of \"%s\" is unknown", name, key);
   return LINNET_OK;
 }
 

@@ -1,3 +1,4 @@
+/* Lists the tensors of a configuration with their offsets, and initialises them. */
 #include "model/parameters.h"
 
 #include <stdio.h>

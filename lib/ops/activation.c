@@ -1,3 +1,4 @@
+/* Reference of element-wise activations and the gated linear unit, forward and backward. */
 #include "ops/activation.h"
 
 #define SQRT_HALF ((real)0.70710678118654752440)

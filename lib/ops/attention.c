@@ -1,3 +1,4 @@
+/* The table of the kinds of attention. */
 #include "ops/attention.h"
 
 const struct linnet_attention_traits linnet_attention_traits[LINNET_ATTENTION_KINDS] = {

@@ -391,7 +391,7 @@ static double ctc_vec(const struct linnet_ctc *c, void *work) {
     return linnet_ctc_reference(c, work);
   if (c->gradient)
     ctc_backward(&v);
-  return log_sums - (double)v.total.e * M_LN2 - log(v.total.m);
+  return log_sums - (double)v.total.e * M_LN2 - log((double)v.total.m);
 }
 
 #endif

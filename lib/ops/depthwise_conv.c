@@ -1,3 +1,4 @@
+/* Reference of depthwise convolution, one sequence at a time, forward and backward. */
 #include "ops/depthwise_conv.h"
 
 /* Calls that walk pairs (output frame t, input frame t + j - half) inside one sequence of `frames`. */

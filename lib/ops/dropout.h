@@ -19,7 +19,7 @@ void linnet_dropout_reference(const struct linnet_dropout *d, size_t rows, size_
 
 /* An element is dropped where its 16-bit draw is below this. */
 static inline uint32_t linnet_dropout_threshold(double rate) {
-  return (uint32_t)(rate * 65536 + 0.5);
+  return (uint32_t)(rate * 65536 + 0.5); /* NOLINT(bugprone-incorrect-roundings): a rate is not negative */
 }
 
 /* What elements that are kept are multiplied by. */

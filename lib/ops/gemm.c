@@ -1,3 +1,4 @@
+/* Reference of matrix products: three loops. */
 #include "ops/gemm.h"
 
 #include "ops/activation.h"

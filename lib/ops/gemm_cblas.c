@@ -1,3 +1,4 @@
+/* Products by a CBLAS library, which is loaded when its kernels are chosen. */
 #ifdef LINNET_HAVE_CBLAS
 #include "ops/gemm_cblas.h"
 

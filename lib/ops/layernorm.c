@@ -1,3 +1,4 @@
+/* Reference of layer normalisation, forward and backward. */
 #include "ops/layernorm.h"
 
 static real row_mean(size_t width, const real *x) {

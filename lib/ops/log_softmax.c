@@ -1,3 +1,4 @@
+/* Reference of log-softmax. */
 #include "ops/log_softmax.h"
 
 void linnet_log_softmax_reference(size_t rows, size_t width, const real *x, real *y) {

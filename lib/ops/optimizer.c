@@ -1,3 +1,4 @@
+/* The terms of an Adam or RAdam step, and the reference of the update. */
 #include "ops/optimizer.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Adds sinusoidal positions to the rows of a matrix. */
 #include "ops/position.h"
 
 /* Within a stretch of STRETCH frames, sine and cosine are turned from frame to frame in double instead of computed:

@@ -1,3 +1,4 @@
+/* Reference of SpecAugment's masks. */
 #include "ops/spec_augment.h"
 
 #include <string.h>

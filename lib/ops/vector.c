@@ -1,3 +1,4 @@
+/* Reference of sums over vectors and columns. */
 #include "ops/vector.h"
 
 double linnet_sum_of_squares_reference(size_t n, const real *x) {

@@ -1,3 +1,4 @@
+/* Writes, checks and reads checkpoints. */
 #include "train/checkpoint.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Runs the network over a validation corpus and sums loss and errors. */
 #include "train/trainer.h"
 
 #include <math.h>

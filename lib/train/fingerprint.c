@@ -1,3 +1,4 @@
+/* Hashes the corpus and settings of a training. */
 #include "train/trainer.h"
 
 #include <inttypes.h>

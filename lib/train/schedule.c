@@ -1,3 +1,4 @@
+/* Computes the learning rate of a step, and whether training has stopped improving. */
 #include "train/schedule.h"
 
 #include <math.h>

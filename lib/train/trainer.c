@@ -1,3 +1,4 @@
+/* Creates and destroys a trainer: settings, model, device memory, workers. */
 #include "train/trainer.h"
 
 #include <math.h>

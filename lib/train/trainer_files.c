@@ -61,9 +61,12 @@ static bool is_own_file(const char *name, size_t length) {
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (strlen(own[i]) == length && strncmp(name, own[i], length) == 0)
       return true;
-  unsigned epoch;
-  int end = 0;
-  return sscanf(name, "epoch-%u.safetensors%n", &epoch, &end) == 1 && end > 0 && (size_t)end == length;
+  static const char start[] = "epoch-", end[] = ".safetensors";
+  if (strncmp(name, start, sizeof start - 1) != 0)
+    return false;
+  const char *number = name + sizeof start - 1;
+  size_t digits = strspn(number, "0123456789"), before = sizeof start - 1 + digits;
+  return digits > 0 && strncmp(number + digits, end, sizeof end - 1) == 0 && before + sizeof end - 1 == length;
 }
 
 /* Removes temporary files of a process that was killed while it wrote. */

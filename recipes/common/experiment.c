@@ -1,3 +1,4 @@
+/* Options, parameters, checkpoints and one optimiser step for the experiments. */
 #include "common/experiment.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the text of an alignment: applies text rules, looks up or guesses pronunciations, and names unknown words. */
 #include "align_text.h"
 
 #include <stdlib.h>

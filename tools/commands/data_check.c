@@ -1,3 +1,4 @@
+/* The checks of `linnet validate-data`, each with its remedy. */
 #include "data_lists.h"
 
 #include <errno.h>

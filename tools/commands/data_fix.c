@@ -1,3 +1,4 @@
+/* Decides which lines of a data folder stay, and writes the corrected files with backups. */
 #include "data_lists.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the lists of a data folder line by line and sorts them, with all their faults. */
 #include "data_lists.h"
 
 #include <errno.h>

@@ -193,7 +193,7 @@ static int work(void *user, size_t task, unsigned number, struct linnet_context 
 
 static bool open_output(struct decoding *d, struct tool_output *output) {
   const struct journal_form form = journal_form(options.format, false, beam_options_nbest());
-  *output = (struct tool_output){NULL};
+  *output = (struct tool_output){.path = NULL};
   d->journalled = journal_possible(options.output);
   return d->journalled ? journal_open(&d->journal, options.output, &form, options.resume)
                        : tool_output_open(output, options.output);

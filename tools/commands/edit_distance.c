@@ -1,3 +1,4 @@
+/* The edit distance of two sequences of numbers, row by row. */
 #include "edit_distance.h"
 
 static size_t smaller(size_t a, size_t b) {

@@ -103,7 +103,7 @@ static bool run_command(struct linnet_context *context, const struct features_jo
   double start, end;
   struct linnet_audio *audio = NULL;
   linnet_data_folder_segment(job->input.folder, i, &start, &end);
-  FILE *pipe = popen(command, "r");
+  FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the user wrote it, as in Kaldi's wav.scp */
   if (!pipe) {
     tool_fail("%s: cannot run: %s", id_at(&job->input, i), command);
     return false;

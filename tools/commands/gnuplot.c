@@ -1,3 +1,4 @@
+/* Runs gnuplot with a script on its standard input and quotes strings for it. */
 #include "picture.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Writes the gnuplot script of a picture: a panel each for waveform, features and posteriors, and rows of spans. */
 #include "picture.h"
 
 #include <math.h>

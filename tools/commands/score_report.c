@@ -1,3 +1,4 @@
+/* Writes the alignments, tables, confusions, trn files and JSON of `linnet score`. */
 #include "score_report.h"
 
 #include <stdlib.h>

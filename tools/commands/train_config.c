@@ -1,3 +1,4 @@
+/* Reads the configuration of `linnet train` and applies KEY=VALUE settings from the command line. */
 #include "train_parts.h"
 
 #include <jansson.h>

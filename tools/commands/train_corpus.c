@@ -1,3 +1,4 @@
+/* Loads the corpus of a training and serves it to the trainer: features, augmentation, labels, error counts. */
 #include "train_parts.h"
 
 #include <pthread.h>

@@ -1,7 +1,9 @@
+/* Prints the progress of a training and writes log.jsonl and batches.txt; a resumed training goes on in both. */
 #include "train_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,8 +13,12 @@
 
 /* The epoch of a line {"epoch": N, ...}, 0 if it is none. */
 static unsigned line_epoch(const char *line) {
-  unsigned epoch = 0;
-  return sscanf(line, "{\"epoch\": %u,", &epoch) == 1 ? epoch : 0;
+  static const char start[] = "{\"epoch\": ";
+  if (strncmp(line, start, sizeof start - 1) != 0)
+    return 0;
+  char *end;
+  unsigned long epoch = strtoul(line + sizeof start - 1, &end, 10);
+  return *end == ',' && epoch <= UINT_MAX ? (unsigned)epoch : 0;
 }
 
 /* The maximum of memory that the process has had so far. */

@@ -1,3 +1,4 @@
+/* Checks the options of a beam search and opens what they name. */
 #include "beam_options.h"
 
 #include <math.h>

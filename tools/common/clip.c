@@ -1,3 +1,4 @@
+/* Reads a recording into 16-bit samples and changes its speed. */
 #include "clip.h"
 
 #include <math.h>

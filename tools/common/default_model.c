@@ -1,3 +1,4 @@
+/* Finds the model that is installed with the command. */
 #include "default_model.h"
 
 #include <stdlib.h>

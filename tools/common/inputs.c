@@ -1,3 +1,4 @@
+/* Opens the inputs of a command, feeds each to a stream, and describes it for the output formats. */
 #include "inputs.h"
 
 #include <stdlib.h>

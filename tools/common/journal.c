@@ -1,3 +1,4 @@
+/* Appends results to FILE.partial, finds those of an interrupted run, and sorts them at the end. */
 #include "journal.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads the options of lattices and writes those of all inputs to one file, in their order. */
 #include "lattices.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Opens one archive after another and takes their matrices. */
 #include "matrix_source.h"
 
 #include <string.h>

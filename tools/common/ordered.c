@@ -1,3 +1,4 @@
+/* Holds text back until all that comes before it is written. */
 #include "ordered.h"
 
 #include <stdlib.h>

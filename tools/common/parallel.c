@@ -1,3 +1,4 @@
+/* Runs a function over many inputs on several threads, each with its own context. */
 #include "parallel.h"
 
 #include <pthread.h>

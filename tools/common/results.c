@@ -1,3 +1,4 @@
+/* Opens the outputs of a command and writes each result to its place. */
 #include "results.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Copies posteriors as they come into one growing matrix. */
 #include "rows.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Chooses between the search over symbols and that for words, and forwards calls to it. */
 #include "search.h"
 
 #include "beam_options.h"

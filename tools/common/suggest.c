@@ -1,3 +1,4 @@
+/* Suggests the closest option or subcommand for one that is unknown. */
 #include "suggest.h"
 
 #include <stdbool.h>
@@ -15,9 +16,9 @@ static size_t distance(const char *a, const char *b) {
   if (a_count > MAX_LETTERS + MAX_DISTANCE)
     return SIZE_MAX;
   for (size_t i = 0; i < a_count; i++)
-    letters[0][i] = a[i];
+    letters[0][i] = (unsigned char)a[i];
   for (size_t i = 0; i < b_count; i++)
-    letters[1][i] = b[i];
+    letters[1][i] = (unsigned char)b[i];
   return edit_distance(letters[0], a_count, letters[1], b_count);
 }
 

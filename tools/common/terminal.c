@@ -1,3 +1,4 @@
+/* Escapes control characters, in a string or in everything that goes to a terminal. */
 #define _GNU_SOURCE /* fopencookie */
 #include "terminal.h"
 

@@ -1,3 +1,4 @@
+/* Collects the audio files of a command line, walking folders with --recursive. */
 #include "walk.h"
 
 #include <errno.h>

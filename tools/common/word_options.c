@@ -1,3 +1,4 @@
+/* Checks the options of a word search and opens what they name. */
 #include "word_options.h"
 
 #include <math.h>

@@ -50,7 +50,7 @@ struct linnet_cuda_cudnn {
   cudnnDropoutDescriptor_t dropout;            /* of rate 0 */
   cudnnTensorDescriptor_t state, matrix, bias; /* state: (DIRECTIONS, sequences, H); the others are cuDNN's answers */
   cudnnRNNDataDescriptor_t x_data, y_data;     /* of the call at hand, as is `state` */
-#define MEMBER(name, symbol) __typeof__(&symbol) name;
+#define MEMBER(name, symbol) __typeof__(&(symbol)) name; /* NOLINT(bugprone-macro-parentheses): declares `name` */
   FUNCTIONS(MEMBER)
   struct plan plans[PLANS]; /* the first `count` in use; then those from `next` on are replaced in turn */
   size_t count, next;

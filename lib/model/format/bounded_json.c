@@ -1,3 +1,4 @@
+/* Checks the size and depth of JSON before it is parsed, reads values by key, and writes JSON. */
 #include "model/format/bounded_json.h"
 
 #include <math.h>

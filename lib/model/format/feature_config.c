@@ -1,3 +1,4 @@
+/* Reads, checks and writes the feature configuration of a model; the keys are rows of one table. */
 #include "model/format/feature_config.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ static const char *const cmvn_names[] = {[LINNET_CMVN_NONE] = "none",
 static const char *const cmvn_frames_names[] = {
     [LINNET_CMVN_ALL_FRAMES] = "all", [LINNET_CMVN_SPEECH_FRAMES] = "speech"};
 
-#define NAMES(table) ((struct linnet_names){table, sizeof table / sizeof *table})
+#define NAMES(table) ((struct linnet_names){(table), sizeof(table) / sizeof *(table)})
 
 enum { MAX_MEL = 512, MIN_WINDOW = 4, MAX_WINDOW = 65536 /* samples */ };
 

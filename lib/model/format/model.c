@@ -1,3 +1,4 @@
+/* Loads, checks and writes model files, and answers what a model is. */
 #include "model/format/model.h"
 
 #include <math.h>

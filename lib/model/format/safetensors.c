@@ -1,3 +1,4 @@
+/* Reads and writes safetensors files; every offset and size is checked before it is used. */
 #include "model/format/safetensors.h"
 
 #include <errno.h>

@@ -224,7 +224,7 @@ static FILE *open_log(struct copy *c, const char *partial, const char *checkpoin
   struct progress own = progress_of(0, 0), saved = own;
   const bool again = experiment_load(&c->experiment, checkpoint, &saved, sizeof saved);
   if (memcmp(own.attention, saved.attention, sizeof own.attention) != 0 ||
-      memcmp(own.settings, saved.settings, sizeof own.settings) != 0)
+      memcmp(own.settings, saved.settings, sizeof own.settings) != 0) /* NOLINT(*-memory-comparison): the same bits */
     experiment_die("%s: a checkpoint of other settings; remove it to begin anew", checkpoint);
   FILE *log = fopen(partial, again ? "r+" : "w");
   if (!log || ftruncate(fileno(log), saved.log_bytes) != 0 || fseek(log, 0, SEEK_END) != 0)

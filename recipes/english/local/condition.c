@@ -131,8 +131,10 @@ static void make_music(void) {
   enum { COUNT = 16 * RATE, NOTES = 64 };
   static float samples[COUNT];
   static const int chords[4][4] = {{0, 4, 7, 12}, {-3, 0, 4, 9}, {-7, -3, 0, 5}, {-5, -1, 2, 7}};
-  for (size_t n = 0; n < NOTES; n++)
-    pluck(samples, COUNT, n * COUNT / NOTES, 220 * pow(2, chords[n / 16][n % 4] / 12.0));
+  for (size_t n = 0; n < NOTES; n++) {
+    const int *chord = chords[n / 16];
+    pluck(samples, COUNT, n * COUNT / NOTES, 220 * pow(2, chord[n % 4] / 12.0));
+  }
   add_clip(samples, COUNT);
 }
 

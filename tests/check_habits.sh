@@ -1,0 +1,127 @@
+#!/bin/bash
+# Checks habits that neither the compiler nor a formatter knows; see usage.
+set -euo pipefail
+export LC_ALL=C
+
+usage() {
+	cat <<'END'
+Usage: tests/check_habits.sh
+
+  comments  every source file, script, header and CMake file begins with a comment that says what it is for
+  lines     no line of a document is longer than 120 characters, but for tables, links and code; no blanks at the end
+            of a line; files end in a newline
+  paths     no absolute path of a developer's machine
+  sources   CMake lists its sources: no file(GLOB), and every source file is named by a CMakeLists.txt (those of tests
+            may be named by a script instead)
+
+Prints what is wrong as FILE:LINE: and fails.
+END
+}
+
+case "${1-}" in
+-h | --help) usage && exit 0 ;;
+esac
+cd "$(dirname "$0")/.."
+
+# files NAME...: those whose names match one of the patterns, without what is built, or made by recipes.
+files() {
+	local pattern tests=()
+	for pattern; do tests+=(-o -name "$pattern"); done
+	find . \( -path './build*' -o -path ./.git -o -name exp -o -name __pycache__ \) -prune -o \
+		-type f \( "${tests[@]:1}" \) -print0 | sort -z
+}
+
+code=('*.c' '*.h' '*.cu' '*.cpp' '*.sh' '*.py' '*.awk' '*.cmake' '*.cmake.in' '*.pc.in' CMakeLists.txt '.clang-*' .editorconfig
+	Doxyfile '*.rules')
+
+# Behind "#!"; a Python file may begin with its docstring instead.
+opening_comments() {
+	files "${code[@]}" | xargs -0 awk '
+		FNR == 1 { found = 0 }
+		found || FNR > 2 { next }
+		FNR == 1 && /^#!/ { next }
+		{ found = 1 }
+		!/^(\/\*|\/\/|#|""")/ || /^# *(include|if|ifdef|ifndef|define|pragma)/ {
+			print FILENAME ":" FNR ": no opening comment: say what the file is for"
+		}'
+}
+
+# A character is a byte that does not continue one of UTF-8.
+long_lines() {
+	files '*.md' | xargs -0 awk '
+		FNR == 1 { code = 0 }
+		/^ *```/ { code = !code }
+		code || /^\||^    |\]\(|https?:/ { next }
+		{ gsub(/[\200-\277]/, "") }
+		length($0) > 120 { print FILENAME ":" FNR ": " length($0) " characters, more than 120" }'
+}
+
+blanks() {
+	files "${code[@]}" '*.md' | xargs -0 awk '/[ \t\r]$/ { print FILENAME ":" FNR ": blanks at the end" }'
+	files "${code[@]}" '*.md' | xargs -0 grep -LzP '\n\z' | sed 's/$/: does not end in a newline/' || true
+}
+
+absolute_paths() {
+	files "${code[@]}" '*.md' '*.json' '*.txt' | xargs -0 grep -nE '(^|[^[:alnum:]_.}])/(root|work|home)/' |
+		sed 's/$/ (an absolute path of one machine)/' || true
+}
+
+globs() {
+	files CMakeLists.txt '*.cmake' | xargs -0 grep -nE '\bGLOB(_RECURSE)?\b' | sed 's/$/ (list the files)/' || true
+}
+
+# The names of sources in the CMake files given, relative to the root, as extended regular expressions: ${...} within a
+# name is any text without a slash.
+named_sources() {
+	xargs -0 awk '
+		FNR == 1 {
+			folder = FILENAME
+			sub(/[^\/]*$/, "", folder)
+		}
+		{
+			sub(/#.*/, "")
+			count = split($0, words, /[ ()";]+/)
+			for (i = 1; i <= count; i++) {
+				name = words[i]
+				if (name !~ /\.(c|cu|cpp)$/)
+					continue
+				if (!sub(/^\$\{PROJECT_SOURCE_DIR\}\//, "./", name)) {
+					sub(/^\$\{CMAKE_CURRENT_SOURCE_DIR\}\//, "", name)
+					name = folder name
+				}
+				gsub(/\$\{[^}]*\}/, "[^/]*", name)
+				gsub(/\./, "\\.", name)
+				print name
+			}
+		}' | sort -u
+}
+
+unnamed_sources() {
+	local product tests
+	product=$(files CMakeLists.txt '*.cmake' | grep -zv '^\./tests/' | named_sources)
+	files '*.c' '*.cu' '*.cpp' | grep -zv '^\./tests/' | tr '\0' '\n' | { grep -vxEf <(echo "$product") || true; }
+	tests=$(files CMakeLists.txt '*.sh' '*.py' '*.md' | grep -z '^\./tests/' | xargs -0 grep -ohE '[[:alnum:]_]+' | sort -u)
+	files '*.c' '*.cu' '*.cpp' | grep -z '^\./tests/' | tr '\0' '\n' | awk '
+		NR == FNR {
+			named[$0] = 1
+			next
+		}
+		{
+			name = $0
+			gsub(/.*\/|\.[a-z]*$/, "", name)
+		}
+		!(name in named)' <(echo "$tests") -
+}
+
+found=$(
+	opening_comments
+	long_lines
+	blanks
+	absolute_paths
+	globs
+	unnamed_sources | sed 's/$/: no CMakeLists.txt names it/'
+)
+if [ -n "$found" ]; then
+	printf '%s\n' "${found//.\//}"
+	exit 1
+fi

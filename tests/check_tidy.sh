@@ -1,0 +1,78 @@
+#!/bin/bash
+# Runs clang-tidy over the sources of the product; see usage.
+set -euo pipefail
+export LC_ALL=C
+version=14
+
+usage() {
+	cat <<'END'
+Usage: tests/check_tidy.sh [--full] [--jobs N] BUILD [FILE...]
+
+BUILD is a build folder that was configured with CMAKE_EXPORT_COMPILE_COMMANDS=ON. Checks the sources compiled there but
+for those of tests, or of these only the FILEs. .clang-tidy has the checks.
+
+  --full    also the clang analyzer, which follows paths through functions and takes several times as long
+  --jobs N  processes at a time (default: one per processor)
+
+Exit 77: no clang-tidy of the version that the sources pass.
+END
+}
+
+full='' jobs=$(nproc)
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-h | --help) usage && exit 0 ;;
+	--full) full=yes ;;
+	--jobs)
+		jobs=${2-}
+		shift
+		;;
+	*) break ;;
+	esac
+	shift
+done
+[ $# -gt 0 ] || {
+	usage >&2
+	exit 2
+}
+build=$1
+shift
+
+tidy=''
+for program in clang-tidy-$version clang-tidy; do
+	if "$program" --version 2>/dev/null | grep -q "version $version\."; then
+		tidy=$program
+		break
+	fi
+done
+if [ -z "$tidy" ]; then
+	echo "SKIPPED: no clang-tidy $version"
+	exit 77
+fi
+root=$(cd "$(dirname "$0")/.." && pwd)
+commands=$build/compile_commands.json
+if [ ! -f "$commands" ]; then
+	echo "check_tidy.sh: no $commands; configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
+	exit 2
+fi
+
+# What the compile commands name, a file compiled several times once.
+sources() {
+	sed -n 's|^ *"file": "\(.*\)".*|\1|p' "$commands" | sort -u | grep "^$root/" | grep -v "^$root/\(tests\|build[^/]*\)/"
+}
+
+if [ $# -gt 0 ]; then
+	files=$(realpath -- "$@" | grep -xFf <(sources)) || {
+		echo 'check_tidy.sh: none of these files is compiled there' >&2
+		exit 2
+	}
+else
+	files=$(sources)
+fi
+options=(--quiet -p "$build")
+[ -n "$full" ] || options+=(--checks='-clang-analyzer-*')
+status=0
+# In portions, so that processes end together.
+xargs -r -n 8 -P "$jobs" "$tidy" "${options[@]}" <<<"$files" 2>/dev/null || status=$?
+echo "$(wc -l <<<"$files") files checked"
+exit "$status"
