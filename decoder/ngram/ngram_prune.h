@@ -1,14 +1,12 @@
-/* Pruning of n-gram models. */
+/* Pruning of n-gram models: linnet_ngram_prune with the probabilities of histories given. */
 #ifndef LINNET_NGRAM_PRUNE_H
 #define LINNET_NGRAM_PRUNE_H
 
 #include "decoder/ngram/ngram_model.h"
 
-/* A model without those n-grams of two words or more whose loss raises the relative entropy by less than `threshold`
- * (Stolcke 1998, "Entropy-based pruning of backoff language models"). counts (nodes): how often each n-gram, as a
- * context, occurs in the text that the model was estimated from: Kneser-Ney probabilities of short n-grams say nothing
- * of that. The model is not quantized. */
-enum linnet_status linnet_ngram_prune(const struct linnet_ngram *ngram, const uint32_t *counts, double threshold,
-                                      struct linnet_ngram **pruned);
+/* histories (inner) holds the probability of each context (ngram_history.h). The model is not quantized. */
+enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                const double *histories, double threshold,
+                                                struct linnet_ngram **pruned);
 
 #endif

@@ -348,6 +348,9 @@ static void refuse_ngrams(void) {
   REFUSES(linnet_ngram_load_memory(f.context, NULL, 1, "x", (void *)&out));
   REFUSES(linnet_ngram_load_memory(f.context, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_ngram_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_ngram_prune(NULL, f.ngram, 0.1, (void *)&out));
+  REFUSES(linnet_ngram_prune(f.context, NULL, 0.1, (void *)&out));
+  REFUSES(linnet_ngram_prune(f.context, f.ngram, 0.1, NULL));
   REFUSES(linnet_ngram_quantize(NULL, f.ngram, (void *)&out));
   REFUSES(linnet_ngram_quantize(f.context, NULL, (void *)&out));
   REFUSES(linnet_ngram_quantize(f.context, f.ngram, NULL));
