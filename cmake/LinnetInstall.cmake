@@ -15,7 +15,7 @@ install(TARGETS ${LINNET_STATIC_TARGETS} EXPORT linnet_static
 set(left_out "")
 if(NOT LINNET_FRONTEND)
   set(left_out PATTERN audio.h EXCLUDE PATTERN augment.h EXCLUDE PATTERN kaldi.h EXCLUDE
-    PATTERN linnet.h EXCLUDE PATTERN stream.h EXCLUDE)
+    PATTERN linnet.h EXCLUDE PATTERN recognizer.h EXCLUDE PATTERN stream.h EXCLUDE)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/linnet" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   COMPONENT development FILES_MATCHING PATTERN *.h ${left_out})

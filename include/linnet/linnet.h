@@ -18,9 +18,13 @@
 #include <linnet/model.h>
 #include <linnet/output.h>
 #include <linnet/pronounced_text.h>
+#include <linnet/recognizer.h>
 #include <linnet/recurrence.h>
+#include <linnet/search.h>
+#include <linnet/source.h>
 #include <linnet/status.h>
 #include <linnet/stream.h>
+#include <linnet/text_aligner.h>
 #include <linnet/text_normalizer.h>
 #include <linnet/word_search.h>
 

@@ -97,7 +97,7 @@ decode+=(--lexicon lexicon)
 check 2 'add --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
-check 1 "--silence SPN: not one of the symbols: 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
+check 1 "silence SPN: not one of the symbols: 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
 printf ';;; nothing but a comment\n' > bad
 check 1 "bad: no words: write 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
 printf 'TO\n' > bad
@@ -107,14 +107,14 @@ printf 'TO T UW\nTO T UW\n' > bad
 ! grep -q 'given twice' err || fail "a warning at every command: $(cat err)"
 check 0 'given twice, the first on line 2' decode --verbose --symbols symbols --words --lexicon bad post.txt
 : > bad
-check 1 '--grammar: bad: the grammar accepts nothing: write' "${decode[@]}" --grammar bad post.txt
+check 1 'grammar: bad: the grammar accepts nothing: write' "${decode[@]}" --grammar bad post.txt
 printf 'TO T UW\nAH AH0\n' > bad
 check 1 "bad:2: unknown phone 'AH'" decode --symbols symbols --words --lexicon bad post.txt
 printf 'to\nnine\n' > bad
-check 1 "--grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
-check 1 "--hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
+check 1 "grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
+check 1 "hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt
 printf '#JSGF V1.0;\npublic <a> = to <b>;\n<b> = for <b>;\n' > bad
-check 1 '--grammar: bad:3: rule <b> refers to itself' "${decode[@]}" --grammar bad post.txt
+check 1 'grammar: bad:3: rule <b> refers to itself' "${decode[@]}" --grammar bad post.txt
 check 1 'nowhere' "${decode[@]}" --grammar nowhere post.txt
 printf 'a b c\n' > other
 "$linnet" ngram --order 1 --discount-fallback --text other --arpa other.arpa 2> /dev/null

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "align_text.h"
-#include "aligned_spans.h"
 #include "common/default_model.h"
 #include "common/parallel.h"
 #include "common/results.h"
 #include "common/rows.h"
+#include "common/word_options.h"
 
 static struct {
   char *model, *text, *text_file, *phones, *lexicon, *unit;
@@ -16,11 +16,12 @@ static struct {
 } options;
 
 struct job {
-  const struct linnet_model *model;
-  const char *text; /* of the only file, NULL: that of the data folder's utterance */
-  bool words;       /* texts are words, else phones */
-  struct vocabulary vocabulary;
-  struct align_words pronunciations;
+  struct linnet_recognizer *recognizer;
+  const struct linnet_model *model; /* its */
+  const char *text;                 /* of the only file, NULL: that of the data folder's utterance */
+  bool words;                       /* texts are words, else phones */
+  const char *lexicon;              /* its path, NULL: none */
+  struct linnet_text_aligner *aligner;
   struct inputs inputs;
   struct results results;
 };
@@ -29,20 +30,19 @@ struct job {
 struct item {
   struct job *job;
   const char *name;
-  struct linnet_stream *stream;
+  struct linnet_recognizer_stream *stream;
   struct rows posteriors; /* (frames, symbols) */
-  struct align_text text;
-  struct linnet_alignment *alignment;
+  struct linnet_aligned_text *text;
 };
 
 /* --- posteriors and alignment ------------------------------------------------------------------------------------- */
 
 static enum linnet_status compute_posteriors(struct item *item, struct linnet_context *context, size_t index) {
-  enum linnet_status status = linnet_stream_create(context, item->job->model, &item->stream);
+  enum linnet_status status = linnet_recognizer_stream_create(context, item->job->recognizer, &item->stream);
   if (status != LINNET_OK)
     return status;
   item->posteriors.cols = (size_t)linnet_model_num_symbols(item->job->model);
-  linnet_stream_set_sink(item->stream, rows_keep, &item->posteriors);
+  linnet_recognizer_stream_set_sink(item->stream, rows_keep, &item->posteriors);
   return inputs_recognise(&item->job->inputs, context, index, item->stream);
 }
 
@@ -68,8 +68,12 @@ static bool read_text(struct item *item, struct linnet_context *context, size_t 
     return false;
   }
   name_text(item, source, sizeof source);
-  return job->words ? align_text_words(&item->text, context, &job->pronunciations, item->name, source, text)
-                    : align_text_phones(&item->text, &job->vocabulary, item->name, text);
+  if ((job->words
+           ? linnet_aligned_text_create(context, job->aligner, text, source, &item->text)
+           : linnet_aligned_text_create_phones(context, job->aligner, text, item->name, &item->text)) == LINNET_OK)
+    return !job->words || align_text_check(item->text, job->lexicon, options.skip_unknown, item->name, source);
+  tool_fail_context(context);
+  return false;
 }
 
 static bool align(struct item *item, struct linnet_context *context, size_t index) {
@@ -81,14 +85,15 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
   settings.calibrations = linnet_model_calibrations(item->job->model);
   if (!read_text(item, context, index))
     return false;
-  if (item->text.count == 0)
+  if (linnet_aligned_text_num_aligned(item->text) == 0)
     tool_warn("%s: the text has no words, so nothing is aligned", item->name);
   if (compute_posteriors(item, context, index) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
-  if (linnet_alignment_create(context, item->posteriors.values, item->posteriors.count, (int)item->posteriors.cols,
-                              item->text.words, item->text.count, &settings, &item->alignment) == LINNET_OK)
+  if (linnet_aligned_text_align(item->text, item->posteriors.values, item->posteriors.count,
+                                linnet_model_frame_seconds(item->job->model),
+                                linnet_recognizer_stream_seconds(item->stream), &settings) == LINNET_OK)
     return true;
   if (!tool_interrupted())
     tool_fail("%s: %s", item->name, linnet_context_error(context));
@@ -98,26 +103,28 @@ static bool align(struct item *item, struct linnet_context *context, size_t inde
 /* --- warnings --------------------------------------------------------------------------------------------------- */
 
 static void tell_jumps(const struct item *item) {
-  size_t count;
-  const struct linnet_align_jump *jumps = linnet_alignment_jumps(item->alignment, &count);
-  double frame = linnet_stream_frame_seconds(item->stream);
+  size_t count, num_tokens;
+  const char *const *tokens = linnet_aligned_text_tokens(item->text, &num_tokens);
+  const struct linnet_align_jump *jumps = linnet_alignment_jumps(linnet_aligned_text_alignment(item->text), &count);
+  double frame = linnet_model_frame_seconds(item->job->model);
   for (size_t i = 0; i < count; i++) {
     double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
     if (jumps[i].kind == LINNET_JUMP_INSERTED) {
       tool_warn("%s: %.2f to %.2f s: not in the text", item->name, start, end);
       continue;
     }
-    size_t first = align_text_index(&item->text, jumps[i].word);
-    size_t last = align_text_index(&item->text, jumps[i].word + jumps[i].count - 1);
+    size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
+    size_t last = linnet_aligned_text_index(item->text, jumps[i].word + jumps[i].count - 1);
     tool_warn("%s: %.2f to %.2f s: %s words %zu to %zu, '%s' ... '%s'", item->name, start, end,
               jumps[i].kind == LINNET_JUMP_SKIPPED ? "the audio leaves out" : "after this the audio repeats", first + 1,
-              last + 1, item->text.tokens[first], item->text.tokens[last]);
+              last + 1, tokens[first], tokens[last]);
   }
 }
 
 static void tell_doubts(const struct item *item) {
-  size_t count, doubtful = 0, first = 0;
-  const struct linnet_aligned_word *words = linnet_alignment_words(item->alignment, &count);
+  size_t count, num_tokens, doubtful = 0, first = 0;
+  const char *const *tokens = linnet_aligned_text_tokens(item->text, &num_tokens);
+  const struct linnet_aligned_word *words = linnet_alignment_words(linnet_aligned_text_alignment(item->text), &count);
   for (size_t i = count; i-- > 0;)
     if (words[i].doubtful) {
       doubtful++;
@@ -125,8 +132,8 @@ static void tell_doubts(const struct item *item) {
     }
   if (doubtful > 0)
     tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
-              item->text.tokens[align_text_index(&item->text, words[first].word)],
-              (double)words[first].start * linnet_stream_frame_seconds(item->stream),
+              tokens[linnet_aligned_text_index(item->text, words[first].word)],
+              (double)words[first].start * linnet_model_frame_seconds(item->job->model),
               options.jumps ? "" : "; --jumps lets text and audio differ");
 }
 
@@ -135,25 +142,10 @@ static void tell_doubts(const struct item *item) {
 static void put_result(const struct item *item, size_t index) {
   struct linnet_output output;
   inputs_describe(&item->job->inputs, index, item->stream, &output);
-  const struct aligned_rule rule = {.model = item->job->model,
-                                    .frame_seconds = linnet_stream_frame_seconds(item->stream),
-                                    .seconds = output.seconds,
-                                    .text = &item->text};
-  struct linnet_span *phones = aligned_phones(item->alignment, &rule, &output.phone_count);
-  bool as_words = item->job->words && strcmp(options.unit, "word") == 0;
-  struct linnet_span *words =
-      as_words ? aligned_words(item->alignment, &rule, item->posteriors.count, &output.word_count) : NULL;
-  struct linnet_output_jump *jumps = options.jumps ? aligned_jumps(item->alignment, &rule, &output.jump_count) : NULL;
-  bool good = phones && (words || !as_words) && (jumps || !options.jumps);
-  output.phones = phones;
-  output.words = words;
-  output.jumps = jumps;
-  if (!good)
-    tool_fail("%s: out of memory for the result", item->name);
-  results_put(&item->job->results, index, good ? &output : NULL);
-  free(phones);
-  free(words);
-  free(jumps);
+  linnet_aligned_text_describe(item->text, &output);
+  if (strcmp(options.unit, "word") != 0)
+    output.words = NULL, output.word_count = 0;
+  results_put(&item->job->results, index, &output);
 }
 
 /* --- all inputs --------------------------------------------------------------------------------------------------- */
@@ -162,7 +154,6 @@ static int align_item(void *user, size_t index, unsigned worker, struct linnet_c
   static const struct tool_stages stages = {0.08, 0.42, 0.43, 1};
   struct job *job = user;
   struct item item = {.job = job, .name = inputs_name(&job->inputs, index)};
-  item.text.skip_unknown = options.skip_unknown;
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
@@ -177,16 +168,15 @@ static int align_item(void *user, size_t index, unsigned worker, struct linnet_c
   } else if (!stopped) {
     results_put(&job->results, index, NULL);
   }
-  linnet_alignment_destroy(item.alignment);
-  linnet_stream_destroy(item.stream);
-  align_text_release(&item.text);
+  linnet_aligned_text_destroy(item.text);
+  linnet_recognizer_stream_destroy(item.stream);
   free(item.posteriors.values);
   return stopped ? TOOL_INTERRUPTED : 0;
 }
 
 static int align_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
   int code;
-  if (!inputs_open(&job->inputs, context, job->model, paths, count, &code))
+  if (!inputs_open(&job->inputs, context, job->recognizer, paths, count, &code))
     return code;
   if (results_open(&job->results, &job->inputs, "aligning", &code))
     code = results_close(&job->results, tool_parallel(context, job->inputs.count, align_item, job));
@@ -231,7 +221,7 @@ static char *read_text_file(const char *path) {
 
 /* Whether texts are words; their lexicon, NULL where all words are guessed. False after saying what they lack. */
 static bool choose_words(const char **path, bool *words) {
-  const char *named = vocabulary_lexicon(options.lexicon);
+  const char *named = word_options_lexicon(options.lexicon);
   bool wanted = options.text || options.text_file;
   *words = !options.phones && (named || align_words_guessed());
   *path = *words ? named : NULL;
@@ -242,30 +232,20 @@ static bool choose_words(const char **path, bool *words) {
   return false;
 }
 
-static const char *symbol_name(const void *user, int symbol) {
-  return linnet_model_symbol(user, symbol);
-}
-
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
-  struct linnet_model *model = NULL;
-  const char *lexicon;
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
-  if (!choose_words(&lexicon, &job.words) || (options.text_file && !file)) {
-    free(file);
-    return TOOL_FAILURE;
-  }
   int code = TOOL_FAILURE;
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
-    tool_fail_context(context);
-  } else if (vocabulary_open(&job.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model), lexicon) &&
-             (!job.words || align_words_open(&job.pronunciations, context, &job.vocabulary))) {
-    job.model = model;
-    code = align_all(context, &job, paths, count);
+  if (choose_words(&job.lexicon, &job.words) && (file || !options.text_file))
+    job.recognizer = tool_greedy_recognizer(context, model_path);
+  if (job.recognizer) {
+    job.model = linnet_recognizer_model(job.recognizer);
+    job.aligner = align_text_open(context, job.model, job.words, job.lexicon);
   }
-  align_words_close(&job.pronunciations);
-  vocabulary_close(&job.vocabulary);
-  linnet_model_destroy(model);
+  if (job.aligner)
+    code = align_all(context, &job, paths, count);
+  linnet_text_aligner_destroy(job.aligner);
+  linnet_recognizer_destroy(job.recognizer);
   free(file);
   return code;
 }

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "common/default_model.h"
+#include "common/word_options.h"
 
 #define RULES_NAME "english-text.rules"
 
@@ -19,37 +20,51 @@ struct poptOption align_words_options[] = {
      "FILE"},
     POPT_TABLEEND};
 
-/* --- rules and guesses -------------------------------------------------------------------------------------------- */
-
-static enum linnet_status open_rules(struct align_words *words, struct linnet_context *context, const char *path) {
-  if (path)
-    return linnet_text_normalizer_load(context, strcmp(path, "none") == 0 ? NULL : path, &words->normalizer);
-  char *shipped = tool_find_shipped(RULES_NAME);
-  if (!shipped)
-    tool_warn("no rules of written text (%s): numbers and abbreviations are unknown words; name a file with "
-              "--text-rules FILE",
-              RULES_NAME);
-  enum linnet_status status = linnet_text_normalizer_load(context, shipped, &words->normalizer);
-  free(shipped);
-  return status;
-}
+/* --- the aligner -------------------------------------------------------------------------------------------------- */
 
 bool align_words_guessed(void) {
   return options.g2p != NULL;
 }
 
-bool align_words_open(struct align_words *words, struct linnet_context *context, const struct vocabulary *vocabulary) {
-  *words = (struct align_words){.vocabulary = vocabulary};
-  bool good = open_rules(words, context, options.rules) == LINNET_OK &&
-              (!options.g2p || linnet_g2p_load(context, options.g2p, &words->g2p) == LINNET_OK);
-  if (!good)
+/* The rules that --text-rules names, or those that ship; to be freed. NULL: none. */
+static char *find_rules(void) {
+  if (options.rules)
+    return strcmp(options.rules, "none") == 0 ? NULL : strdup(options.rules);
+  char *shipped = tool_find_shipped(RULES_NAME);
+  if (!shipped)
+    tool_warn("no rules of written text (%s): numbers and abbreviations are unknown words; name a file with "
+              "--text-rules FILE",
+              RULES_NAME);
+  return shipped;
+}
+
+static bool create_aligner(struct linnet_context *context, const struct linnet_model *model,
+                           const struct linnet_text_aligner_settings *settings, struct linnet_text_aligner **aligner) {
+  const size_t count = (size_t)linnet_model_num_symbols(model);
+  const char **names = calloc(count, sizeof *names);
+  for (size_t i = 0; names && i < count; i++)
+    names[i] = linnet_model_symbol(model, (int)i);
+  bool good = names && linnet_text_aligner_create(context, names, count, settings, aligner) == LINNET_OK;
+  if (!names)
+    tool_fail("out of memory for the names of %zu symbols", count);
+  else if (!good)
     tool_fail_context(context);
+  free(names);
   return good;
 }
 
-void align_words_close(struct align_words *words) {
-  linnet_text_normalizer_destroy(words->normalizer);
-  linnet_g2p_destroy(words->g2p);
+struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_model *model,
+                                            bool words, const char *lexicon) {
+  struct linnet_text_aligner_settings settings;
+  struct linnet_text_aligner *aligner = NULL;
+  char *rules = words ? find_rules() : NULL;
+  linnet_text_aligner_settings_default(&settings);
+  settings.lexicon.path = lexicon;
+  settings.rules.path = rules;
+  settings.g2p.path = words ? options.g2p : NULL;
+  create_aligner(context, model, &settings, &aligner);
+  free(rules);
+  return aligner;
 }
 
 /* --- words without a pronunciation -------------------------------------------------------------------------------- */
@@ -78,14 +93,14 @@ static struct occurrence *find_different(const struct linnet_written_word *words
   return found;
 }
 
-static void name_unknown(const struct align_text *text, const struct occurrence *unknown, const char *source) {
+static void name_unknown(bool skip, const struct occurrence *unknown, const char *source) {
   const struct linnet_written_word *word = unknown->word;
   char often[48] = "", within[160] = "";
   if (unknown->times > 1)
     snprintf(often, sizeof often, ", %zu times", unknown->times);
   if (strcasecmp(word->missing, word->text) != 0)
     snprintf(within, sizeof within, " (said '%.120s')", word->missing);
-  if (text->skip_unknown)
+  if (skip)
     tool_warn("%s:%zu:%zu: no pronunciation of '%.100s'%s%s: its time is interpolated", source, word->line,
               word->column, word->text, within, often);
   else
@@ -94,12 +109,11 @@ static void name_unknown(const struct align_text *text, const struct occurrence 
 }
 
 /* Names all of them; returns how many different ones there are. */
-static size_t name_all_unknown(const struct align_text *text, const struct linnet_written_word *words, size_t count,
-                               const char *source) {
+static size_t name_all_unknown(bool skip, const struct linnet_written_word *words, size_t count, const char *source) {
   size_t different;
   struct occurrence *unknown = find_different(words, count, LINNET_WORD_UNKNOWN, &different);
   for (size_t i = 0; unknown && i < different; i++)
-    name_unknown(text, &unknown[i], source);
+    name_unknown(skip, &unknown[i], source);
   if (!unknown)
     tool_fail("%s: out of memory for its unknown words", source);
   different = unknown ? different : 1;
@@ -121,104 +135,16 @@ static void name_guessed(const struct linnet_written_word *words, size_t count, 
   free(guessed);
 }
 
-/* False if words are unknown and that is an error. */
-static bool judge(const struct align_text *text, const struct align_words *words, const char *name,
-                  const char *source) {
+bool align_text_check(const struct linnet_aligned_text *text, const char *lexicon, bool skip_unknown, const char *name,
+                      const char *source) {
   size_t count;
-  const struct linnet_written_word *written = linnet_pronounced_text_words(text->spoken, &count);
-  size_t unknown = name_all_unknown(text, written, count, source);
-  const char *lexicon = words->vocabulary->lexicon_path;
+  const struct linnet_written_word *written = linnet_aligned_text_words(text, &count);
+  size_t unknown = name_all_unknown(skip_unknown, written, count, source);
   name_guessed(written, count, name);
-  if (unknown > 0 && !text->skip_unknown)
+  if (unknown > 0 && !skip_unknown)
     tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor give them times between those of "
               "their neighbours with --skip-unknown",
               name, unknown, unknown == 1 ? " is" : "s are", lexicon ? lexicon : "a lexicon (--lexicon FILE)",
-              words->g2p ? "" : "guess them with --g2p FILE, ");
-  return unknown == 0 || text->skip_unknown;
-}
-
-/* --- words -------------------------------------------------------------------------------------------------------- */
-
-bool align_text_words(struct align_text *text, struct linnet_context *context, const struct align_words *words,
-                      const char *name, const char *source, const char *written) {
-  struct linnet_pronounced_text_settings settings;
-  linnet_pronounced_text_settings_default(&settings);
-  settings.normalizer = words->normalizer;
-  settings.lexicon = words->vocabulary->lexicon;
-  settings.g2p = words->g2p;
-  settings.phones = words->vocabulary->symbols;
-  if (linnet_pronounced_text_create(context, written, source, &settings, &text->spoken) != LINNET_OK) {
-    tool_fail_context(context);
-    return false;
-  }
-  size_t count;
-  const struct linnet_written_word *all = linnet_pronounced_text_words(text->spoken, &count);
-  text->words = linnet_pronounced_text_align_words(text->spoken, &text->count);
-  text->tokens = malloc((count + 1) * sizeof *text->tokens);
-  for (size_t i = 0; text->tokens && i < count; i++)
-    text->tokens[i] = all[i].text;
-  if (!text->tokens)
-    tool_fail("%s: out of memory for its text", name);
-  return text->tokens && judge(text, words, name, source);
-}
-
-size_t align_text_index(const struct align_text *text, size_t word) {
-  return text->spoken ? linnet_pronounced_text_index(text->spoken, word) : word;
-}
-
-/* --- phones ------------------------------------------------------------------------------------------------------- */
-
-/* Cuts a text at white space. */
-static bool read_tokens(struct align_text *text, const char *source) {
-  static const char space[] = " \t\r\n\v\f";
-  text->buffer = strdup(source);
-  text->tokens = calloc(strlen(source) / 2 + 1, sizeof *text->tokens);
-  char *rest = NULL;
-  if (text->buffer && text->tokens)
-    for (char *token = strtok_r(text->buffer, space, &rest); token; token = strtok_r(NULL, space, &rest))
-      text->tokens[text->count++] = token;
-  text->phones = calloc(text->count + 1, sizeof *text->phones);
-  return text->buffer && text->tokens && text->phones;
-}
-
-/* The label of a phone, with or without its stress digit; less than 1 if it is none. */
-static int find_phone(const struct linnet_symbols *symbols, char *phone) {
-  size_t length = strlen(phone);
-  int label = linnet_symbols_find(symbols, phone);
-  if (label > 0 || length < 2 || phone[length - 1] < '0' || phone[length - 1] > '2')
-    return label;
-  phone[length - 1] = '\0';
-  return linnet_symbols_find(symbols, phone);
-}
-
-bool align_text_phones(struct align_text *text, const struct vocabulary *vocabulary, const char *name,
-                       const char *phones) {
-  bool good = read_tokens(text, phones);
-  text->words = text->phones;
-  text->labels = calloc(text->count + 1, sizeof *text->labels);
-  text->variants = calloc(text->count + 1, sizeof *text->variants);
-  if (!good || !text->labels || !text->variants) {
-    tool_fail("%s: out of memory for its phones", name);
-    return false;
-  }
-  for (size_t i = 0; i < text->count; i++) {
-    text->labels[i] = find_phone(vocabulary->symbols, (char *)(uintptr_t)text->tokens[i]);
-    if (text->labels[i] < 1) {
-      tool_fail("%s: '%s' is not a phone of the model; 'linnet info' lists them", name, text->tokens[i]);
-      return false;
-    }
-    text->variants[i] = (struct linnet_pronunciation){&text->labels[i], 1};
-    text->phones[i] = (struct linnet_align_word){&text->variants[i], 1};
-  }
-  return true;
-}
-
-void align_text_release(struct align_text *text) {
-  linnet_pronounced_text_destroy(text->spoken);
-  free(text->buffer);
-  free(text->tokens);
-  free(text->phones);
-  free(text->variants);
-  free(text->labels);
-  *text = (struct align_text){.buffer = NULL};
+              options.g2p ? "" : "guess them with --g2p FILE, ");
+  return unknown == 0 || skip_unknown;
 }

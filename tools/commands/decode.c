@@ -6,11 +6,13 @@
 
 #include <linnet/lexicon.h>
 
+#include "common/beam_options.h"
 #include "common/journal.h"
 #include "common/lattices.h"
 #include "common/matrix_source.h"
 #include "common/parallel.h"
 #include "common/search.h"
+#include "common/word_options.h"
 
 #define NOT_GIVEN (-(double)INFINITY)
 
@@ -22,7 +24,7 @@ static struct {
 
 struct decoding {
   const struct linnet_symbols *symbols;
-  struct search_setup search;
+  struct linnet_search *search;
   const struct linnet_output_format *format;
   bool json;       /* writes the scores of a single hypothesis, too */
   bool journalled; /* results go to `journal` as they come, or else to `ordered` */
@@ -40,31 +42,25 @@ struct decoding {
 struct worker {
   struct decoding *decoding;
   struct linnet_context *context;
-  struct search search;
+  struct linnet_search_stream *search;
   struct linnet_matrix matrix;
   double frame_seconds; /* 0: unknown and not needed */
   char *key;            /* NULL: there are no more */
   size_t item;
 };
 
-static const char *symbol_name(const void *user, int symbol) {
-  return linnet_symbols_name(user, symbol);
-}
-
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
   const struct decoding *d = w->decoding;
-  const struct segment_rule rule = {.name = symbol_name, .user = d->symbols, .frame_seconds = w->frame_seconds};
-  struct linnet_output output = {.id = w->key, .seconds = (double)w->matrix.rows * rule.frame_seconds};
-  struct hypotheses hypotheses;
-  enum linnet_status status = LINNET_ERROR_MEMORY;
-  if (search_hypotheses(&w->search, &rule, &hypotheses)) {
-    hypotheses_describe(&hypotheses, beam_options_nbest() || d->json, &output);
-    status = linnet_output_write(d->format, &output, tool_write_piece, stream);
-  }
-  hypotheses_release(&hypotheses);
-  return status;
+  const struct linnet_result *result;
+  struct linnet_output output = {.id = w->key};
+  enum linnet_status status = linnet_search_stream_result(w->search, w->frame_seconds, &result);
+  if (status != LINNET_OK)
+    return status;
+  output.seconds = result->seconds;
+  linnet_result_describe(result, beam_options_nbest() || d->json, &output);
+  return linnet_output_write(d->format, &output, tool_write_piece, stream);
 }
 
 static int put_result(struct worker *w) {
@@ -112,11 +108,12 @@ static int decode_matrix(struct worker *w) {
   if (skip(w))
     return TOOL_OK;
   double started = tool_clock();
-  search_reset(&w->search);
-  if (search_accept(&w->search, matrix->values, matrix->rows) != LINNET_OK || search_finish(&w->search) != LINNET_OK)
+  linnet_search_stream_reset(w->search);
+  if (linnet_search_stream_accept(w->search, matrix->values, matrix->rows) != LINNET_OK ||
+      linnet_search_stream_finish(w->search) != LINNET_OK)
     return tool_fail_context(w->context);
   add_seconds(d, tool_clock() - started);
-  return lattices_put(&d->lattices, w->context, w->item, w->key, &w->search) ? put_result(w) : TOOL_FAILURE;
+  return lattices_put(&d->lattices, w->context, w->item, w->key, w->search) ? put_result(w) : TOOL_FAILURE;
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
@@ -176,7 +173,7 @@ static void release(struct worker *w, bool failed) {
   linnet_matrix_release(d->source.context, &w->matrix);
   d->stopped = d->stopped || failed;
   pthread_mutex_unlock(&d->mutex);
-  search_destroy(&w->search);
+  linnet_search_stream_destroy(w->search);
   free(w->key);
 }
 
@@ -185,7 +182,9 @@ static int work(void *user, size_t task, unsigned number, struct linnet_context 
   struct worker w = {.decoding = user, .context = context};
   (void)task;
   (void)number;
-  int code = search_create(&w.search, context, &w.decoding->search) == LINNET_OK ? TOOL_OK : tool_fail_context(context);
+  int code = linnet_search_stream_create(context, w.decoding->search, &w.search) == LINNET_OK
+                 ? TOOL_OK
+                 : tool_fail_context(context);
   while (code == TOOL_OK && (code = next(&w)) == TOOL_OK && w.key)
     code = decode_matrix(&w);
   release(&w, code != TOOL_OK);
@@ -266,6 +265,22 @@ static bool read_options(struct decoding *d) {
   return search_options_check(false);
 }
 
+/* The search that the options say, over the symbols of their file. */
+static bool open_search(struct linnet_context *context, struct decoding *d) {
+  struct linnet_search_settings settings;
+  const size_t count = (size_t)linnet_symbols_count(d->symbols);
+  const char **names = calloc(count, sizeof *names);
+  for (size_t i = 0; names && i < count; i++)
+    names[i] = linnet_symbols_name(d->symbols, (int)i);
+  search_options_read(&settings, false);
+  if (!names)
+    tool_fail("out of memory for the names of %zu symbols", count);
+  else if (linnet_search_create(context, names, count, &settings, &d->search) != LINNET_OK)
+    tool_fail_context(context);
+  free(names);
+  return d->search != NULL;
+}
+
 static int run(struct linnet_context *context, const char **inputs, size_t count) {
   struct decoding d = {.source = {.context = context, .inputs = inputs, .count = count}};
   struct linnet_symbols *symbols = NULL;
@@ -274,12 +289,12 @@ static int run(struct linnet_context *context, const char **inputs, size_t count
     return TOOL_USAGE;
   if (linnet_symbols_load(context, options.symbols, &symbols) != LINNET_OK) {
     tool_fail_context(context);
-  } else if (search_setup_open(&d.search, context, symbol_name, symbols, linnet_symbols_count(symbols), NULL)) {
+  } else {
     d.symbols = symbols;
-    if (search_open_lattices(&d.search, &d.lattices, symbol_name, symbols))
+    if (open_search(context, &d) && lattices_open(&d.lattices, d.search))
       code = lattices_close(&d.lattices, decode_all(context, &d));
   }
-  search_setup_close(&d.search);
+  linnet_search_destroy(d.search);
   linnet_symbols_destroy(symbols);
   return code;
 }

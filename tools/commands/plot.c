@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "align_text.h"
-#include "aligned_spans.h"
 #include "common/beam_options.h"
 #include "common/default_model.h"
-#include "common/hypotheses.h"
 #include "common/inputs.h"
+#include "common/word_options.h"
 #include "gnuplot.h"
 #include "picture.h"
 
@@ -21,19 +20,14 @@ static struct {
 } options = {.width = 1200, .height = 800, .end = -1};
 
 struct plotting {
-  const struct linnet_model *model;
+  struct linnet_recognizer *recognizer;
+  const struct linnet_model *model; /* its */
   struct inputs inputs;
-  struct linnet_stream *stream;
+  struct linnet_recognizer_stream *stream;
   float *samples;
   struct picture picture;
-  struct vocabulary vocabulary; /* of a known text: */
-  struct align_words pronunciations;
-  struct align_text text;
-  struct linnet_alignment *alignment;
-  struct linnet_span *words, *phones;
-  struct beam_setup search; /* of an unknown one */
-  struct linnet_beam *beam;
-  struct hypotheses hypotheses;
+  struct linnet_text_aligner *aligner; /* of a known text: */
+  struct linnet_aligned_text *text;
 };
 
 static const char *symbol_name(const void *user, int symbol) {
@@ -66,14 +60,23 @@ static bool compute_features(struct plotting *p, struct linnet_context *context)
 static bool compute_posteriors(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
   picture->posteriors.cols = (size_t)linnet_model_num_symbols(p->model);
-  if (linnet_stream_create(context, p->model, &p->stream) == LINNET_OK) {
-    linnet_stream_set_sink(p->stream, rows_keep, &picture->posteriors);
-    if (linnet_stream_accept(p->stream, p->samples, picture->sample_count) == LINNET_OK &&
-        linnet_stream_finish(p->stream) == LINNET_OK) {
-      picture->posterior_seconds = linnet_stream_frame_seconds(p->stream);
+  if (linnet_recognizer_stream_create(context, p->recognizer, &p->stream) == LINNET_OK) {
+    linnet_recognizer_stream_set_sink(p->stream, rows_keep, &picture->posteriors);
+    if (linnet_recognizer_stream_accept(p->stream, p->samples, picture->sample_count) == LINNET_OK &&
+        linnet_recognizer_stream_finish(p->stream) == LINNET_OK) {
+      picture->posterior_seconds = linnet_model_frame_seconds(p->model);
       return true;
     }
   }
+  tool_fail_context(context);
+  return false;
+}
+
+static bool read_text(struct plotting *p, struct linnet_context *context) {
+  const char *title = p->picture.title;
+  if ((options.phones ? linnet_aligned_text_create_phones(context, p->aligner, options.phones, title, &p->text)
+                      : linnet_aligned_text_create(context, p->aligner, options.text, "--text", &p->text)) == LINNET_OK)
+    return options.phones || align_text_check(p->text, word_options_lexicon(options.lexicon), false, title, "--text");
   tool_fail_context(context);
   return false;
 }
@@ -82,51 +85,32 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
   const struct rows *rows = &picture->posteriors;
   struct linnet_align_settings settings;
+  struct linnet_output output = {.id = picture->title};
   linnet_align_settings_default(&settings);
   settings.calibrations = linnet_model_calibrations(p->model);
-  bool good = options.phones
-                  ? align_text_phones(&p->text, &p->vocabulary, picture->title, options.phones)
-                  : align_text_words(&p->text, context, &p->pronunciations, picture->title, "--text", options.text);
-  if (!good)
+  if (!read_text(p, context))
     return false;
-  if (linnet_alignment_create(context, rows->values, rows->count, (int)rows->cols, p->text.words, p->text.count,
-                              &settings, &p->alignment) != LINNET_OK) {
+  if (linnet_aligned_text_align(p->text, rows->values, rows->count, picture->posterior_seconds,
+                                linnet_recognizer_stream_seconds(p->stream), &settings) != LINNET_OK) {
     tool_fail_context(context);
     return false;
   }
-  const struct aligned_rule rule = {p->model, picture->posterior_seconds, linnet_stream_seconds(p->stream), &p->text};
-  picture->phones = p->phones = aligned_phones(p->alignment, &rule, &picture->phone_count);
-  if (options.text)
-    picture->words = p->words = aligned_words(p->alignment, &rule, rows->count, &picture->word_count);
-  if (p->phones && (p->words || !options.text))
-    return true;
-  tool_fail("%s: out of memory for the alignment", picture->title);
-  return false;
-}
-
-static bool search(struct plotting *p, struct linnet_context *context) {
-  const struct rows *rows = &p->picture.posteriors;
-  if (linnet_beam_create(context, (int)rows->cols, &p->search.settings, &p->beam) == LINNET_OK &&
-      linnet_beam_accept(p->beam, rows->values, rows->count) == LINNET_OK && linnet_beam_finish(p->beam) == LINNET_OK)
-    return true;
-  tool_fail_context(context);
-  return false;
+  linnet_aligned_text_describe(p->text, &output);
+  picture->phones = output.phones;
+  picture->phone_count = output.phone_count;
+  picture->words = output.words;
+  picture->word_count = output.word_count;
+  return true;
 }
 
 static bool recognise(struct plotting *p, struct linnet_context *context) {
-  struct picture *picture = &p->picture;
-  const struct segment_rule rule = {symbol_name, p->model, picture->posterior_seconds};
-  size_t count;
-  const struct linnet_segment *segments = linnet_stream_segments(p->stream, &count);
-  if (beam_options_given() && !search(p, context))
-    return false;
-  if (!(p->beam ? hypotheses_of_beam(&p->hypotheses, &rule, p->beam, 1)
-                : hypotheses_of_greedy(&p->hypotheses, &rule, segments, count))) {
-    tool_fail("%s: out of memory for the result", picture->title);
+  const struct linnet_result *result;
+  if (linnet_recognizer_stream_result(p->stream, &result) != LINNET_OK) {
+    tool_fail_context(context);
     return false;
   }
-  picture->phones = p->hypotheses.alternatives[0].phones;
-  picture->phone_count = p->hypotheses.alternatives[0].phone_count;
+  p->picture.phones = result->alternatives[0].phones;
+  p->picture.phone_count = result->alternatives[0].phone_count;
   return true;
 }
 
@@ -220,7 +204,7 @@ static bool plot(struct plotting *p, struct linnet_context *context) {
 static int plot_input(struct plotting *p, struct linnet_context *context, const char **paths, size_t count) {
   struct picture *picture = &p->picture;
   int code;
-  if (!inputs_open(&p->inputs, context, p->model, paths, count, &code))
+  if (!inputs_open(&p->inputs, context, p->recognizer, paths, count, &code))
     return code;
   code = TOOL_FAILURE;
   tool_catch_interrupt();
@@ -235,13 +219,8 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
     picture->samples = p->samples;
     code = plot(p, context) ? TOOL_OK : TOOL_FAILURE;
   }
-  linnet_alignment_destroy(p->alignment);
-  linnet_beam_destroy(p->beam);
-  linnet_stream_destroy(p->stream);
-  hypotheses_release(&p->hypotheses);
-  align_text_release(&p->text);
-  free(p->words);
-  free(p->phones);
+  linnet_aligned_text_destroy(p->text);
+  linnet_recognizer_stream_destroy(p->stream);
   free(picture->features.values);
   free(picture->posteriors.values);
   linnet_audio_release(context, p->samples);
@@ -249,28 +228,36 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   return tool_interrupted() ? TOOL_INTERRUPTED : code;
 }
 
+static bool open_recognizer(struct plotting *p, struct linnet_context *context, const char *model) {
+  struct linnet_search_settings search;
+  struct linnet_recognizer_settings settings;
+  linnet_search_settings_default(&search);
+  if (beam_options_given())
+    search.kind = LINNET_SEARCH_SYMBOLS;
+  beam_options_read(&search);
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = model;
+  settings.search = &search;
+  if (linnet_recognizer_create(context, &settings, &p->recognizer) == LINNET_OK)
+    p->model = linnet_recognizer_model(p->recognizer);
+  else
+    tool_fail_context(context);
+  return p->recognizer != NULL;
+}
+
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
-  struct linnet_model *model = NULL;
   struct plotting p = {.model = NULL};
-  const char *lexicon = vocabulary_lexicon(options.lexicon);
+  const char *lexicon = options.text ? word_options_lexicon(options.lexicon) : NULL;
+  const bool known = options.text || options.phones;
   int code = TOOL_FAILURE;
   if (options.text && !lexicon && !align_words_guessed())
     return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, guess them "
                      "with --g2p FILE, or give --phones");
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
-    tool_fail_context(context);
-  } else if (vocabulary_open(&p.vocabulary, context, symbol_name, model, linnet_model_num_symbols(model),
-                             options.text ? lexicon : NULL) &&
-             (!options.text || align_words_open(&p.pronunciations, context, &p.vocabulary)) &&
-             beam_setup_open(&p.search, context, symbol_name, model, linnet_model_num_symbols(model),
-                             linnet_model_calibrations(model))) {
-    p.model = model;
+  if (open_recognizer(&p, context, model_path) &&
+      (!known || (p.aligner = align_text_open(context, p.model, options.text != NULL, lexicon)) != NULL))
     code = plot_input(&p, context, paths, count);
-  }
-  beam_setup_close(&p.search);
-  align_words_close(&p.pronunciations);
-  vocabulary_close(&p.vocabulary);
-  linnet_model_destroy(model);
+  linnet_text_aligner_destroy(p.aligner);
+  linnet_recognizer_destroy(p.recognizer);
   return code;
 }
 

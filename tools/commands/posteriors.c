@@ -19,7 +19,8 @@ static struct {
 } options = {.prior_scale = 1};
 
 struct posteriors {
-  const struct linnet_model *model;
+  struct linnet_recognizer *recognizer;
+  const struct linnet_model *model; /* its */
   struct inputs inputs;
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
@@ -59,11 +60,11 @@ static int take(void *user, const float *log_posteriors, size_t first, size_t fr
 }
 
 /* False if the writing failed; utterances that fail are named and left out. */
-static bool process(struct linnet_context *context, struct posteriors *p, size_t item, struct linnet_stream *stream,
-                    size_t *failures) {
+static bool process(struct linnet_context *context, struct posteriors *p, size_t item,
+                    struct linnet_recognizer_stream *stream, size_t *failures) {
   const char *name = inputs_name(&p->inputs, item);
   p->frames = 0;
-  linnet_stream_reset(stream);
+  linnet_recognizer_stream_reset(stream);
   if (inputs_recognise(&p->inputs, context, item, stream) != LINNET_OK) {
     *failures += tool_fail_context(context) != TOOL_INTERRUPTED;
     return true;
@@ -104,13 +105,13 @@ static int finish(struct linnet_context *context, const struct posteriors *p, si
 
 static int process_all(struct linnet_context *context, struct posteriors *p) {
   static const struct tool_stages stages = {0.12, 0.97, 1, 1};
-  struct linnet_stream *stream = NULL;
+  struct linnet_recognizer_stream *stream = NULL;
   struct tool_progress progress;
   size_t failures = 0;
   bool good = true;
-  if (linnet_stream_create(context, p->model, &stream) != LINNET_OK)
+  if (linnet_recognizer_stream_create(context, p->recognizer, &stream) != LINNET_OK)
     return tool_fail_context(context);
-  linnet_stream_set_sink(stream, take, p);
+  linnet_recognizer_stream_set_sink(stream, take, p);
   tool_catch_interrupt();
   tool_progress_start(&progress, "posteriors", "utterances", (double)p->inputs.count);
   for (size_t i = 0; i < p->inputs.count && good && !tool_interrupted(); i++) {
@@ -119,7 +120,7 @@ static int process_all(struct linnet_context *context, struct posteriors *p) {
     tool_progress_add(&progress, 1);
   }
   tool_progress_finish(&progress);
-  linnet_stream_destroy(stream);
+  linnet_recognizer_stream_destroy(stream);
   return tool_interrupted() ? TOOL_INTERRUPTED : good ? finish(context, p, failures) : TOOL_FAILURE;
 }
 
@@ -195,17 +196,15 @@ static int run_job(struct linnet_context *context, struct posteriors *p) {
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
-  struct linnet_model *model = NULL;
   struct posteriors p = {.model = NULL};
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
     return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
   if (!tool_check_script(options.ark, options.scp))
     return TOOL_USAGE;
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
-    tool_fail_context(context);
-  } else if (inputs_open(&p.inputs, context, model, paths, count, &code)) {
-    p.model = model;
+  p.recognizer = tool_greedy_recognizer(context, model_path);
+  if (p.recognizer && inputs_open(&p.inputs, context, p.recognizer, paths, count, &code)) {
+    p.model = linnet_recognizer_model(p.recognizer);
     code = run_job(context, &p);
     inputs_close(&p.inputs);
   }
@@ -213,7 +212,7 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   free(p.log_priors);
   free(p.sums);
   free(p.values);
-  linnet_model_destroy(model);
+  linnet_recognizer_destroy(p.recognizer);
   return code;
 }
 

@@ -1,99 +1,64 @@
 /* linnet transcribe: audio files, or the utterances of a data folder, to phonemes, or words, with their times. */
 
+#include "common/beam_options.h"
 #include "common/default_model.h"
 #include "common/lattices.h"
 #include "common/parallel.h"
 #include "common/results.h"
 #include "common/search.h"
+#include "common/word_options.h"
 
 static char *model_option;
 
 struct job {
-  const struct linnet_model *model;
-  struct search_setup search; /* if there is one */
+  struct linnet_recognizer *recognizer;
   struct inputs inputs;
   struct results results;
   struct lattices lattices;
 };
 
-/* One input under way: decoded greedily, or by a beam search. */
-struct item {
-  struct job *job;
-  struct linnet_stream *stream;
-  struct search search; /* none: greedy */
-};
-
-static const char *symbol_name(const void *user, int symbol) {
-  return linnet_model_symbol(user, symbol);
-}
-
-static bool collect(struct item *item, struct hypotheses *hypotheses) {
-  const struct segment_rule rule = {
-      .name = symbol_name, .user = item->job->model, .frame_seconds = linnet_stream_frame_seconds(item->stream)};
-  size_t count;
-  const struct linnet_segment *segments = linnet_stream_segments(item->stream, &count);
-  return search_options_given() ? search_hypotheses(&item->search, &rule, hypotheses)
-                                : hypotheses_of_greedy(hypotheses, &rule, segments, count);
-}
-
-static void put_result(struct item *item, struct linnet_context *context, size_t index) {
-  struct job *job = item->job;
+static void put_result(struct job *job, struct linnet_context *context, size_t index,
+                       struct linnet_recognizer_stream *stream) {
   struct linnet_output output;
-  struct hypotheses hypotheses;
-  inputs_describe(&job->inputs, index, item->stream, &output);
-  bool good = collect(item, &hypotheses);
+  const struct linnet_result *result;
+  inputs_describe(&job->inputs, index, stream, &output);
+  bool good = linnet_recognizer_stream_result(stream, &result) == LINNET_OK;
   if (good)
-    hypotheses_describe(&hypotheses, beam_options_nbest(), &output);
+    linnet_result_describe(result, beam_options_nbest(), &output);
   else
-    tool_fail("%s: out of memory for the result", output.id);
-  good = lattices_put(&job->lattices, context, index, output.id, &item->search) && good;
+    tool_fail("%s: %s", output.id, linnet_context_error(context));
+  good = lattices_put(&job->lattices, context, index, output.id, linnet_recognizer_stream_search(stream)) && good;
   results_put(&job->results, index, good ? &output : NULL);
-  hypotheses_release(&hypotheses);
-}
-
-static int search_frames(void *search, const float *log_posteriors, size_t first, size_t frames) {
-  (void)first;
-  return search_accept(search, log_posteriors, frames) != LINNET_OK;
-}
-
-/* A beam search gets the stream's posteriors. */
-static enum linnet_status recognise(struct item *item, struct linnet_context *context, size_t index) {
-  const struct job *job = item->job;
-  enum linnet_status status = linnet_stream_create(context, job->model, &item->stream);
-  if (status == LINNET_OK && search_options_given())
-    status = search_create(&item->search, context, &job->search);
-  if (status == LINNET_OK && search_options_given())
-    linnet_stream_set_sink(item->stream, search_frames, &item->search);
-  if (status == LINNET_OK)
-    status = inputs_recognise(&job->inputs, context, index, item->stream);
-  return status == LINNET_OK && search_options_given() ? search_finish(&item->search) : status;
 }
 
 static int transcribe_item(void *user, size_t index, unsigned worker, struct linnet_context *context) {
   static const struct tool_stages greedy = {0.12, 0.97, 1, 1}, searched = {0.1, 0.7, 1, 1};
-  struct item item = {.job = user};
+  struct job *job = user;
+  struct linnet_recognizer_stream *stream = NULL;
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
-  if (results_skip(&item.job->results, index))
+  if (results_skip(&job->results, index))
     return 0;
-  tool_progress_begin(&item.job->results.progress, search_options_given() ? &searched : &greedy);
+  tool_progress_begin(&job->results.progress, search_options_given() ? &searched : &greedy);
   int code = 0;
-  if (recognise(&item, context, index) == LINNET_OK) {
-    put_result(&item, context, index);
+  enum linnet_status status = linnet_recognizer_stream_create(context, job->recognizer, &stream);
+  if (status == LINNET_OK)
+    status = inputs_recognise(&job->inputs, context, index, stream);
+  if (status == LINNET_OK) {
+    put_result(job, context, index, stream);
   } else if ((code = tool_fail_context(context)) != TOOL_INTERRUPTED) {
     code = 0;
-    lattices_put(&item.job->lattices, context, index, NULL, NULL);
-    results_put(&item.job->results, index, NULL);
+    lattices_put(&job->lattices, context, index, NULL, NULL);
+    results_put(&job->results, index, NULL);
   }
-  search_destroy(&item.search);
-  linnet_stream_destroy(item.stream);
+  linnet_recognizer_stream_destroy(stream);
   return code;
 }
 
 static int transcribe_all(struct linnet_context *context, struct job *job, const char **paths, size_t count) {
   int code;
-  if (!inputs_open(&job->inputs, context, job->model, paths, count, &code))
+  if (!inputs_open(&job->inputs, context, job->recognizer, paths, count, &code))
     return code;
   if (results_open(&job->results, &job->inputs, "transcribing", &code))
     code = results_close(&job->results, tool_parallel(context, job->inputs.count, transcribe_item, job));
@@ -106,19 +71,19 @@ static bool check_options(void) {
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
-  struct linnet_model *model = NULL;
-  struct job job = {.model = NULL};
+  struct linnet_search_settings search;
+  struct linnet_recognizer_settings settings;
+  struct job job = {.recognizer = NULL};
   int code = TOOL_FAILURE;
-  if (linnet_model_load(context, model_path, &model) != LINNET_OK) {
+  search_options_read(&search, true);
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = model_path;
+  settings.search = &search;
+  if (linnet_recognizer_create(context, &settings, &job.recognizer) != LINNET_OK)
     tool_fail_context(context);
-  } else if (search_setup_open(&job.search, context, symbol_name, model, linnet_model_num_symbols(model),
-                               linnet_model_calibrations(model))) {
-    job.model = model;
-    if (search_open_lattices(&job.search, &job.lattices, symbol_name, model))
-      code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
-  }
-  search_setup_close(&job.search);
-  linnet_model_destroy(model);
+  else if (lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
+    code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
+  linnet_recognizer_destroy(job.recognizer);
   return code;
 }
 

@@ -1,7 +1,8 @@
 #include "beam_options.h"
 
 #include <math.h>
-#include <stdlib.h>
+
+#include "tool.h"
 
 #define NOT_GIVEN (-(double)INFINITY)
 
@@ -91,80 +92,19 @@ bool beam_options_nbest(void) {
   return options.nbest > 1;
 }
 
-/* As many prefixes as hypotheses are wanted, at least. */
-void beam_options_read(struct linnet_beam_settings *settings) {
-  linnet_beam_settings_default(settings);
+void beam_options_read(struct linnet_search_settings *settings) {
   if (options.beam != -1)
     settings->beam = (size_t)options.beam;
-  else if ((size_t)options.nbest > settings->beam)
-    settings->beam = options.nbest < LINNET_BEAM_MAX ? (size_t)options.nbest : LINNET_BEAM_MAX;
+  settings->num_alternatives = (size_t)options.nbest;
   settings->top_symbols = (size_t)options.top_symbols;
   settings->symbol_threshold = (float)options.symbol_threshold;
   settings->score_threshold = (float)options.score_threshold;
   settings->insertion_bonus = (float)options.insertion_bonus;
   if (options.lm_weight != NOT_GIVEN)
-    settings->model_weight = (float)options.lm_weight;
+    settings->language_model_weight = (float)options.lm_weight;
+  settings->language_model.path = options.lm;
 }
 
 const char *beam_options_lm(void) {
   return options.lm;
-}
-
-size_t beam_options_count(void) {
-  return (size_t)options.nbest;
-}
-
-/* --- the language model ------------------------------------------------------------------------------------------- */
-
-/* Of symbols that the model does not have: false after saying so if it has none, else a warning. */
-static bool judge_missing(const struct linnet_ngram *ngram, const char *const *names, size_t count, size_t missing) {
-  size_t first = 1;
-  if (missing == 0)
-    return true;
-  if (missing == count - 1) {
-    tool_fail("--lm %s: its words are not the symbols, such as '%s': estimate it over sequences of symbols with "
-              "'linnet ngram'",
-              options.lm, names[1]);
-    return false;
-  }
-  while (first + 1 < count && linnet_ngram_find(ngram, names[first]) != LINNET_NGRAM_NO_WORD)
-    first++;
-  tool_warn("--lm %s: lacks %zu of %zu symbols, such as '%s': %s", options.lm, missing, count - 1, names[first],
-            linnet_ngram_find(ngram, "<unk>") == LINNET_NGRAM_NO_WORD ? "they cannot be recognised"
-                                                                      : "they count as <unk>");
-  return true;
-}
-
-static bool bind(struct beam_setup *setup, struct linnet_context *context, const char *const *names, size_t count) {
-  size_t missing = 0;
-  if (linnet_ngram_load(context, options.lm, &setup->ngram) != LINNET_OK ||
-      linnet_ngram_bind(context, setup->ngram, names, count, &missing, &setup->binding) != LINNET_OK) {
-    tool_fail("--lm: %s; 'linnet ngram' makes models of text", linnet_context_error(context));
-    return false;
-  }
-  setup->model = linnet_ngram_language_model(setup->binding);
-  setup->settings.model = &setup->model;
-  return judge_missing(setup->ngram, names, count, missing);
-}
-
-bool beam_setup_open(struct beam_setup *setup, struct linnet_context *context, tool_symbol_fn name, const void *user,
-                     int count, const struct linnet_calibrations *calibrations) {
-  *setup = (struct beam_setup){.ngram = NULL};
-  beam_options_read(&setup->settings);
-  setup->settings.calibrations = calibrations;
-  if (!options.lm)
-    return true;
-  const char **names = calloc((size_t)count, sizeof *names);
-  for (int i = 0; names && i < count; i++)
-    names[i] = name(user, i);
-  if (!names)
-    tool_fail("out of memory for the names of %d symbols", count);
-  bool good = names && bind(setup, context, names, (size_t)count);
-  free(names);
-  return good;
-}
-
-void beam_setup_close(struct beam_setup *setup) {
-  linnet_ngram_binding_destroy(setup->binding);
-  linnet_ngram_destroy(setup->ngram);
 }

@@ -46,6 +46,16 @@ char *tool_find_model(const char *named) {
   return shipped;
 }
 
+struct linnet_recognizer *tool_greedy_recognizer(struct linnet_context *context, const char *model) {
+  struct linnet_recognizer_settings settings;
+  struct linnet_recognizer *recognizer = NULL;
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = model;
+  if (linnet_recognizer_create(context, &settings, &recognizer) != LINNET_OK)
+    tool_fail_context(context);
+  return recognizer;
+}
+
 int tool_with_model(const char *named, const char **arguments, size_t count, tool_model_fn run) {
   if (!arguments)
     return TOOL_USAGE;

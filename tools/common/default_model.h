@@ -2,6 +2,8 @@
 #ifndef LINNET_TOOL_DEFAULT_MODEL_H
 #define LINNET_TOOL_DEFAULT_MODEL_H
 
+#include <linnet/recognizer.h>
+
 #include "tool.h"
 
 /* `named` if not NULL; else $LINNET_MODEL; else the model that ships, beside the program or where it was installed.
@@ -11,6 +13,9 @@ char *tool_find_model(const char *named);
 /* The path of a file that ships with the models, installed or in the source tree, to be released with free; NULL if it
  * is not there. */
 char *tool_find_shipped(const char *name);
+
+/* A recognizer of a model alone, for commands that need its posteriors; NULL after printing why not. */
+struct linnet_recognizer *tool_greedy_recognizer(struct linnet_context *context, const char *model);
 
 /* Runs a command on its arguments with a context and the model's path; returns the exit code. `arguments` NULL: the
  * command line is wrong, which was said. */

@@ -98,19 +98,20 @@ static bool find_files(struct inputs *inputs, const char **paths, size_t count) 
 }
 
 /* Models that hear the whole utterance at once keep all of it, and a raw pipe may have no end. */
-static double stream_seconds(const struct linnet_model *model) {
-  enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  bool incremental = linnet_recurrence_possible(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
-  return options.max_seconds >= 0 ? options.max_seconds : incremental ? 0 : TOOL_RAW_SECONDS;
+static double stream_seconds(const struct linnet_recognizer *recognizer) {
+  return options.max_seconds >= 0                       ? options.max_seconds
+         : linnet_recognizer_is_incremental(recognizer) ? 0
+                                                        : TOOL_RAW_SECONDS;
 }
 
-bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,
+bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
                  const char **paths, size_t count, int *code) {
   *inputs = (struct inputs){.paths = NULL};
   *code = TOOL_USAGE;
-  if (!read_audio_options(&inputs->audio, linnet_model_features(model)->fbank.sample_rate))
+  if (!read_audio_options(&inputs->audio,
+                          linnet_model_features(linnet_recognizer_model(recognizer))->fbank.sample_rate))
     return false;
-  inputs->stream_seconds = stream_seconds(model);
+  inputs->stream_seconds = stream_seconds(recognizer);
   *code = TOOL_FAILURE;
   if (!options.data) {
     if (find_files(inputs, paths, count))
@@ -154,24 +155,24 @@ static struct linnet_audio_settings settings_of(const struct inputs *inputs, con
 
 /* --- audio to a stream -------------------------------------------------------------------------------------------- */
 
-static enum linnet_status feed(struct linnet_audio *audio, struct linnet_stream *stream, float *samples) {
+static enum linnet_status feed(struct linnet_audio *audio, struct linnet_recognizer_stream *stream, float *samples) {
   for (;;) {
     size_t count = 0;
     enum linnet_status status = linnet_audio_read(audio, samples, CHUNK, &count);
     if (count > 0 && (status == LINNET_OK || status == LINNET_END)) {
-      enum linnet_status accepted = linnet_stream_accept(stream, samples, count);
+      enum linnet_status accepted = linnet_recognizer_stream_accept(stream, samples, count);
       if (accepted != LINNET_OK)
         return accepted;
     }
     if (status != LINNET_OK)
       return status == LINNET_END ? LINNET_OK : status;
     if (linnet_audio_seconds(audio) > 0)
-      tool_progress_input(linnet_stream_seconds(stream) / linnet_audio_seconds(audio));
+      tool_progress_input(linnet_recognizer_stream_seconds(stream) / linnet_audio_seconds(audio));
   }
 }
 
 static enum linnet_status feed_file(struct linnet_context *context, const struct inputs *inputs, const char *path,
-                                    struct linnet_stream *stream) {
+                                    struct linnet_recognizer_stream *stream) {
   struct linnet_audio *audio = NULL;
   const struct linnet_audio_settings settings = settings_of(inputs, path);
   float *samples = malloc(CHUNK * sizeof *samples);
@@ -187,40 +188,40 @@ static enum linnet_status feed_file(struct linnet_context *context, const struct
 
 /* Statistics of the utterance's speaker, where the folder has them. */
 static enum linnet_status set_speaker(struct linnet_context *context, const struct linnet_data_folder *folder,
-                                      size_t utterance, struct linnet_stream *stream) {
+                                      size_t utterance, struct linnet_recognizer_stream *stream) {
   struct linnet_cmvn cmvn;
   if (!linnet_data_folder_has_cmvn(folder))
     return LINNET_OK;
   enum linnet_status status =
       linnet_data_folder_cmvn(folder, context, linnet_data_folder_speaker(folder, utterance), &cmvn);
-  return status == LINNET_OK ? linnet_stream_set_speaker(stream, &cmvn) : status;
+  return status == LINNET_OK ? linnet_recognizer_stream_set_speaker(stream, &cmvn) : status;
 }
 
 static enum linnet_status feed_features(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
-                                        struct linnet_stream *stream) {
+                                        struct linnet_recognizer_stream *stream) {
   struct linnet_matrix matrix = {0};
   enum linnet_status status = linnet_data_folder_features(inputs->folder, context, utterance, &matrix);
   if (status == LINNET_OK)
-    status = linnet_stream_accept_features(stream, matrix.values, matrix.rows, matrix.cols);
+    status = linnet_recognizer_stream_accept_features(stream, matrix.values, matrix.rows, matrix.cols);
   linnet_matrix_release(context, &matrix);
   return status;
 }
 
 static enum linnet_status feed_samples(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
-                                       struct linnet_stream *stream) {
+                                       struct linnet_recognizer_stream *stream) {
   float *samples = NULL;
   size_t count = 0;
   enum linnet_status status =
       linnet_data_folder_audio(inputs->folder, context, utterance, &inputs->audio, &samples, &count);
   if (status == LINNET_OK)
-    status = linnet_stream_accept(stream, samples, count);
+    status = linnet_recognizer_stream_accept(stream, samples, count);
   linnet_audio_release(context, samples);
   return status;
 }
 
 /* Audio where there is some, else stored features; the same choice as `linnet train` makes. */
 static enum linnet_status feed_utterance(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
-                                         struct linnet_stream *stream) {
+                                         struct linnet_recognizer_stream *stream) {
   const struct linnet_data_folder *folder = inputs->folder;
   bool audio = linnet_data_folder_path(folder, utterance) || !linnet_data_folder_has_features(folder);
   enum linnet_status status = set_speaker(context, folder, utterance, stream);
@@ -228,10 +229,10 @@ static enum linnet_status feed_utterance(struct linnet_context *context, const s
 }
 
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
-                                    struct linnet_stream *stream) {
+                                    struct linnet_recognizer_stream *stream) {
   enum linnet_status status = inputs->folder ? feed_utterance(context, inputs, item, stream)
                                              : feed_file(context, inputs, inputs->paths[item], stream);
-  return status == LINNET_OK ? linnet_stream_finish(stream) : status;
+  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
 }
 
 enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_context *context, size_t item,
@@ -251,9 +252,9 @@ static const char *speaker_of(const struct linnet_data_folder *folder, size_t ut
   return linnet_data_folder_speaker_name(folder, linnet_data_folder_speaker(folder, utterance));
 }
 
-void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_stream *stream,
+void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_recognizer_stream *stream,
                      struct linnet_output *output) {
-  *output = (struct linnet_output){.seconds = linnet_stream_seconds(stream),
+  *output = (struct linnet_output){.seconds = linnet_recognizer_stream_seconds(stream),
                                    .channel = options.channel >= 0 ? options.channel + 1 : 1};
   output->id = inputs_id(inputs, item);
   output->file = inputs->folder ? NULL : inputs->paths[item];

@@ -27,8 +27,9 @@ struct inputs {
 /* The positional arguments that are files: at least one, none with --data. NULL after printing what is wrong. */
 const char **inputs_arguments(poptContext parsed, size_t *count);
 
-/* Opens what the options say, at the sample rate of the model; false after printing why not, with the exit code. */
-bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_model *model,
+/* Opens what the options say, at the sample rate of the recognizer's model; false after printing why not, with the exit
+ * code. */
+bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
                  const char **paths, size_t count, int *code);
 void inputs_close(struct inputs *inputs);
 
@@ -47,14 +48,14 @@ bool inputs_is_bare(const struct inputs *inputs);
 
 /* Gives the audio of one input to a stream and finishes it. */
 enum linnet_status inputs_recognise(const struct inputs *inputs, struct linnet_context *context, size_t item,
-                                    struct linnet_stream *stream);
+                                    struct linnet_recognizer_stream *stream);
 
 /* All audio of one input; release it with linnet_audio_release. */
 enum linnet_status inputs_read(const struct inputs *inputs, struct linnet_context *context, size_t item,
                                float **samples, size_t *count);
 
 /* Fills in all but the spans. */
-void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_stream *stream,
+void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_recognizer_stream *stream,
                      struct linnet_output *output);
 
 #endif

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search.h"
-
 static struct { char *path, *format, *symbols; } options = {.format = "kaldi"};
 
 struct poptOption lattices_options[] = {
@@ -31,31 +29,37 @@ bool lattices_check(void) {
 }
 
 /* Kaldi's table: 0 is no symbol. */
-static bool write_symbols(tool_symbol_fn name, const void *user, int count) {
+static bool write_symbols(const struct linnet_search *search) {
   struct tool_output output;
   if (!tool_output_open(&output, options.symbols))
     return false;
   fputs("<eps> 0\n", output.stream);
-  for (int i = 1; i < count; i++)
-    fprintf(output.stream, "%s %d\n", name(user, i), i);
+  for (size_t i = 1; i < linnet_search_num_tokens(search); i++)
+    fprintf(output.stream, "%s %zu\n", linnet_search_token(search, i), i);
   return tool_output_commit(&output);
 }
 
-bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *user, int count) {
+/* Of the tokens, where the format has names. */
+static bool find_names(struct lattices *lattices, const struct linnet_search *search) {
+  const size_t count = linnet_search_num_tokens(search);
+  if (strcmp(options.format, "kaldi") == 0)
+    return true;
+  lattices->names = calloc(count, sizeof *lattices->names);
+  for (size_t i = 1; lattices->names && i < count; i++)
+    lattices->names[i] = linnet_search_token(search, i);
+  if (!lattices->names)
+    tool_fail("out of memory for the names of %zu symbols", count);
+  return lattices->names != NULL;
+}
+
+bool lattices_open(struct lattices *lattices, const struct linnet_search *search) {
   *lattices = (struct lattices){.names = NULL};
   if (!options.path)
     return true;
   lattices->format = linnet_lattice_format_find(options.format);
-  if (strcmp(options.format, "kaldi") != 0) {
-    lattices->names = calloc((size_t)count, sizeof *lattices->names);
-    for (int i = 1; lattices->names && i < count; i++)
-      lattices->names[i] = name(user, i);
-    if (!lattices->names) {
-      tool_fail("out of memory for the names of %d symbols", count);
-      return false;
-    }
-  }
-  if ((options.symbols && !write_symbols(name, user, count)) || !tool_output_open(&lattices->output, options.path)) {
+  if (!find_names(lattices, search))
+    return false;
+  if ((options.symbols && !write_symbols(search)) || !tool_output_open(&lattices->output, options.path)) {
     free(lattices->names);
     return false;
   }
@@ -65,15 +69,13 @@ bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *u
 
 /* The lattice of a search as text, to be freed; NULL if that fails. */
 static char *render(const struct lattices *lattices, struct linnet_context *context, const char *id,
-                    const struct search *search, size_t *bytes) {
+                    const struct linnet_search_stream *search, size_t *bytes) {
   struct linnet_lattice *lattice = NULL;
   char *text = NULL;
   FILE *stream = open_memstream(&text, bytes);
   bool good =
       stream && linnet_lattice_create(context, &lattice) == LINNET_OK &&
-      (search->words ? linnet_lattice_add_words(lattice, search->words)
-                     : linnet_lattice_add_beam(lattice, search->beam)) == LINNET_OK &&
-      linnet_lattice_finish(lattice, NULL) == LINNET_OK &&
+      linnet_search_stream_lattice(search, lattice) == LINNET_OK && linnet_lattice_finish(lattice, NULL) == LINNET_OK &&
       linnet_lattice_write(lattice, lattices->format, id, lattices->names, tool_write_piece, stream) == LINNET_OK;
   linnet_lattice_destroy(lattice);
   if (stream)
@@ -85,7 +87,7 @@ static char *render(const struct lattices *lattices, struct linnet_context *cont
 }
 
 bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
-                  const struct search *search) {
+                  const struct linnet_search_stream *search) {
   size_t bytes = 0;
   if (!lattices->format)
     return true;

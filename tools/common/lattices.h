@@ -2,7 +2,7 @@
 #ifndef LINNET_TOOL_LATTICES_H
 #define LINNET_TOOL_LATTICES_H
 
-#include <linnet/lattice.h>
+#include <linnet/search.h>
 
 #include "ordered.h"
 #include "tool.h"
@@ -24,16 +24,14 @@ struct lattices {
   struct ordered ordered;
 };
 
-/* For symbols called name(user, 1) to name(user, count - 1). Without --lattice nothing is opened, and what follows does
- * nothing. False after printing why not. */
-bool lattices_open(struct lattices *lattices, tool_symbol_fn name, const void *user, int count);
-
-struct search;
+/* For the tokens of a search. Without --lattice nothing is opened, and what follows does nothing. False after printing
+ * why not. */
+bool lattices_open(struct lattices *lattices, const struct linnet_search *search);
 
 /* What is left of a finished search; NULL: the input failed. From any thread, once per input; false after printing
  * why not. */
 bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
-                  const struct search *search);
+                  const struct linnet_search_stream *search);
 
 /* Completes the file, or drops it if the command was interrupted or did not get to the first input. Takes and returns
  * the exit code. */

@@ -212,6 +212,14 @@ void linnet_json_read_bool(struct linnet_json_object *object, const char *key, b
     *value = json_is_true(found);
 }
 
+void linnet_json_read_string(struct linnet_json_object *object, const char *key, const char **value) {
+  const json_t *found = lookup(object, key);
+  if (found && !json_is_string(found))
+    fail_type(object, key, "a string");
+  else if (found)
+    *value = json_string_value(found);
+}
+
 enum linnet_status linnet_json_name_index(const struct linnet_json_object *object, const char *key, const json_t *value,
                                           struct linnet_names names, unsigned *index) {
   char known[256];

@@ -60,6 +60,9 @@ void linnet_json_read_size(struct linnet_json_object *object, const char *key, s
 void linnet_json_read_double(struct linnet_json_object *object, const char *key, double *value);
 void linnet_json_read_bool(struct linnet_json_object *object, const char *key, bool *value);
 
+/* A string that lives as long as the object. */
+void linnet_json_read_string(struct linnet_json_object *object, const char *key, const char **value);
+
 /* Names of an enum, indexed by value; NULL for values that have no name. */
 struct linnet_names {
   const char *const *names;

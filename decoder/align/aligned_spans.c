@@ -1,0 +1,119 @@
+/* What forced alignment found, as the output formats take it. */
+#include <string.h>
+#include <strings.h>
+
+#include "decoder/align/aligned_text.h"
+
+static struct linnet_span span_of(const struct linnet_aligned_text *t, const char *text, size_t start, size_t end,
+                                  float confidence, float gop) {
+  struct linnet_span span = {.text = text,
+                             .start = (double)start * t->frame_seconds,
+                             .end = (double)end * t->frame_seconds,
+                             .confidence = confidence,
+                             .has_gop = 1,
+                             .gop = gop};
+  span.end = span.end > t->seconds && span.start < t->seconds ? t->seconds : span.end;
+  return span;
+}
+
+static bool make_phones(struct linnet_aligned_text *t) {
+  const struct linnet_aligned_phone *phones = linnet_alignment_phones(t->alignment, &t->num_phone_spans);
+  t->phone_spans = linnet_alloc(t->context, t->num_phone_spans, sizeof *t->phone_spans);
+  for (size_t i = 0; t->phone_spans && i < t->num_phone_spans; i++)
+    t->phone_spans[i] = span_of(t, linnet_symbols_name(t->aligner->vocabulary.symbols, phones[i].symbol),
+                                phones[i].start, phones[i].end, phones[i].confidence, phones[i].gop);
+  return t->phone_spans != NULL;
+}
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+static bool holds(const char *text, const char *part) {
+  for (size_t length = strlen(part); *text; text++)
+    if (strncasecmp(text, part, length) == 0)
+      return true;
+  return false;
+}
+
+/* The words by which a written word was aligned, NULL if it has them within. */
+static const char *spoken_words(const struct linnet_aligned_text *t, const struct linnet_aligned_word *word) {
+  const char *spoken = linnet_pronounced_text_spoken(t->spoken, word->word, word->variant);
+  return spoken && !holds(t->tokens[linnet_aligned_text_index(t, word->word)], spoken) ? spoken : NULL;
+}
+
+/* The times are those of the placed word: an aligned word may have given frames to its neighbours. */
+static struct linnet_span word_span(const struct linnet_aligned_text *t, const struct linnet_aligned_word *words,
+                                    const struct linnet_placed_word *placed) {
+  size_t count;
+  const struct linnet_written_word *written = linnet_pronounced_text_words(t->spoken, &count);
+  const char *text = t->tokens[placed->word];
+  struct linnet_span span = {.text = text, .interpolated = 1};
+  if (placed->aligned != LINNET_NOT_FOUND) {
+    const struct linnet_aligned_word *word = &words[placed->aligned];
+    span = span_of(t, text, word->start, word->end, word->confidence, word->gop);
+    span.doubtful = word->doubtful;
+    span.spoken = spoken_words(t, word);
+    span.guessed = written[placed->word].source == LINNET_WORD_GUESSED;
+  }
+  span.start = placed->start * t->frame_seconds;
+  span.end = placed->end * t->frame_seconds;
+  span.end = span.end > t->seconds && span.start < t->seconds ? t->seconds : span.end;
+  return span;
+}
+
+static bool make_words(struct linnet_aligned_text *t) {
+  size_t word_count;
+  const struct linnet_aligned_word *words = linnet_alignment_words(t->alignment, &word_count);
+  linnet_pronounced_text_place(t->spoken, t->alignment, t->frames, NULL, 0, &t->num_word_spans);
+  struct linnet_placed_word *placed = linnet_alloc(t->context, t->num_word_spans, sizeof *placed);
+  t->word_spans = linnet_alloc(t->context, t->num_word_spans, sizeof *t->word_spans);
+  bool good = placed && t->word_spans &&
+              linnet_pronounced_text_place(t->spoken, t->alignment, t->frames, placed, t->num_word_spans,
+                                           &t->num_word_spans) == LINNET_OK;
+  for (size_t i = 0; good && i < t->num_word_spans; i++)
+    t->word_spans[i] = word_span(t, words, &placed[i]);
+  linnet_free(t->context, placed);
+  return good;
+}
+
+/* --- jumps -------------------------------------------------------------------------------------------------------- */
+
+/* The index in the text of a word to align, or of what follows the last. */
+static size_t index_of(const struct linnet_aligned_text *t, size_t word) {
+  return word < t->num_words ? linnet_aligned_text_index(t, word)
+         : word > 0          ? linnet_aligned_text_index(t, word - 1) + 1
+                             : 0;
+}
+
+static bool make_jumps(struct linnet_aligned_text *t) {
+  static const char *const kinds[] = {
+      [LINNET_JUMP_INSERTED] = "inserted", [LINNET_JUMP_SKIPPED] = "skipped", [LINNET_JUMP_REPEATED] = "repeated"};
+  const struct linnet_align_jump *jumps = linnet_alignment_jumps(t->alignment, &t->num_jumps);
+  t->jumps = linnet_alloc(t->context, t->num_jumps, sizeof *t->jumps);
+  for (size_t i = 0; t->jumps && i < t->num_jumps; i++) {
+    size_t first = index_of(t, jumps[i].word), end = index_of(t, jumps[i].word + jumps[i].count);
+    bool inserted = jumps[i].kind == LINNET_JUMP_INSERTED;
+    t->jumps[i] = (struct linnet_output_jump){.kind = kinds[jumps[i].kind],
+                                              .start = (double)jumps[i].start * t->frame_seconds,
+                                              .end = (double)jumps[i].end * t->frame_seconds,
+                                              .word = first,
+                                              .count = inserted ? 0 : end - first,
+                                              .words = t->tokens + first};
+  }
+  return t->jumps != NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+enum linnet_status linnet_aligned_spans_make(struct linnet_aligned_text *t, bool jumps) {
+  if (make_phones(t) && (!t->spoken || make_words(t)) && (!jumps || make_jumps(t)))
+    return LINNET_OK;
+  return linnet_fail(t->context, LINNET_ERROR_MEMORY, "out of memory for an alignment of %zu words", t->num_words);
+}
+
+void linnet_aligned_spans_release(struct linnet_aligned_text *t) {
+  linnet_free(t->context, t->word_spans);
+  linnet_free(t->context, t->phone_spans);
+  linnet_free(t->context, t->jumps);
+  t->word_spans = t->phone_spans = NULL;
+  t->jumps = NULL;
+}

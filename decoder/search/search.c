@@ -1,0 +1,307 @@
+/* What a search needs, loaded once: vocabulary, language model or grammar, hotwords, silences. */
+#include "decoder/search/search_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { DEFAULT_BEAM = 50, MAX_SYMBOLS = 1 << 24 };
+
+void linnet_search_settings_default(struct linnet_search_settings *settings) {
+  *settings = (struct linnet_search_settings){.size = sizeof *settings,
+                                              .num_alternatives = 1,
+                                              .symbol_threshold = INFINITY,
+                                              .score_threshold = INFINITY,
+                                              .language_model_weight = 1,
+                                              .unknown_penalty = INFINITY};
+}
+
+/* --- language models -------------------------------------------------------------------------------------------- */
+
+static const char MODEL_REMEDY[] = "'linnet ngram' makes models of text";
+
+/* The n-grams, for tokens (count). *missing of them it does not have. */
+static enum linnet_status load_ngram(struct linnet_search *s, const struct linnet_source *source,
+                                     const char *const *tokens, size_t count, size_t *missing) {
+  enum linnet_status status = source->data ? linnet_ngram_load_memory(s->context, source->data, source->bytes,
+                                                                      linnet_source_name(source), &s->ngram)
+                                           : linnet_ngram_load(s->context, source->path, &s->ngram);
+  if (status == LINNET_OK)
+    status = linnet_ngram_bind(s->context, s->ngram, tokens, count, missing, &s->binding);
+  if (status == LINNET_OK)
+    s->model = linnet_ngram_language_model(s->binding);
+  if (status == LINNET_OK || status == LINNET_ERROR_MEMORY || status == LINNET_ERROR_CANCELLED)
+    return status;
+  char sentence[1024];
+  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(s->context));
+  return linnet_fail(s->context, status, "%s; %s", sentence, MODEL_REMEDY);
+}
+
+static bool has_unknown(const struct linnet_search *s) {
+  return linnet_ngram_find(s->ngram, LINNET_UNKNOWN_WORD) != LINNET_NGRAM_NO_WORD;
+}
+
+/* Symbols that the model does not have: all of them are an error, some a warning. */
+static enum linnet_status judge_symbols(const struct linnet_search *s, const char *name, size_t missing) {
+  size_t first = 1, count = s->num_symbols - 1;
+  if (missing == 0)
+    return LINNET_OK;
+  if (missing == count)
+    return linnet_fail(s->context, LINNET_ERROR_FORMAT,
+                       "%s: its words are not the symbols, such as '%s': estimate it over sequences of symbols with "
+                       "'linnet ngram'",
+                       name, s->names[1]);
+  while (first < count && linnet_ngram_find(s->ngram, s->names[first]) != LINNET_NGRAM_NO_WORD)
+    first++;
+  linnet_log(s->context, LINNET_LOG_WARNING, "language model: %s: lacks %zu of %zu symbols, such as '%s': %s", name,
+             missing, count, s->names[first], has_unknown(s) ? "they count as <unk>" : "they cannot be recognised");
+  return LINNET_OK;
+}
+
+/* Words that the model does not have: all of them are an error, some a warning. */
+static enum linnet_status judge_words(const struct linnet_search *s, const char *name, const char *lexicon,
+                                      size_t missing, size_t words) {
+  if (missing >= words)
+    return linnet_fail(s->context, LINNET_ERROR_FORMAT,
+                       "%s: has none of the words of %s: is it over words, and in upper case?", name, lexicon);
+  if (missing > 0 && !has_unknown(s))
+    linnet_log(s->context, LINNET_LOG_WARNING,
+               "language model: %s: lacks %zu of %zu words of %s, and has no %s: they cannot be recognised", name,
+               missing, words, lexicon, LINNET_UNKNOWN_WORD);
+  return LINNET_OK;
+}
+
+static enum linnet_status load_symbol_model(struct linnet_search *s, const struct linnet_source *source) {
+  size_t missing = 0;
+  LINNET_TRY(load_ngram(s, source, s->names, s->num_symbols, &missing));
+  s->beam.model = &s->model;
+  return judge_symbols(s, linnet_source_name(source), missing);
+}
+
+static enum linnet_status load_word_model(struct linnet_search *s, const struct linnet_search_settings *settings,
+                                          const char **names, size_t tokens) {
+  size_t missing = 0;
+  linnet_lexicon_tokens(s->vocabulary.lexicon, names);
+  LINNET_TRY(load_ngram(s, &settings->language_model, names, tokens, &missing));
+  missing -= !has_unknown(s);
+  linnet_ngram_unigrams(s->binding, s->lookahead);
+  return judge_words(s, linnet_source_name(&settings->language_model), linnet_source_name(&settings->lexicon), missing,
+                     tokens - 2);
+}
+
+static enum linnet_status load_grammar(struct linnet_search *s, const struct linnet_source *source) {
+  LINNET_TRY(source->data ? linnet_grammar_load_memory(s->context, source->data, source->bytes,
+                                                       linnet_source_name(source), s->vocabulary.lexicon, &s->grammar)
+                          : linnet_grammar_load(s->context, source->path, s->vocabulary.lexicon, &s->grammar));
+  s->model = linnet_grammar_language_model(s->grammar);
+  linnet_grammar_lookahead(s->grammar, s->lookahead);
+  return LINNET_OK;
+}
+
+/* Either gives a model and what it looks ahead. */
+static enum linnet_status load_language(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  const bool grammar = linnet_source_given(&settings->grammar);
+  const size_t tokens = linnet_lexicon_count(s->vocabulary.lexicon) + 2;
+  if (!grammar && !linnet_source_given(&settings->language_model))
+    return LINNET_OK;
+  const char **names = linnet_calloc(s->context, tokens, sizeof *names);
+  s->lookahead = linnet_calloc(s->context, tokens, sizeof *s->lookahead);
+  enum linnet_status status = names && s->lookahead
+                                  ? LINNET_OK
+                                  : linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu words", tokens);
+  if (status == LINNET_OK)
+    status = grammar ? load_grammar(s, &settings->grammar) : load_word_model(s, settings, names, tokens);
+  linnet_free(s->context, names);
+  s->words.model = &s->model;
+  s->words.lookahead = s->lookahead;
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, grammar ? "grammar" : "language model", status);
+}
+
+/* --- the rest of a search for words ----------------------------------------------------------------------------- */
+
+static enum linnet_status load_hotwords(struct linnet_search *s, const struct linnet_source *source) {
+  if (!linnet_source_given(source))
+    return LINNET_OK;
+  enum linnet_status status =
+      source->data ? linnet_hotwords_load_memory(s->context, source->data, source->bytes, linnet_source_name(source),
+                                                 s->vocabulary.lexicon, &s->hotwords)
+                   : linnet_hotwords_load(s->context, source->path, s->vocabulary.lexicon, &s->hotwords);
+  s->words.hotwords = s->hotwords;
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "hotwords", status);
+}
+
+static enum linnet_status find_silences(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  const size_t count = settings->num_silences;
+  s->silences = linnet_calloc(s->context, count, sizeof *s->silences);
+  if (!s->silences)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for %zu silences", count);
+  for (size_t i = 0; i < count; i++) {
+    s->silences[i] = settings->silences[i] ? linnet_symbols_find(s->vocabulary.symbols, settings->silences[i]) : -1;
+    if (s->silences[i] < 1)
+      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
+                         "silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of the symbols "
+                         "lists them",
+                         settings->silences[i] ? settings->silences[i] : "NULL");
+  }
+  s->words.silences = s->silences;
+  s->words.silence_count = count;
+  return LINNET_OK;
+}
+
+static enum linnet_status open_words(struct linnet_search *s, const struct linnet_search_settings *settings,
+                                     size_t beam) {
+  linnet_word_search_settings_default(&s->words);
+  s->words.beam = beam;
+  s->words.top_symbols = settings->top_symbols;
+  s->words.symbol_threshold = settings->symbol_threshold;
+  s->words.score_threshold = settings->score_threshold;
+  s->words.model_weight = settings->language_model_weight;
+  s->words.word_bonus = settings->word_bonus;
+  s->words.unknown_penalty = settings->unknown_penalty;
+  s->words.recombine = settings->num_alternatives == 1 && !settings->lattice;
+  s->words.calibrations = s->calibrated ? &s->calibrations : NULL;
+  LINNET_TRY(linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon));
+  LINNET_TRY(find_silences(s, settings));
+  LINNET_TRY(load_language(s, settings));
+  LINNET_TRY(load_hotwords(s, &settings->hotwords));
+  return linnet_word_search_create(s->context, s->vocabulary.lexicon, (int)s->num_symbols, &s->words, &s->first);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status open_symbols(struct linnet_search *s, const struct linnet_search_settings *settings,
+                                       size_t beam) {
+  linnet_beam_settings_default(&s->beam);
+  s->beam.beam = beam;
+  s->beam.top_symbols = settings->top_symbols;
+  s->beam.symbol_threshold = settings->symbol_threshold;
+  s->beam.score_threshold = settings->score_threshold;
+  s->beam.model_weight = settings->language_model_weight;
+  s->beam.insertion_bonus = settings->insertion_bonus;
+  s->beam.calibrations = s->calibrated ? &s->calibrations : NULL;
+  if (!linnet_source_given(&settings->language_model))
+    return LINNET_OK;
+  enum linnet_status status = load_symbol_model(s, &settings->language_model);
+  return status == LINNET_OK ? status : linnet_fail_setting(s->context, "language model", status);
+}
+
+/* As many hypotheses as alternatives are wanted, at least. */
+static size_t choose_beam(const struct linnet_search_settings *settings) {
+  if (settings->beam > 0)
+    return settings->beam;
+  size_t beam = settings->num_alternatives > DEFAULT_BEAM ? settings->num_alternatives : DEFAULT_BEAM;
+  return beam < LINNET_BEAM_MAX ? beam : LINNET_BEAM_MAX;
+}
+
+static enum linnet_status open_kind(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  switch (s->kind) {
+  case LINNET_SEARCH_SYMBOLS:
+    return open_symbols(s, settings, choose_beam(settings));
+  case LINNET_SEARCH_WORDS:
+    return open_words(s, settings, choose_beam(settings));
+  case LINNET_SEARCH_GREEDY:
+    break;
+  }
+  return LINNET_OK;
+}
+
+/* A stream finds mistakes in the settings of its search, so one is made. */
+static enum linnet_status try_stream(struct linnet_search *s) {
+  struct linnet_search_stream *stream = NULL;
+  enum linnet_status status = linnet_search_stream_create(s->context, s, &stream);
+  linnet_search_stream_destroy(stream);
+  return status;
+}
+
+static enum linnet_status copy_names(struct linnet_search *s, const char *const *names, size_t count) {
+  s->names = linnet_alloc(s->context, count, sizeof *s->names);
+  if (!s->names)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for the names of %zu symbols", count);
+  for (size_t i = 0; i < count; i++) {
+    s->names[i] = names[i];
+    if (!names[i] && i > 0)
+      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_search_create: symbol %zu has no name", i);
+  }
+  s->num_symbols = count;
+  return LINNET_OK;
+}
+
+static enum linnet_status check(struct linnet_context *context, const struct linnet_search_settings *settings,
+                                size_t num_symbols) {
+  const bool words = settings->kind == LINNET_SEARCH_WORDS;
+  if ((unsigned)settings->kind > LINNET_SEARCH_WORDS || num_symbols < 1 || num_symbols > MAX_SYMBOLS)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_search_create: kind %d of a search, %zu symbols: must be 0 to 2, 1 to %d",
+                       (int)settings->kind, num_symbols, MAX_SYMBOLS);
+  if (settings->num_alternatives < 1 || (settings->num_silences > 0 && !settings->silences))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_search_create: no alternatives, where 1 is the minimum, or silences that are NULL");
+  if (words && !linnet_source_given(&settings->lexicon))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "words need pronunciations: name a lexicon, such as CMUdict "
+                       "(https://github.com/cmusphinx/cmudict)");
+  if (words && linnet_source_given(&settings->grammar) && linnet_source_given(&settings->language_model))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "a grammar takes the place of a language model; choose one of them");
+  if (!words && (linnet_source_given(&settings->lexicon) || linnet_source_given(&settings->grammar) ||
+                 linnet_source_given(&settings->hotwords)))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "lexicon, grammar and hotwords are for a search for words");
+  return LINNET_OK;
+}
+
+static enum linnet_status open_search(struct linnet_search *s, const char *const *names, size_t num_symbols,
+                                      const struct linnet_search_settings *settings) {
+  LINNET_TRY(copy_names(s, names, num_symbols));
+  s->kind = settings->kind;
+  s->num_alternatives = settings->num_alternatives;
+  s->calibrated = settings->calibrations != NULL;
+  if (s->calibrated)
+    s->calibrations = *settings->calibrations;
+  LINNET_TRY(open_kind(s, settings));
+  return try_stream(s);
+}
+
+enum linnet_status linnet_search_create(struct linnet_context *context, const char *const *names, size_t num_symbols,
+                                        const struct linnet_search_settings *settings, struct linnet_search **search) {
+  struct linnet_search_settings full;
+  if (!context || !names || !search)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: NULL argument");
+  *search = NULL;
+  linnet_search_settings_default(&full);
+  LINNET_TRY(linnet_settings_read(context, "linnet_search", &full, sizeof full, settings));
+  LINNET_TRY(check(context, &full, num_symbols));
+  struct linnet_search *s = linnet_calloc(context, 1, sizeof *s);
+  if (!s)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a search");
+  s->context = context;
+  enum linnet_status status = open_search(s, names, num_symbols, &full);
+  if (status == LINNET_OK)
+    *search = s;
+  else
+    linnet_search_destroy(s);
+  return status;
+}
+
+size_t linnet_search_num_tokens(const struct linnet_search *s) {
+  return s->first ? linnet_lexicon_count(s->vocabulary.lexicon) + 2 : s->num_symbols;
+}
+
+const char *linnet_search_token(const struct linnet_search *s, size_t token) {
+  if (token == 0 || token >= linnet_search_num_tokens(s))
+    return NULL;
+  return s->first ? linnet_word_search_text(s->first, (unsigned)token) : s->names[token];
+}
+
+void linnet_search_destroy(struct linnet_search *s) {
+  if (!s)
+    return;
+  linnet_word_search_destroy(s->first);
+  linnet_ngram_binding_destroy(s->binding);
+  linnet_ngram_destroy(s->ngram);
+  linnet_grammar_destroy(s->grammar);
+  linnet_hotwords_destroy(s->hotwords);
+  linnet_vocabulary_close(&s->vocabulary);
+  linnet_free(s->context, s->lookahead);
+  linnet_free(s->context, s->silences);
+  linnet_free(s->context, s->names);
+  linnet_free(s->context, s);
+}

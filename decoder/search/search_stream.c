@@ -1,0 +1,223 @@
+/* A stream of a search: one of the three decoders, and its hypotheses as a result. */
+#include "decoder/search/search_parts.h"
+
+struct linnet_search_stream {
+  struct linnet_context *context;
+  const struct linnet_search *search;
+  struct linnet_greedy *greedy;     /* one of the three: */
+  struct linnet_beam *beam;         /* */
+  struct linnet_word_search *words; /* */
+  size_t frames;
+  bool finished;
+  struct linnet_result result; /* of the last linnet_search_stream_result */
+  struct linnet_span *spans;   /* of all alternatives, one after the other: words, then phones */
+  struct linnet_alternative *alternatives;
+  size_t span_capacity, alternative_capacity;
+  size_t num_spans;     /* so far, while a result is made */
+  double frame_seconds; /* of that result */
+};
+
+/* --- life ------------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status create_decoder(struct linnet_search_stream *s) {
+  const struct linnet_search *search = s->search;
+  if (search->kind == LINNET_SEARCH_WORDS)
+    return linnet_word_search_share(s->context, search->first, &s->words);
+  if (search->kind == LINNET_SEARCH_SYMBOLS)
+    return linnet_beam_create(s->context, (int)search->num_symbols, &search->beam, &s->beam);
+  LINNET_TRY(linnet_greedy_create(s->context, (int)search->num_symbols, &s->greedy));
+  return linnet_greedy_set_calibrations(s->greedy, search->calibrated ? &search->calibrations : NULL);
+}
+
+enum linnet_status linnet_search_stream_create(struct linnet_context *context, const struct linnet_search *search,
+                                               struct linnet_search_stream **stream) {
+  if (!context || !search || !stream)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_stream_create: NULL argument");
+  struct linnet_search_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
+  if (!s)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream of a search");
+  s->context = context;
+  s->search = search;
+  enum linnet_status status = create_decoder(s);
+  if (status != LINNET_OK) {
+    linnet_search_stream_destroy(s);
+    *stream = NULL;
+  }
+  return status;
+}
+
+void linnet_search_stream_reset(struct linnet_search_stream *s) {
+  if (s->words)
+    linnet_word_search_reset(s->words);
+  else if (s->beam)
+    linnet_beam_reset(s->beam);
+  else
+    linnet_greedy_reset(s->greedy);
+  s->frames = 0;
+  s->finished = false;
+}
+
+void linnet_search_stream_destroy(struct linnet_search_stream *s) {
+  if (!s)
+    return;
+  linnet_word_search_destroy(s->words);
+  linnet_beam_destroy(s->beam);
+  linnet_greedy_destroy(s->greedy);
+  linnet_free(s->context, s->spans);
+  linnet_free(s->context, s->alternatives);
+  linnet_free(s->context, s);
+}
+
+/* --- frames ----------------------------------------------------------------------------------------------------- */
+
+enum linnet_status linnet_search_stream_accept(struct linnet_search_stream *s, const float *log_posteriors,
+                                               size_t frames) {
+  if (!s || (!log_posteriors && frames > 0))
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_search_stream_accept: NULL argument");
+  if (s->finished)
+    return linnet_fail(s->context, LINNET_ERROR_STATE,
+                       "the search was finished: call linnet_search_stream_reset first");
+  s->frames += frames;
+  return s->words  ? linnet_word_search_accept(s->words, log_posteriors, frames)
+         : s->beam ? linnet_beam_accept(s->beam, log_posteriors, frames)
+                   : linnet_greedy_accept(s->greedy, log_posteriors, frames);
+}
+
+enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *s) {
+  if (!s)
+    return LINNET_ERROR_ARGUMENT;
+  s->finished = true;
+  return s->words ? linnet_word_search_finish(s->words) : s->beam ? linnet_beam_finish(s->beam) : LINNET_OK;
+}
+
+enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *s, struct linnet_lattice *lattice) {
+  if (!s || !lattice)
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_search_stream_lattice: NULL argument");
+  if (s->greedy)
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "greedy decoding has no lattice: choose another search");
+  return s->words ? linnet_lattice_add_words(lattice, s->words) : linnet_lattice_add_beam(lattice, s->beam);
+}
+
+/* --- results ---------------------------------------------------------------------------------------------------- */
+
+/* Space for so many more; spans of earlier alternatives may move. */
+static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) {
+  struct linnet_span *more_spans =
+      linnet_grow(s->context, s->spans, &s->span_capacity, s->num_spans + spans + 1, sizeof *more_spans);
+  s->spans = more_spans ? more_spans : s->spans;
+  struct linnet_alternative *more =
+      linnet_grow(s->context, s->alternatives, &s->alternative_capacity, s->result.num_alternatives + 1, sizeof *more);
+  s->alternatives = more ? more : s->alternatives;
+  if (!more_spans || !more)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for the result");
+  return LINNET_OK;
+}
+
+static struct linnet_span make_span(const struct linnet_search_stream *s, const char *text, size_t start, size_t end,
+                                    float confidence) {
+  return (struct linnet_span){.text = text,
+                              .start = (double)start * s->frame_seconds,
+                              .end = (double)end * s->frame_seconds,
+                              .confidence = confidence};
+}
+
+static void append_phones(struct linnet_search_stream *s, const struct linnet_segment *segments, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    s->spans[s->num_spans++] =
+        make_span(s, s->search->names[segments[i].symbol], segments[i].start, segments[i].end, segments[i].confidence);
+}
+
+static void append_words(struct linnet_search_stream *s, const struct linnet_recognised_word *words, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    s->spans[s->num_spans++] = make_span(s, linnet_word_search_text(s->words, words[i].token), words[i].start,
+                                         words[i].end, words[i].confidence);
+}
+
+/* Pointers to spans are set when all are there. */
+static enum linnet_status add_phones(struct linnet_search_stream *s, const struct linnet_hypothesis *h) {
+  LINNET_TRY(reserve(s, h->count));
+  append_phones(s, h->segments, h->count);
+  s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){
+      .score = h->score, .acoustic = h->acoustic, .language = h->language, .phone_count = h->count};
+  return LINNET_OK;
+}
+
+static enum linnet_status add_words(struct linnet_search_stream *s, const struct linnet_word_hypothesis *h) {
+  LINNET_TRY(reserve(s, h->word_count + h->segment_count));
+  append_words(s, h->words, h->word_count);
+  append_phones(s, h->segments, h->segment_count);
+  s->alternatives[s->result.num_alternatives++] = (struct linnet_alternative){.score = h->score,
+                                                                              .acoustic = h->acoustic,
+                                                                              .language = h->language,
+                                                                              .word_count = h->word_count,
+                                                                              .phone_count = h->segment_count};
+  return LINNET_OK;
+}
+
+static enum linnet_status collect_greedy(struct linnet_search_stream *s) {
+  struct linnet_hypothesis h = {.score = 0};
+  h.segments = linnet_greedy_segments(s->greedy, &h.count);
+  s->result.num_stable = h.count;
+  return add_phones(s, &h);
+}
+
+static enum linnet_status collect_beam(struct linnet_search_stream *s) {
+  struct linnet_hypothesis h;
+  size_t count = linnet_beam_count(s->beam), most = s->search->num_alternatives;
+  for (size_t i = 0; i < count && i < most; i++) {
+    LINNET_TRY(linnet_beam_hypothesis(s->beam, i, &h));
+    LINNET_TRY(add_phones(s, &h));
+  }
+  s->result.num_stable = s->finished ? s->alternatives[0].phone_count : linnet_beam_stable(s->beam);
+  return LINNET_OK;
+}
+
+static enum linnet_status collect_words(struct linnet_search_stream *s) {
+  struct linnet_word_hypothesis h;
+  size_t count = linnet_word_search_count(s->words), most = s->search->num_alternatives;
+  if (count == 0)
+    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory to rank hypotheses");
+  for (size_t i = 0; i < count && i < most; i++) {
+    LINNET_TRY(linnet_word_search_hypothesis(s->words, i, &h));
+    LINNET_TRY(add_words(s, &h));
+  }
+  s->result.num_stable = s->finished ? s->alternatives[0].word_count : linnet_word_search_stable(s->words);
+  return LINNET_OK;
+}
+
+static void point_to_spans(struct linnet_search_stream *s) {
+  const struct linnet_span *span = s->spans;
+  for (size_t i = 0; i < s->result.num_alternatives; i++) {
+    struct linnet_alternative *a = &s->alternatives[i];
+    a->words = s->words ? span : NULL;
+    a->phones = span + a->word_count;
+    span += a->word_count + a->phone_count;
+  }
+}
+
+enum linnet_status linnet_search_stream_result(struct linnet_search_stream *s, double frame_seconds,
+                                               const struct linnet_result **result) {
+  if (!s || !result)
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_search_stream_result: NULL argument");
+  s->result = (struct linnet_result){.seconds = (double)s->frames * frame_seconds, .is_final = s->finished};
+  s->frame_seconds = frame_seconds;
+  s->num_spans = 0;
+  LINNET_TRY(s->words ? collect_words(s) : s->beam ? collect_beam(s) : collect_greedy(s));
+  point_to_spans(s);
+  s->result.alternatives = s->alternatives;
+  *result = &s->result;
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_result_describe(const struct linnet_result *result, int alternatives,
+                                          struct linnet_output *output) {
+  if (!result || !output)
+    return LINNET_ERROR_ARGUMENT;
+  output->words = result->alternatives[0].words;
+  output->word_count = result->alternatives[0].word_count;
+  output->phones = result->alternatives[0].phones;
+  output->phone_count = result->alternatives[0].phone_count;
+  output->alternatives = result->alternatives;
+  output->alternative_count = alternatives ? result->num_alternatives : 0;
+  return LINNET_OK;
+}

@@ -1,0 +1,63 @@
+#include "decoder/search/vocabulary.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/c_locale.h"
+
+enum linnet_status linnet_settings_read(struct linnet_context *context, const char *what, void *full, size_t bytes,
+                                        const void *given) {
+  size_t size = bytes;
+  if (given)
+    memcpy(&size, given, sizeof size);
+  if (size < sizeof size || size > bytes)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: settings of %zu bytes: fill them with %s_settings_default",
+                       what, size, what);
+  if (given)
+    memcpy((char *)full + sizeof size, (const char *)given + sizeof size, size - sizeof size);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_fail_setting(struct linnet_context *context, const char *setting, enum linnet_status status) {
+  char sentence[1024];
+  snprintf(sentence, sizeof sentence, "%s", linnet_context_error(context));
+  return linnet_fail(context, status, "%s: %s", setting, sentence);
+}
+
+/* Such as "AH0". */
+static bool has_stress(const char *symbol) {
+  size_t length = strlen(symbol);
+  return length > 1 && strchr("012", symbol[length - 1]) && linnet_is_letter(symbol[length - 2]);
+}
+
+static enum linnet_status load_lexicon(struct linnet_vocabulary *vocabulary, struct linnet_context *context,
+                                       const struct linnet_source *source,
+                                       const struct linnet_lexicon_settings *settings) {
+  if (source->data)
+    return linnet_lexicon_load_memory(context, source->data, source->bytes, linnet_source_name(source), settings,
+                                      vocabulary->symbols, &vocabulary->lexicon);
+  return linnet_lexicon_load(context, source->path, settings, vocabulary->symbols, &vocabulary->lexicon);
+}
+
+enum linnet_status linnet_vocabulary_open(struct linnet_vocabulary *vocabulary, struct linnet_context *context,
+                                          const char *const *names, size_t count, const struct linnet_source *lexicon) {
+  struct linnet_lexicon_settings settings;
+  linnet_lexicon_settings_default(&settings);
+  settings.strip_stress = 1;
+  for (size_t i = 1; i < count; i++)
+    settings.strip_stress = settings.strip_stress && !has_stress(names[i]);
+  LINNET_TRY(linnet_symbols_create(context, names + 1, count - 1, &vocabulary->symbols));
+  if (!linnet_source_given(lexicon))
+    return LINNET_OK;
+  LINNET_TRY(load_lexicon(vocabulary, context, lexicon, &settings));
+  if (linnet_lexicon_count(vocabulary->lexicon) > 0)
+    return LINNET_OK;
+  return linnet_fail(context, LINNET_ERROR_FORMAT,
+                     "%s: no words: write 'WORD PHONE PHONE ...' a line, or name another lexicon",
+                     linnet_source_name(lexicon));
+}
+
+void linnet_vocabulary_close(struct linnet_vocabulary *vocabulary) {
+  linnet_lexicon_destroy(vocabulary->lexicon);
+  linnet_symbols_destroy(vocabulary->symbols);
+}

@@ -1,0 +1,98 @@
+/* Finds where the words of a text are in a recording: align MODEL LEXICON AUDIO TEXT
+ * Prints a TextGrid for Praat; "json" and the other formats of <linnet/output.h> need no more than their name. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linnet/linnet.h>
+
+/* All log-posteriors of the recording. */
+struct rows {
+  float *values; /* (frames, symbols) */
+  size_t frames, symbols;
+};
+
+static int keep(void *user, const float *log_posteriors, size_t first, size_t frames) {
+  struct rows *rows = user;
+  float *grown = realloc(rows->values, (first + frames) * rows->symbols * sizeof *grown);
+  if (!grown)
+    return 1;
+  memcpy(grown + first * rows->symbols, log_posteriors, frames * rows->symbols * sizeof *grown);
+  rows->values = grown;
+  rows->frames = first + frames;
+  return 0;
+}
+
+static int write_piece(void *user, const char *text, size_t bytes) {
+  return fwrite(text, 1, bytes, user) != bytes;
+}
+
+static enum linnet_status make_aligner(struct linnet_context *context, const struct linnet_model *model,
+                                       const char *lexicon, struct linnet_text_aligner **aligner) {
+  struct linnet_text_aligner_settings settings;
+  size_t count = (size_t)linnet_model_num_symbols(model);
+  const char **names = malloc(count * sizeof *names);
+  if (!names)
+    return LINNET_ERROR_MEMORY;
+  for (size_t i = 0; i < count; i++)
+    names[i] = linnet_model_symbol(model, (int)i);
+  linnet_text_aligner_settings_default(&settings);
+  settings.lexicon.path = lexicon;
+  enum linnet_status status = linnet_text_aligner_create(context, names, count, &settings, aligner);
+  free(names);
+  return status;
+}
+
+/* The recording's posteriors, and its length in seconds. */
+static enum linnet_status hear(struct linnet_context *context, const struct linnet_recognizer *recognizer,
+                               const char *path, struct rows *rows, double *seconds) {
+  struct linnet_recognizer_stream *stream = NULL;
+  const struct linnet_result *result;
+  enum linnet_status status = linnet_recognizer_stream_create(context, recognizer, &stream);
+  if (status == LINNET_OK && (status = linnet_recognizer_stream_set_sink(stream, keep, rows)) == LINNET_OK &&
+      (status = linnet_recognizer_stream_run_file(stream, path, NULL, &result)) == LINNET_OK)
+    *seconds = result->seconds;
+  linnet_recognizer_stream_destroy(stream);
+  return status;
+}
+
+static enum linnet_status align(struct linnet_context *context, const struct linnet_recognizer *recognizer,
+                                const struct linnet_text_aligner *aligner, char **argv) {
+  const struct linnet_model *model = linnet_recognizer_model(recognizer);
+  const struct linnet_output_format *format = linnet_output_format_find("textgrid");
+  struct rows rows = {.symbols = (size_t)linnet_model_num_symbols(model)};
+  struct linnet_aligned_text *text = NULL;
+  struct linnet_output output = {.id = "recording"};
+  enum linnet_status status = linnet_aligned_text_create(context, aligner, argv[4], "TEXT", &text);
+  if (status == LINNET_OK && (status = hear(context, recognizer, argv[3], &rows, &output.seconds)) == LINNET_OK)
+    status = linnet_aligned_text_align(text, rows.values, rows.frames, linnet_model_frame_seconds(model),
+                                       output.seconds, NULL);
+  if (status == LINNET_OK && (status = linnet_aligned_text_describe(text, &output)) == LINNET_OK &&
+      (status = linnet_output_begin(format, write_piece, stdout)) == LINNET_OK)
+    status = linnet_output_write(format, &output, write_piece, stdout);
+  linnet_aligned_text_destroy(text);
+  free(rows.values);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  struct linnet_recognizer_settings settings;
+  struct linnet_context *context = NULL;
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_text_aligner *aligner = NULL;
+  if (argc != 5 || linnet_context_create(NULL, &context) != LINNET_OK)
+    return 2;
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = argv[1];
+  enum linnet_status status = linnet_recognizer_create(context, &settings, &recognizer);
+  if (status == LINNET_OK)
+    status = make_aligner(context, linnet_recognizer_model(recognizer), argv[2], &aligner);
+  if (status == LINNET_OK)
+    status = align(context, recognizer, aligner, argv);
+  if (status != LINNET_OK)
+    fprintf(stderr, "align: %s\n", linnet_context_error(context));
+  linnet_text_aligner_destroy(aligner);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(context);
+  return status != LINNET_OK;
+}

@@ -1,0 +1,97 @@
+/* Recognises features of one's own, with linnet::core alone: features MODEL < ROWS
+ * ROWS are numbers as text, as many a frame as the model hears. They come from another program, normalised as the model
+ * expects (its CMVN), but for statistics that the model itself has. Prints the phones that a beam search finds, with their times. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linnet/encoder.h>
+#include <linnet/search.h>
+
+/* A posterior function of the encoder: they go to the search as they are computed. */
+static int take(void *search, const float *log_posteriors, size_t first, size_t frames) {
+  (void)first;
+  return linnet_search_stream_accept(search, log_posteriors, frames) != LINNET_OK;
+}
+
+/* All numbers of standard input; NULL if there is no memory. */
+static float *read_numbers(size_t *count) {
+  size_t capacity = 1 << 16;
+  float *numbers = malloc(capacity * sizeof *numbers);
+  for (*count = 0; numbers && scanf("%f", &numbers[*count]) == 1;) {
+    if (++*count < capacity)
+      continue;
+    float *grown = realloc(numbers, (capacity *= 2) * sizeof *numbers);
+    if (!grown)
+      free(numbers);
+    numbers = grown;
+  }
+  return numbers;
+}
+
+/* Global mean and variance, where the model has them. */
+static void normalise(const struct linnet_model *model, float *features, size_t count) {
+  const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
+  for (size_t i = 0; cmvn && i < count; i++) {
+    const size_t d = i % (size_t)cmvn->dim;
+    const double mean = cmvn->sum[d] / cmvn->count, variance = cmvn->square[d] / cmvn->count - mean * mean;
+    const int scaled = linnet_model_features(model)->cmvn_variance && variance > 0;
+    features[i] = (float)((features[i] - mean) / (scaled ? sqrt(variance) : 1));
+  }
+}
+
+static enum linnet_status make_search(struct linnet_context *context, const struct linnet_model *model,
+                                      struct linnet_search **search) {
+  struct linnet_search_settings settings;
+  size_t count = (size_t)linnet_model_num_symbols(model);
+  const char **names = malloc(count * sizeof *names);
+  if (!names)
+    return LINNET_ERROR_MEMORY;
+  for (size_t i = 0; i < count; i++)
+    names[i] = linnet_model_symbol(model, (int)i);
+  linnet_search_settings_default(&settings);
+  settings.kind = LINNET_SEARCH_SYMBOLS;
+  settings.calibrations = linnet_model_calibrations(model);
+  enum linnet_status status = linnet_search_create(context, names, count, &settings, search);
+  free(names);
+  return status;
+}
+
+static void print(const struct linnet_alternative *best) {
+  for (size_t i = 0; i < best->phone_count; i++)
+    printf("%.2f %.2f %s\n", best->phones[i].start, best->phones[i].end, best->phones[i].text);
+}
+
+int main(int argc, char **argv) {
+  struct linnet_context *context = NULL;
+  struct linnet_model *model = NULL;
+  struct linnet_encoder *encoder = NULL;
+  struct linnet_search *search = NULL;
+  struct linnet_search_stream *stream = NULL;
+  const struct linnet_result *result;
+  size_t count = 0;
+  if (argc != 2 || linnet_context_create(NULL, &context) != LINNET_OK)
+    return 2;
+  float *features = read_numbers(&count);
+  enum linnet_status status = features ? linnet_model_load(context, argv[1], &model) : LINNET_ERROR_MEMORY;
+  if (status == LINNET_OK && (status = linnet_encoder_create(context, model, &encoder)) == LINNET_OK &&
+      (status = make_search(context, model, &search)) == LINNET_OK)
+    status = linnet_search_stream_create(context, search, &stream);
+  if (status == LINNET_OK) {
+    size_t frames = count / (size_t)linnet_model_features(model)->fbank.num_mel;
+    normalise(model, features, count);
+    status = linnet_encoder_run(encoder, features, frames, take, stream);
+  }
+  if (status == LINNET_OK && (status = linnet_search_stream_finish(stream)) == LINNET_OK &&
+      (status = linnet_search_stream_result(stream, linnet_model_frame_seconds(model), &result)) == LINNET_OK)
+    print(&result->alternatives[0]);
+  else
+    fprintf(stderr, "features: %s\n", linnet_context_error(context));
+  linnet_search_stream_destroy(stream);
+  linnet_search_destroy(search);
+  linnet_encoder_destroy(encoder);
+  linnet_model_destroy(model);
+  free(features);
+  linnet_context_destroy(context);
+  return status != LINNET_OK;
+}

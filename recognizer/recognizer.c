@@ -1,0 +1,89 @@
+/* A model and what is searched for in its posteriors. */
+#include "recognizer/recognizer_parts.h"
+
+#include "base/base.h"
+#include "decoder/search/vocabulary.h"
+
+void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings) {
+  *settings = (struct linnet_recognizer_settings){.size = sizeof *settings};
+}
+
+static enum linnet_status load_model(struct linnet_recognizer *r, const struct linnet_recognizer_settings *settings) {
+  const struct linnet_source *source = &settings->model;
+  r->model = settings->shared_model;
+  if (r->model)
+    return LINNET_OK;
+  if (!linnet_source_given(source))
+    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name a file");
+  LINNET_TRY(source->data ? linnet_model_load_memory(r->context, source->data, source->bytes,
+                                                     linnet_source_name(source), &r->own_model)
+                          : linnet_model_load(r->context, source->path, &r->own_model));
+  r->model = r->own_model;
+  return LINNET_OK;
+}
+
+static enum linnet_status create_search(struct linnet_recognizer *r, const struct linnet_search_settings *settings) {
+  const size_t count = (size_t)linnet_model_num_symbols(r->model);
+  const char **names = linnet_alloc(r->context, count, sizeof *names);
+  if (!names)
+    return linnet_fail(r->context, LINNET_ERROR_MEMORY, "out of memory for the names of %zu symbols", count);
+  for (size_t i = 0; i < count; i++)
+    names[i] = linnet_model_symbol(r->model, (int)i);
+  enum linnet_status status = linnet_search_create(r->context, names, count, settings, &r->search);
+  linnet_free(r->context, names);
+  return status;
+}
+
+/* Confidences are calibrated as the model says where the settings do not. */
+static enum linnet_status open_search(struct linnet_recognizer *r, const struct linnet_search_settings *given) {
+  struct linnet_search_settings settings;
+  linnet_search_settings_default(&settings);
+  LINNET_TRY(linnet_settings_read(r->context, "linnet_search", &settings, sizeof settings, given));
+  if (!settings.calibrations)
+    settings.calibrations = linnet_model_calibrations(r->model);
+  return create_search(r, &settings);
+}
+
+enum linnet_status linnet_recognizer_create(struct linnet_context *context,
+                                            const struct linnet_recognizer_settings *settings,
+                                            struct linnet_recognizer **recognizer) {
+  struct linnet_recognizer_settings full;
+  if (!context || !settings || !recognizer)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: NULL argument");
+  *recognizer = NULL;
+  linnet_recognizer_settings_default(&full);
+  LINNET_TRY(linnet_settings_read(context, "linnet_recognizer", &full, sizeof full, settings));
+  struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);
+  if (!r)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
+  r->context = context;
+  enum linnet_status status = load_model(r, &full);
+  if (status == LINNET_OK)
+    status = open_search(r, full.search);
+  if (status == LINNET_OK)
+    *recognizer = r;
+  else
+    linnet_recognizer_destroy(r);
+  return status;
+}
+
+const struct linnet_model *linnet_recognizer_model(const struct linnet_recognizer *r) {
+  return r->model;
+}
+
+const struct linnet_search *linnet_recognizer_search(const struct linnet_recognizer *r) {
+  return r->search;
+}
+
+int linnet_recognizer_is_incremental(const struct linnet_recognizer *r) {
+  enum linnet_cmvn_kind cmvn = linnet_model_features(r->model)->cmvn;
+  return linnet_recurrence_possible(r->model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+}
+
+void linnet_recognizer_destroy(struct linnet_recognizer *r) {
+  if (!r)
+    return;
+  linnet_search_destroy(r->search);
+  linnet_model_destroy(r->own_model);
+  linnet_free(r->context, r);
+}

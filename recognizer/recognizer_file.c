@@ -1,0 +1,193 @@
+#include "recognizer/recognizer_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/destination.h"
+#include "decoder/base/text_file.h"
+#include "decoder/search/vocabulary.h"
+#include "model/format/bounded_json.h"
+
+static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
+
+static const char *const keys[] = {"model",
+                                   "search",
+                                   "lexicon",
+                                   "language_model",
+                                   "grammar",
+                                   "hotwords",
+                                   "silences",
+                                   "num_alternatives",
+                                   "beam",
+                                   "top_symbols",
+                                   "symbol_threshold",
+                                   "score_threshold",
+                                   "language_model_weight",
+                                   "insertion_bonus",
+                                   "word_bonus",
+                                   "unknown_penalty",
+                                   LINNET_CALIBRATION_KEY,
+                                   LINNET_WORD_CALIBRATION_KEY,
+                                   NULL};
+enum { REQUIRED_KEYS = 1 };
+
+static const char *const kind_names[] = {
+    [LINNET_SEARCH_GREEDY] = "greedy", [LINNET_SEARCH_SYMBOLS] = "symbols", [LINNET_SEARCH_WORDS] = "words"};
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+static void read_float(struct linnet_json_object *object, const char *key, float *value) {
+  double wide = *value;
+  linnet_json_read_double(object, key, &wide);
+  *value = (float)wide;
+}
+
+static void read_search(struct linnet_json_object *object, struct linnet_search_settings *search) {
+  unsigned kind = search->kind;
+  linnet_json_read_name(object, "search", (struct linnet_names){kind_names, 3}, &kind);
+  search->kind = (enum linnet_search_kind)kind;
+  linnet_json_read_size(object, "num_alternatives", &search->num_alternatives);
+  linnet_json_read_size(object, "beam", &search->beam);
+  linnet_json_read_size(object, "top_symbols", &search->top_symbols);
+  read_float(object, "symbol_threshold", &search->symbol_threshold);
+  read_float(object, "score_threshold", &search->score_threshold);
+  read_float(object, "language_model_weight", &search->language_model_weight);
+  read_float(object, "insertion_bonus", &search->insertion_bonus);
+  read_float(object, "word_bonus", &search->word_bonus);
+  read_float(object, "unknown_penalty", &search->unknown_penalty);
+}
+
+static void read_silences(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+  const json_t *list = json_object_get(object->value, "silences");
+  const size_t count = json_array_size(list);
+  if (object->status != LINNET_OK || !list)
+    return;
+  bool good = json_is_array(list) && count <= LINNET_RECOGNIZER_SILENCES;
+  for (size_t i = 0; good && i < count; i++) {
+    file->silences[i] = json_string_value(json_array_get(list, i));
+    good = file->silences[i] != NULL;
+  }
+  file->search.silences = file->silences;
+  file->search.num_silences = good ? count : 0;
+  if (!good)
+    object->status =
+        linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"silences\" is not a list of at most %d strings",
+                    object->name, object->what, LINNET_RECOGNIZER_SILENCES);
+}
+
+static void read_calibration(struct linnet_json_object *object, const char *key, struct linnet_recognizer_file *file,
+                             struct linnet_calibration *calibration) {
+  static const char *const parts[] = {"slope", "offset", NULL};
+  const json_t *value = json_object_get(object->value, key);
+  if (object->status != LINNET_OK || !value)
+    return;
+  struct linnet_json_object map = linnet_json_object(object->context, object->name, key, value, parts, 2);
+  linnet_json_read_double(&map, "slope", &calibration->slope);
+  linnet_json_read_double(&map, "offset", &calibration->offset);
+  if (map.status == LINNET_OK && (!(calibration->slope > 0) || !isfinite(calibration->slope)))
+    map.status = linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"slope\" is %g, it must be above 0",
+                             object->name, key, calibration->slope);
+  object->status = map.status;
+  file->search.calibrations = &file->calibrations;
+}
+
+/* --- paths -------------------------------------------------------------------------------------------------------- */
+
+/* A path in the file begins in the file's folder. */
+static char *resolve(struct linnet_context *context, const char *name, const char *path) {
+  const char *slash = strrchr(name, '/');
+  const size_t folder = path[0] == '/' || !slash ? 0 : (size_t)(slash - name) + 1, length = strlen(path);
+  char *resolved = linnet_alloc(context, folder + length + 1, 1);
+  if (resolved) {
+    memcpy(resolved, name, folder);
+    memcpy(resolved + folder, path, length + 1);
+  }
+  return resolved;
+}
+
+static void read_sources(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+  const struct {
+    const char *key;
+    struct linnet_source *source;
+  } sources[LINNET_RECOGNIZER_SOURCES] = {{"model", &file->settings.model},
+                                          {"lexicon", &file->search.lexicon},
+                                          {"language_model", &file->search.language_model},
+                                          {"grammar", &file->search.grammar},
+                                          {"hotwords", &file->search.hotwords}};
+  for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++) {
+    const char *path = NULL;
+    linnet_json_read_string(object, sources[i].key, &path);
+    if (!path)
+      continue;
+    file->paths[i] = resolve(object->context, object->name, path);
+    if (!file->paths[i])
+      object->status = linnet_fail(object->context, LINNET_ERROR_MEMORY, "%s: out of memory", object->name);
+    sources[i].source->path = file->paths[i];
+  }
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *file, struct linnet_context *context,
+                                               const char *text, size_t bytes, const char *name) {
+  json_t *root = NULL;
+  *file = (struct linnet_recognizer_file){.context = context, .calibrations = {{1, 0}, {1, 0}}};
+  linnet_recognizer_settings_default(&file->settings);
+  linnet_search_settings_default(&file->search);
+  file->settings.search = &file->search;
+  LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
+  file->root = root;
+  struct linnet_json_object object = linnet_json_object(context, name, "recognizer", root, keys, REQUIRED_KEYS);
+  read_search(&object, &file->search);
+  read_silences(&object, file);
+  read_calibration(&object, LINNET_CALIBRATION_KEY, file, &file->calibrations.phones);
+  read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
+  read_sources(&object, file);
+  return object.status;
+}
+
+void linnet_recognizer_file_release(struct linnet_recognizer_file *file) {
+  for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++)
+    linnet_free(file->context, file->paths[i]);
+  json_decref(file->root);
+}
+
+/* What the parts of a recognizer refuse names their own files; the file that names these comes first. */
+static enum linnet_status load(struct linnet_context *context, const char *path, const void *text, size_t bytes,
+                               struct linnet_recognizer **recognizer) {
+  struct linnet_recognizer_file file;
+  enum linnet_status status = linnet_recognizer_file_read(&file, context, text, bytes, path);
+  if (status == LINNET_OK) {
+    status = linnet_recognizer_create(context, &file.settings, recognizer);
+    if (status != LINNET_OK)
+      linnet_fail_setting(context, path, status);
+  }
+  linnet_recognizer_file_release(&file);
+  return status;
+}
+
+static enum linnet_status load_file(struct linnet_context *context, const char *path,
+                                    struct linnet_recognizer **recognizer) {
+  struct linnet_text text = {0};
+  enum linnet_status status = linnet_text_open(context, path, limits.bytes, &text);
+  if (status == LINNET_OK)
+    status = load(context, path, text.next, text.size - (size_t)(text.next - text.buffer), recognizer);
+  linnet_text_close(&text);
+  return status;
+}
+
+enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
+                                          struct linnet_recognizer **recognizer) {
+  struct stat found;
+  char inside[LINNET_PATH_BYTES];
+  if (!context || !path || !recognizer)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: NULL argument");
+  *recognizer = NULL;
+  if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
+    return load_file(context, path, recognizer);
+  if (snprintf(inside, sizeof inside, "%s/recognizer.json", path) >= (int)sizeof inside)
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: the path is too long", path);
+  return load_file(context, inside, recognizer);
+}

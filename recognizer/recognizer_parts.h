@@ -1,0 +1,14 @@
+/* The recognizer's parts. */
+#ifndef LINNET_RECOGNIZER_PARTS_H
+#define LINNET_RECOGNIZER_PARTS_H
+
+#include <linnet/recognizer.h>
+
+struct linnet_recognizer {
+  struct linnet_context *context;
+  const struct linnet_model *model;
+  struct linnet_model *own_model; /* NULL: the model is the caller's */
+  struct linnet_search *search;
+};
+
+#endif

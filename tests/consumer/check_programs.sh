@@ -1,0 +1,88 @@
+#!/bin/bash
+# check_programs.sh SOURCE_DIR PREFIX LIBDIR WORK: builds the programs of examples/ from what is installed under PREFIX,
+# trains one of them a model of tones, and runs all others on it. What needs real speech is left out where there is none
+# (environment LINNET_DATA).
+set -euo pipefail
+export LC_ALL=C
+
+source=$1 prefix=$2 libdir=$3 work=$4
+export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+rm -rf "$work" && mkdir -p "$work/tones" "$work/model"
+cd "$work"
+
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+expect() { # NAME EXPECTED GOT
+	[ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"
+}
+
+cmake -S "$source/examples" -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="${CC:-cc}" \
+	-DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS='-Wall -Wextra -Werror' -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' > log
+cmake --build build >> log || fail "$(cat log)"
+
+# What a newcomer reads first stays short.
+[ "$(wc -l < "$source/examples/words.c")" -le 40 ] || fail 'examples/words.c has more than 40 lines'
+[ "$(wc -l < "$source/examples/live.c")" -le 60 ] || fail 'examples/live.c has more than 60 lines'
+[ -x build/words ] || {
+	echo 'SKIPPED: built without the front end'
+	exit 77
+}
+
+# A corpus of tones, a model of it, and recognizers with it for phones, words and commands.
+"${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/tests/consumer/tones.c" -o tones/make -lm
+tones/make tones 24
+build/train tones/list model > train.log || fail "train: $(cat train.log)"
+printf 'AB A B\nCD C D\nA A\nB B\nC C\nD D\n' > model/lexicon
+printf 'AB CD\n' > model/grammar
+echo '{"model": "model.safetensors"}' > model/phones.json
+echo '{"model": "model.safetensors", "search": "words", "lexicon": "lexicon", "word_bonus": -1}' > model/recognizer.json
+echo '{"model": "model.safetensors", "search": "words", "lexicon": "lexicon", "grammar": "grammar"}' > model/grammar.json
+
+words() { # RECOGNIZER AUDIO
+	build/words "$1" "$2" | awk '{ print $3 }' | paste -sd ' '
+}
+expect phones 'A B C D' "$(words model/phones.json tones/0.wav)"
+expect words 'AB CD' "$(words model tones/0.wav)"
+expect grammar 'AB CD' "$(words model/grammar.json tones/0.wav)"
+build/words model tones/0.wav |
+	awk '!($1 >= end && $2 > $1 && $2 <= 1.3 && $4 > 0 && $4 <= 1) { exit 1 } { end = $2 }' || fail 'times of words'
+build/words nowhere tones/0.wav 2> err && fail 'a recognizer that is not there'
+grep -q 'nowhere: No such file' err || fail "$(cat err)"
+
+# Results come before the end, and end with those of the file; an odd byte does no harm.
+tail -c +45 tones/0.wav | build/live model/phones.json > live
+expect 'live' 'A B C D' "$(sed -n 's/.*final: //p' live)"
+[ "$(grep -cv final live)" -ge 3 ] || fail "no partial results: $(cat live)"
+{ tail -c +45 tones/0.wav && printf x; } | build/live model/phones.json | cmp - live || fail 'live: an odd byte'
+
+# Files at once: the same as one by one, in order.
+if [ -x build/pool ]; then
+	build/pool model/phones.json tones/[0-9].wav > pool
+	for file in tones/[0-9].wav; do printf '%s\t%s\n' "$file" "$(words model/phones.json "$file")"; done | cmp - pool
+	build/pool model/phones.json tones/0.wav nowhere.wav > pool 2> err && fail 'pool: a file that is not there'
+	grep -q 'nowhere.wav: No such file' err || fail "$(cat err)"
+fi
+
+build/align model/model.safetensors model/lexicon tones/0.wav 'AB cd' > grid
+grep -q 'text = "AB"' grid && grep -q 'text = "cd"' grid && grep -q 'text = "D"' grid || fail "align: $(cat grid)"
+
+# Features of the command's filterbank go in as a program's own.
+command=$prefix/bin/linnet
+if [ -x "$command" ]; then
+	"$command" features --text --out rows tones/0.wav 2> err || fail "$(cat err)"
+	tr -d '[]' < rows | sed 's/^0 //' | build/features model/model.safetensors > features
+	expect 'features' 'A B C D' "$(awk '{ print $3 }' features | paste -sd ' ')"
+fi
+
+data=${LINNET_DATA-}
+speech=$data/ljspeech/audio/LJ001-0001.opus model=$prefix/share/linnet/models/english-phonemes.safetensors
+if [ -f "$speech" ] && [ -f "$data/cmudict/cmudict.dict" ] && [ -f "$model" ]; then
+	echo "{\"model\": \"$model\", \"search\": \"words\", \"lexicon\": \"$data/cmudict/cmudict.dict\"}" > speech.json
+	[ "$(build/words speech.json "$speech" | wc -l)" -gt 10 ] || fail 'words of real speech'
+	build/align "$model" "$data/cmudict/cmudict.dict" "$speech" 'printing in the only sense' > grid
+	grep -q 'text = "printing"' grid || fail "alignment of real speech: $(cat grid)"
+fi
+echo 'all programs built and run'
