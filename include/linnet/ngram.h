@@ -60,7 +60,8 @@ LINNET_API enum linnet_status linnet_ngram_save_binary(struct linnet_context *co
                                                        const char *path);
 
 /* A copy with probabilities and back-off weights of 8 bits: per order at most 256 different values, each the mean of
- * equally many. Probabilities then add up to 1 only nearly. The copy belongs to `context` and does not need `ngram`. */
+ * those near it. Probabilities then add up to 1 only nearly. The copy belongs to `context` and does not need `ngram`.
+ */
 LINNET_API enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const struct linnet_ngram *ngram,
                                                     struct linnet_ngram **quantized);
 

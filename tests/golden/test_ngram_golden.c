@@ -77,11 +77,11 @@ static void test_scores(struct linnet_context *context, const char *model) {
   REQUIRE(linnet_ngram_load(context, binary, &mapped) == LINNET_OK, "%s", linnet_context_error(context));
   check_scores(mapped, model, 2e-5);
   REQUIRE(linnet_ngram_quantize(context, mapped, &quantized) == LINNET_OK, "quantize");
-  check_scores(quantized, model, 0.2);
+  check_scores(quantized, model, 0.05);
   linnet_ngram_destroy(mapped);
   REQUIRE(linnet_ngram_save_binary(context, quantized, binary) == LINNET_OK, "save");
   REQUIRE(linnet_ngram_load(context, binary, &mapped) == LINNET_OK, "%s", linnet_context_error(context));
-  check_scores(mapped, model, 0.2);
+  check_scores(mapped, model, 0.05);
   linnet_ngram_destroy(mapped);
   linnet_ngram_destroy(quantized);
   linnet_ngram_destroy(ngram);
