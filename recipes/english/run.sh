@@ -11,7 +11,7 @@ usage() {
 Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
               [--stage N] [--stop-stage N] [--quick]
 
-Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). Installs Debian packages that are missing and
+Trains the phoneme recogniser that ships (models/english/phones.safetensors). Installs Debian packages that are missing and
 builds linnet first, unless $LINNET names it.
 
   1  data folders, pronunciations of words that CMUdict lacks: EXP/data
@@ -49,7 +49,7 @@ conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1'
 sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
-see models/README.md"
+see models/english/README.md"
 
 prepare() {
 	[ -n "$data" ] || die "--data DIR is missing; see --help"

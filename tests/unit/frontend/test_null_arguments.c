@@ -77,7 +77,8 @@ static const char needing[] =
     "linnet_output_format_has_times\nlinnet_output_format_is_single\nlinnet_output_format_name\nlinnet_padding_max\n"
     "linnet_padding_settings_default\nlinnet_pronounced_text_align_words\nlinnet_pronounced_text_index\n"
     "linnet_pronounced_text_settings_default\nlinnet_pronounced_text_spoken\nlinnet_pronounced_text_words\n"
-    "linnet_recurrence_frames\nlinnet_recurrence_possible\nlinnet_recurrence_reset\nlinnet_recurrence_state_bytes\n"
+    "linnet_recognizer_file_settings\nlinnet_recurrence_frames\nlinnet_recurrence_possible\nlinnet_recurrence_"
+    "reset\nlinnet_recurrence_state_bytes\n"
     "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_speakers\nlinnet_scorer_sum\n"
     "linnet_scorer_utterance\nlinnet_scorer_utterances\nlinnet_scp_count\nlinnet_scp_find\nlinnet_scp_key\n"
@@ -93,6 +94,10 @@ static const char needing[] =
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static void refuse_networks(void) {
+  REFUSES(linnet_recognizer_file_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_recognizer_file_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_file_load(f.context, "x", NULL));
+  ALLOWS(linnet_recognizer_file_destroy(NULL));
   REFUSES(linnet_stream_set_calibrations(NULL, NULL));
   REFUSES(linnet_context_create(NULL, NULL));
   REFUSES(linnet_context_share(NULL, (void *)&out));

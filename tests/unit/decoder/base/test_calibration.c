@@ -88,7 +88,7 @@ static void check_maps(struct linnet_context *context, const struct linnet_metad
 
 /* The model that ships with one entry made into another of the same length. */
 static void check_refusal(struct linnet_context *context, const char *find, const char *replace, const char *message) {
-  static const char path[] = TEST_SOURCE_DIR "/models/english-phonemes.safetensors";
+  static const char path[] = TEST_SOURCE_DIR "/models/english/phones.safetensors";
   struct linnet_model *model = NULL;
   FILE *file = fopen(path, "rb");
   size_t bytes = (size_t)1 << 24, length = strlen(find);
