@@ -1,6 +1,7 @@
 /* Recognises features of one's own, with linnet::core alone: features MODEL < ROWS
  * ROWS are numbers as text, as many a frame as the model hears. They come from another program, normalised as the model
- * expects (its CMVN), but for statistics that the model itself has. Prints the phones that a beam search finds, with their times. */
+ * expects (its CMVN), but for statistics that the model itself has. Prints the phones that a beam search finds, with
+ * their times. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -32,7 +32,7 @@ struct corpus {
   struct linnet_cmvn cmvn; /* of all recordings */
 };
 
-/* --- what the trainer asks ------------------------------------------------------------------------------------------ */
+/* --- what the trainer asks ---------------------------------------------------------------------------------------- */
 
 static const struct recording *at(void *user, size_t utterance) {
   return &((struct corpus *)user)->recordings[utterance];
@@ -66,7 +66,7 @@ static int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   return 0;
 }
 
-/* --- the corpus ----------------------------------------------------------------------------------------------------- */
+/* --- the corpus --------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status compute_features(struct linnet_context *context, struct recording *recording,
                                            const float *samples, size_t count) {
@@ -139,7 +139,7 @@ static void release_corpus(struct corpus *corpus) {
   linnet_transcripts_destroy(corpus->text);
 }
 
-/* --- training ------------------------------------------------------------------------------------------------------- */
+/* --- training ----------------------------------------------------------------------------------------------------- */
 
 static enum linnet_status train(struct linnet_context *context, struct corpus *corpus, const char *folder) {
   const struct linnet_train_events events = {.epoch = on_epoch};

@@ -1,8 +1,7 @@
 /* A model and what is searched for in its posteriors. */
 #include "recognizer/recognizer_parts.h"
 
-#include "base/base.h"
-#include "decoder/search/vocabulary.h"
+#include "base/settings.h"
 
 void linnet_recognizer_settings_default(struct linnet_recognizer_settings *settings) {
   *settings = (struct linnet_recognizer_settings){.size = sizeof *settings};

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/destination.h"
-#include "decoder/base/text_file.h"
-#include "decoder/search/vocabulary.h"
+#include "base/file_read.h"
+#include "base/settings.h"
 #include "model/format/bounded_json.h"
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
@@ -156,11 +156,12 @@ void linnet_recognizer_file_release(struct linnet_recognizer_file *file) {
 
 static enum linnet_status read_text(struct linnet_recognizer_file *file, struct linnet_context *context,
                                     const char *path) {
-  struct linnet_text text = {0};
-  enum linnet_status status = linnet_text_open(context, path, limits.bytes, &text);
+  void *text = NULL;
+  size_t bytes = 0;
+  enum linnet_status status = linnet_file_read(context, path, limits.bytes, &text, &bytes);
   if (status == LINNET_OK)
-    status = linnet_recognizer_file_read(file, context, text.next, text.size - (size_t)(text.next - text.buffer), path);
-  linnet_text_close(&text);
+    status = linnet_recognizer_file_read(file, context, text, bytes, path);
+  linnet_free(context, text);
   return status;
 }
 

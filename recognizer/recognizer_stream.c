@@ -1,6 +1,5 @@
 /* A stream on a recognizer: the audio's posteriors go to a search as they are computed; a hook gets new results. */
-#include "base/base.h"
-#include "decoder/search/vocabulary.h"
+#include "base/settings.h"
 #include "recognizer/recognizer_parts.h"
 
 enum { READ_SAMPLES = 1 << 16 };

@@ -19,7 +19,7 @@ if [ -z "$formatter" ]; then
 fi
 
 sources() {
-	find include lib frontend decoder recognizer tools recipes tests \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -print0
+	find include lib frontend decoder recognizer tools recipes examples tests \( -name '*.c' -o -name '*.cpp' -o -name '*.h' -o -name '*.cu' \) -print0
 }
 
 if [ "${1-}" = --fix ]; then

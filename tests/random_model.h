@@ -31,16 +31,14 @@ static inline struct linnet_cmvn random_model_cmvn(size_t dim) {
   return cmvn;
 }
 
-/* Initial weights times `scale`; at most 8 symbols; features that are `input_dim` mel bands; more metadata, up to a
- * NULL key (NULL: none). */
-static inline struct linnet_model *random_model_with(struct linnet_context *context, const struct linnet_config *config,
-                                                     uint64_t seed, float scale, enum linnet_cmvn_kind cmvn,
-                                                     const struct linnet_metadata *metadata) {
+/* Writes a model: initial weights times `scale`; at most 8 symbols; features that are `input_dim` mel bands; more
+ * metadata, up to a NULL key (NULL: none). */
+static inline void random_model_write(struct linnet_context *context, const char *path,
+                                      const struct linnet_config *config, uint64_t seed, float scale,
+                                      enum linnet_cmvn_kind cmvn, const struct linnet_metadata *metadata) {
   static const char *const symbols[] = {"<blk>", "A", "B", "C", "D", "E", "F", "G"};
   struct linnet_parameters *parameters = NULL;
   struct linnet_feature_config features;
-  struct linnet_model *model = NULL;
-  char path[] = "/tmp/linnet-model-XXXXXX";
   REQUIRE(config->outputs <= sizeof symbols / sizeof *symbols, "%zu symbols", config->outputs);
   REQUIRE(linnet_parameters_create(context, config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
   float *weights = malloc(parameters->size * sizeof *weights);
@@ -61,14 +59,22 @@ static inline struct linnet_model *random_model_with(struct linnet_context *cont
                                            .dtype = LINNET_F32};
   while (metadata && metadata[contents.num_metadata].key)
     contents.num_metadata++;
+  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
+  free(weights);
+  linnet_parameters_destroy(parameters);
+}
+
+static inline struct linnet_model *random_model_with(struct linnet_context *context, const struct linnet_config *config,
+                                                     uint64_t seed, float scale, enum linnet_cmvn_kind cmvn,
+                                                     const struct linnet_metadata *metadata) {
+  struct linnet_model *model = NULL;
+  char path[] = "/tmp/linnet-model-XXXXXX";
   int descriptor = mkstemp(path);
   REQUIRE(descriptor >= 0, "mkstemp");
   close(descriptor);
-  REQUIRE(linnet_model_save(context, path, &contents) == LINNET_OK, "%s", linnet_context_error(context));
+  random_model_write(context, path, config, seed, scale, cmvn, metadata);
   REQUIRE(linnet_model_load(context, path, &model) == LINNET_OK, "%s", linnet_context_error(context));
   unlink(path);
-  free(weights);
-  linnet_parameters_destroy(parameters);
   return model;
 }
 

@@ -1,6 +1,7 @@
-// ctcdecode (github.com/parlance/ctcdecode) without its Python: decodes raw posteriors as bench_words does. peer_words.py
-// runs it. Built by hand: C the sources of PyPI's ctcdecode 1.0.2, which lack their headers, H those headers written from
-// the definitions (ThreadPool.h among them), K the sources of PyPI's kenlm 0.3.0, OpenFst as Debian's libfst-dev has it:
+// ctcdecode (github.com/parlance/ctcdecode) without its Python: decodes raw posteriors as bench_words does.
+// peer_words.py runs it. Built by hand: C the sources of PyPI's ctcdecode 1.0.2, which lack their headers, H those
+// headers written from the definitions (ThreadPool.h among them), K the sources of PyPI's kenlm 0.3.0, OpenFst as
+// Debian's libfst-dev has it:
 //
 //   g++ -O3 -DNDEBUG -std=c++17 -DKENLM_MAX_ORDER=6 -I H -I K -o peer_ctcdecode peer_ctcdecode.cpp
 //     C/ctcdecode/src/[cdps]*.cpp $(ls K/{lm,util,util/double-conversion}/*.cc | grep -v 'main.cc\|test.cc')
@@ -8,8 +9,9 @@
 //
 // usage: peer_ctcdecode LABELS ARPA RAW LENGTHS BEAM TOP WEIGHT BONUS
 //
-// LABELS has a line for each symbol, blank first; "|" ends words. RAW are float32 rows of log-posteriors, LENGTHS the frames
-// of each utterance. Prints the seconds of the processor that the search took, then a line of words for each utterance.
+// LABELS has a line for each symbol, blank first; "|" ends words. RAW are float32 rows of log-posteriors, LENGTHS the
+// frames of each utterance. Prints the seconds of the processor that the search took, then a line of words for each
+// utterance.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

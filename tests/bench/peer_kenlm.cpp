@@ -1,5 +1,5 @@
-// KenLM (github.com/kpu/kenlm) on the work of bench_ngram: a text's words one after another, and shuffled. Built by hand, K
-// its folder or that of its Python package's sources:
+// KenLM (github.com/kpu/kenlm) on the work of bench_ngram: a text's words one after another, and shuffled. Built by
+// hand, K its folder or that of its Python package's sources:
 //
 //   g++ -O3 -DNDEBUG -std=c++17 -DKENLM_MAX_ORDER=6 -I K -o peer_kenlm peer_kenlm.cpp
 //     $(ls K/{lm,util,util/double-conversion}/*.cc | grep -v 'main.cc\|test.cc')

@@ -52,11 +52,12 @@ build/words model tones/0.wav |
 build/words nowhere tones/0.wav 2> err && fail 'a recognizer that is not there'
 grep -q 'nowhere: No such file' err || fail "$(cat err)"
 
-# Results come before the end, and end with those of the file; an odd byte does no harm.
+# Results come before the end, and end with those of the file; an odd byte does no harm. How many come is up to the pipe.
 tail -c +45 tones/0.wav | build/live model/phones.json > live
 expect 'live' 'A B C D' "$(sed -n 's/.*final: //p' live)"
-[ "$(grep -cv final live)" -ge 3 ] || fail "no partial results: $(cat live)"
-{ tail -c +45 tones/0.wav && printf x; } | build/live model/phones.json | cmp - live || fail 'live: an odd byte'
+[ "$(grep -cv final live)" -ge 1 ] || fail "no partial results: $(cat live)"
+{ tail -c +45 tones/0.wav && printf x; } | build/live model/phones.json > odd
+expect 'live, an odd byte' 'A B C D' "$(sed -n 's/.*final: //p' odd)"
 
 # Files at once: the same as one by one, in order.
 if [ -x build/pool ]; then

@@ -1,4 +1,5 @@
-"""Writes corpus/lexicon, corpus/align, corpus/lattice and corpus/text: small good inputs, and some that must be refused.
+"""Writes corpus/lexicon, corpus/align, corpus/lattice, corpus/text and corpus/recognizer: small good inputs, and some that
+must be refused.
 
     python tests/fuzz/make_decoder_corpus.py
 """
@@ -52,6 +53,14 @@ def main():
           "rule {n:1-9} = {1:n}\nrule {n} = {1:n}\nrule {d:3} = {1:each:o}\nrule {money}{n} = {2:n} {1.1}\n"
           "rule {w}+ = {1} plus\n\f1 120 $20 Mr. a-b & 007 x+\n")
     write("text", "endless", "number a 0 > > > >\nrule {n} = {1:a}\ntable symbol & and\n\f7 77-7\n")
+    write("recognizer", "phones", '{"model": "m.safetensors"}')
+    write("recognizer", "words", '{"model": "m", "search": "words", "lexicon": "l", "language_model": "/n", '
+          '"hotwords": "h", "silences": ["SIL", "SPN"], "num_alternatives": 3, "beam": 20, "top_symbols": 9, '
+          '"symbol_threshold": 5.5, "score_threshold": 1e2, "language_model_weight": 0.5, "word_bonus": -1, '
+          '"unknown_penalty": 8, "confidence": {"slope": 0.5, "offset": -1}}')
+    write("recognizer", "symbols", '{"search": "symbols", "model": "m", "insertion_bonus": 1, "grammar": "g"}')
+    write("recognizer", "unknown_key", '{"model": "m", "lexikon": "l"}')
+    write("recognizer", "falling", '{"model": "m", "word_confidence": {"slope": -1, "offset": 0}}')
 
 
 if __name__ == "__main__":

@@ -68,6 +68,12 @@ static struct {
   struct linnet_lattice *lattice;
   struct linnet_lattice_reader *lattice_reader;
   struct linnet_scorer *scorer;
+  struct linnet_search *search;
+  struct linnet_search_stream *search_stream;
+  struct linnet_recognizer *recognizer;
+  struct linnet_recognizer_stream *recognizer_stream;
+  struct linnet_text_aligner *aligner;
+  struct linnet_aligned_text *aligned_text;
 } f;
 
 static const char *in_folder(const char *name) {
@@ -153,6 +159,17 @@ static void make_decoders(void) {
   MAKE(linnet_scorer_create(f.context, NULL, &f.scorer));
 }
 
+static void make_recognizers(void) {
+  static const char *const phones[] = {"<blk>", "A", "B"};
+  const struct linnet_recognizer_settings settings = {.size = sizeof settings, .shared_model = f.model};
+  MAKE(linnet_search_create(f.context, phones, 3, NULL, &f.search));
+  MAKE(linnet_search_stream_create(f.context, f.search, &f.search_stream));
+  MAKE(linnet_recognizer_create(f.context, &settings, &f.recognizer));
+  MAKE(linnet_recognizer_stream_create(f.context, f.recognizer, &f.recognizer_stream));
+  MAKE(linnet_text_aligner_create(f.context, phones, 3, NULL, &f.aligner));
+  MAKE(linnet_aligned_text_create_phones(f.context, f.aligner, "A B", "text", &f.aligned_text));
+}
+
 static void make_fixture(void) {
   REQUIRE(system("rm -rf '" TEST_BINARY_DIR "/null_arguments' && mkdir '" TEST_BINARY_DIR "/null_arguments'") == 0,
           "folder");
@@ -162,9 +179,16 @@ static void make_fixture(void) {
   make_texts();
   make_pronunciations();
   make_decoders();
+  make_recognizers();
 }
 
 static void destroy_fixture(void) {
+  linnet_aligned_text_destroy(f.aligned_text);
+  linnet_text_aligner_destroy(f.aligner);
+  linnet_recognizer_stream_destroy(f.recognizer_stream);
+  linnet_recognizer_destroy(f.recognizer);
+  linnet_search_stream_destroy(f.search_stream);
+  linnet_search_destroy(f.search);
   linnet_scorer_destroy(f.scorer);
   linnet_lattice_reader_destroy(f.lattice_reader);
   linnet_lattice_destroy(f.lattice);

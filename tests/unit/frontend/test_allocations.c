@@ -27,6 +27,7 @@ enum { RATE = 8000, SAMPLES = RATE, ROWS = 40, ROW_SYMBOLS = 4 };
 static const char model_path[] = FOLDER "/model.safetensors", causal_path[] = FOLDER "/causal.safetensors";
 static const char wave_path[] = FOLDER "/tone.wav", ark_path[] = FOLDER "/rows.ark", scp_path[] = FOLDER "/rows.scp";
 static const char out_path[] = FOLDER "/out";
+static const char phones_path[] = FOLDER "/phones.json", words_path[] = FOLDER "/words.json";
 static float rows[ROWS][ROW_SYMBOLS];
 
 /* Models of a small training, of features that are filterbanks of four bands. */
@@ -64,12 +65,27 @@ static void write_wave(void) {
   REQUIRE(fclose(file) == 0, "%s", wave_path);
 }
 
+static void write_text(const char *path, const char *text) {
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
+static void write_recognizers(void) {
+  write_text(phones_path, "{\"model\": \"causal.safetensors\"}");
+  write_text(words_path, "{\"model\": \"model.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", "
+                         "\"hotwords\": \"hotwords\", \"grammar\": \"grammar\", \"num_alternatives\": 3}");
+  write_text(FOLDER "/lexicon", "AB A B\nC C\nDA D A\n");
+  write_text(FOLDER "/hotwords", "C AB 3\n");
+  write_text(FOLDER "/grammar", "AB C\nDA\nC AB\n");
+}
+
 static void prepare(void) {
   struct linnet_context *context = test_context();
   REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
   make_model(context, transformer, model_path);
   make_model(context, causal, causal_path);
   write_wave();
+  write_recognizers();
   for (size_t t = 0; t < ROWS; t++)
     for (size_t k = 0; k < ROW_SYMBOLS; k++)
       rows[t][k] = t / 2 % 4 == k ? -0.2f : -2.5f;
@@ -260,6 +276,69 @@ static enum linnet_status words(struct linnet_context *context, uint64_t *sum) {
   return status;
 }
 
+static void digest_result(uint64_t *sum, const struct linnet_result *result) {
+  for (size_t a = 0; a < result->num_alternatives; a++) {
+    const struct linnet_alternative *x = &result->alternatives[a];
+    digest(sum, &x->score, sizeof x->score);
+    for (size_t i = 0; i < x->phone_count; i++)
+      digest(sum, x->phones[i].text, strlen(x->phones[i].text));
+  }
+}
+
+static int on_result(void *user, const struct linnet_result *result) {
+  digest_result(user, result);
+  return 0;
+}
+
+/* From the JSON file to the result of the audio file, with a hook. */
+static enum linnet_status recognise(struct linnet_context *context, const char *json, uint64_t *sum) {
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_recognizer_stream *stream = NULL;
+  const struct linnet_result *result = NULL;
+  enum linnet_status status = linnet_recognizer_load(context, json, &recognizer);
+  if (status == LINNET_OK)
+    status = linnet_recognizer_stream_create(context, recognizer, &stream);
+  if (status == LINNET_OK)
+    status = linnet_recognizer_stream_set_hook(stream, on_result, sum);
+  if (status == LINNET_OK)
+    status = linnet_recognizer_stream_run_file(stream, wave_path, NULL, &result);
+  if (status == LINNET_OK)
+    digest_result(sum, result);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  return status;
+}
+
+static enum linnet_status recognise_words(struct linnet_context *context, uint64_t *sum) {
+  return recognise(context, words_path, sum);
+}
+
+static enum linnet_status recognise_phones(struct linnet_context *context, uint64_t *sum) {
+  return recognise(context, phones_path, sum);
+}
+
+static enum linnet_status align_text(struct linnet_context *context, uint64_t *sum) {
+  static const char *const names[] = {"<blk>", "A", "B", "C"};
+  const struct linnet_align_settings jumps = {.size = sizeof jumps, .jumps = 1, .jump_cost = 60, .frame_cost = 2};
+  struct linnet_text_aligner_settings settings;
+  struct linnet_text_aligner *aligner = NULL;
+  struct linnet_aligned_text *text = NULL;
+  struct linnet_output output = {.id = "u"};
+  linnet_text_aligner_settings_default(&settings);
+  settings.lexicon = (struct linnet_source){NULL, "AB A B\nC C\n", 11};
+  enum linnet_status status = linnet_text_aligner_create(context, names, ROW_SYMBOLS, &settings, &aligner);
+  if (status == LINNET_OK)
+    status = linnet_aligned_text_create(context, aligner, "AB unknown C", "text", &text);
+  if (status == LINNET_OK)
+    status = linnet_aligned_text_align(text, rows[0], ROWS, 0.01, 0.4, &jumps);
+  if (status == LINNET_OK && (status = linnet_aligned_text_describe(text, &output)) == LINNET_OK)
+    for (size_t i = 0; i < output.word_count; i++)
+      digest(sum, &output.words[i].start, sizeof output.words[i].start);
+  linnet_aligned_text_destroy(text);
+  linnet_text_aligner_destroy(aligner);
+  return status;
+}
+
 static enum linnet_status align(struct linnet_context *context, uint64_t *sum) {
   const int labels[] = {1, 2, 3, 1, 2, 3};
   struct linnet_alignment *alignment = NULL;
@@ -335,6 +414,9 @@ static const struct scenario {
     {"words", 1, 1, words},
     {"lattice", 1, 1, lattice},
     {"align", 1, 1, align},
+    {"align text", 1, 1, align_text},
+    {"recognise phones", 1, 1, recognise_phones},
+    {"recognise words", 1, 1, recognise_words},
     {"archive", 1, 1, archive},
     {"average", 1, 1, average},
     {"training", 1, 7, training},

@@ -89,7 +89,13 @@ static const char needing[] =
     "linnet_trainer_steps\nlinnet_transcripts_count\nlinnet_transcripts_find\nlinnet_transcripts_id\n"
     "linnet_transcripts_tokens\nlinnet_version\nlinnet_word_search_count\nlinnet_word_search_memory\n"
     "linnet_word_search_reset\nlinnet_word_search_settings_default\nlinnet_word_search_stable\n"
-    "linnet_word_search_text\nlinnet_word_search_tree_memory\n";
+    "linnet_word_search_text\nlinnet_word_search_tree_memory\n"
+    "linnet_aligned_text_alignment\nlinnet_aligned_text_index\nlinnet_aligned_text_num_aligned\n"
+    "linnet_aligned_text_tokens\nlinnet_aligned_text_words\nlinnet_recognizer_is_incremental\n"
+    "linnet_recognizer_model\nlinnet_recognizer_search\nlinnet_recognizer_settings_default\n"
+    "linnet_recognizer_stream_reset\nlinnet_recognizer_stream_search\nlinnet_recognizer_stream_seconds\n"
+    "linnet_search_num_tokens\nlinnet_search_settings_default\nlinnet_search_stream_reset\n"
+    "linnet_search_token\nlinnet_text_aligner_settings_default\n";
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -449,6 +455,69 @@ static void refuse_decoding(void) {
   REFUSES(linnet_word_search_share(f.context, f.word_search, NULL));
 }
 
+static void refuse_searches(void) {
+  REFUSES(linnet_result_describe(NULL, 1, (void *)&scratch));
+  REFUSES(linnet_result_describe((void *)&scratch, 1, NULL));
+  REFUSES(linnet_search_create(NULL, names, 2, NULL, (void *)&out));
+  REFUSES(linnet_search_create(f.context, NULL, 2, NULL, (void *)&out));
+  REFUSES(linnet_search_create(f.context, names, 2, NULL, NULL));
+  REFUSES(linnet_search_stream_accept(NULL, floats, 1));
+  REFUSES(linnet_search_stream_accept(f.search_stream, NULL, 1));
+  REFUSES(linnet_search_stream_create(NULL, f.search, (void *)&out));
+  REFUSES(linnet_search_stream_create(f.context, NULL, (void *)&out));
+  REFUSES(linnet_search_stream_create(f.context, f.search, NULL));
+  REFUSES(linnet_search_stream_finish(NULL));
+  REFUSES(linnet_search_stream_lattice(NULL, f.lattice));
+  REFUSES(linnet_search_stream_lattice(f.search_stream, NULL));
+  REFUSES(linnet_search_stream_result(NULL, 1, (void *)&out));
+  REFUSES(linnet_search_stream_result(f.search_stream, 1, NULL));
+}
+
+static void refuse_recognizers(void) {
+  REFUSES(linnet_recognizer_create(NULL, (void *)&scratch, (void *)&out));
+  REFUSES(linnet_recognizer_create(f.context, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_create(f.context, (void *)&scratch, NULL));
+  REFUSES(linnet_recognizer_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_recognizer_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_load(f.context, "x", NULL));
+  REFUSES(linnet_recognizer_stream_accept(NULL, floats, 1));
+  REFUSES(linnet_recognizer_stream_accept(f.recognizer_stream, NULL, 1));
+  REFUSES(linnet_recognizer_stream_accept_features(NULL, floats, 1, 4));
+  REFUSES(linnet_recognizer_stream_accept_features(f.recognizer_stream, NULL, 1, 4));
+  REFUSES(linnet_recognizer_stream_create(NULL, f.recognizer, (void *)&out));
+  REFUSES(linnet_recognizer_stream_create(f.context, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_stream_create(f.context, f.recognizer, NULL));
+  REFUSES(linnet_recognizer_stream_finish(NULL));
+  REFUSES(linnet_recognizer_stream_result(NULL, (void *)&out));
+  REFUSES(linnet_recognizer_stream_result(f.recognizer_stream, NULL));
+  REFUSES(linnet_recognizer_stream_run_file(NULL, "x", NULL, (void *)&out));
+  REFUSES(linnet_recognizer_stream_run_file(f.recognizer_stream, NULL, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_stream_run_file(f.recognizer_stream, "x", NULL, NULL));
+  REFUSES(linnet_recognizer_stream_set_hook(NULL, NULL, NULL));
+  REFUSES(linnet_recognizer_stream_set_sink(NULL, NULL, NULL));
+  REFUSES(linnet_recognizer_stream_set_speaker(NULL, NULL));
+}
+
+static void refuse_aligners(void) {
+  REFUSES(linnet_aligned_text_align(NULL, floats, 1, 1, 1, NULL));
+  REFUSES(linnet_aligned_text_align(f.aligned_text, NULL, 1, 1, 1, NULL));
+  REFUSES(linnet_aligned_text_create(NULL, f.aligner, "x", "x", (void *)&out));
+  REFUSES(linnet_aligned_text_create(f.context, NULL, "x", "x", (void *)&out));
+  REFUSES(linnet_aligned_text_create(f.context, f.aligner, NULL, "x", (void *)&out));
+  REFUSES(linnet_aligned_text_create(f.context, f.aligner, "x", NULL, (void *)&out));
+  REFUSES(linnet_aligned_text_create(f.context, f.aligner, "x", "x", NULL));
+  REFUSES(linnet_aligned_text_create_phones(NULL, f.aligner, "x", "x", (void *)&out));
+  REFUSES(linnet_aligned_text_create_phones(f.context, NULL, "x", "x", (void *)&out));
+  REFUSES(linnet_aligned_text_create_phones(f.context, f.aligner, NULL, "x", (void *)&out));
+  REFUSES(linnet_aligned_text_create_phones(f.context, f.aligner, "x", NULL, (void *)&out));
+  REFUSES(linnet_aligned_text_create_phones(f.context, f.aligner, "x", "x", NULL));
+  REFUSES(linnet_aligned_text_describe(NULL, (void *)&scratch));
+  REFUSES(linnet_aligned_text_describe(f.aligned_text, NULL));
+  REFUSES(linnet_text_aligner_create(NULL, names, 2, NULL, (void *)&out));
+  REFUSES(linnet_text_aligner_create(f.context, NULL, 2, NULL, (void *)&out));
+  REFUSES(linnet_text_aligner_create(f.context, names, 2, NULL, NULL));
+}
+
 static void refuse_lattices(void) {
   REFUSES(linnet_lattice_add_arc(NULL, 1, 1, 1, 1, 1));
   REFUSES(linnet_lattice_add_beam(NULL, f.beam));
@@ -529,6 +598,12 @@ static void refuse_scoring(void) {
 }
 
 static void destroy_nothing(void) {
+  ALLOWS(linnet_aligned_text_destroy(NULL));
+  ALLOWS(linnet_recognizer_destroy(NULL));
+  ALLOWS(linnet_recognizer_stream_destroy(NULL));
+  ALLOWS(linnet_search_destroy(NULL));
+  ALLOWS(linnet_search_stream_destroy(NULL));
+  ALLOWS(linnet_text_aligner_destroy(NULL));
   ALLOWS(linnet_alignment_destroy(NULL));
   ALLOWS(linnet_ark_destroy(NULL));
   ALLOWS(linnet_ark_writer_destroy(NULL));
@@ -567,9 +642,10 @@ static void destroy_nothing(void) {
 }
 
 int main(int argc, char **argv) {
-  void (*const groups[])(void) = {refuse_networks, refuse_training, refuse_audio,          refuse_kaldi,
-                                  refuse_cmvn,     refuse_text,     refuse_pronunciations, refuse_ngrams,
-                                  refuse_decoding, refuse_lattices, refuse_scoring,        destroy_nothing};
+  void (*const groups[])(void) = {refuse_networks,    refuse_training, refuse_audio,          refuse_kaldi,
+                                  refuse_cmvn,        refuse_text,     refuse_pronunciations, refuse_ngrams,
+                                  refuse_decoding,    refuse_lattices, refuse_scoring,        refuse_searches,
+                                  refuse_recognizers, refuse_aligners, destroy_nothing};
   listing = argc > 1 && strcmp(argv[1], "--list") == 0;
   signal(SIGSEGV, on_crash);
   if (!listing)

@@ -1,0 +1,11 @@
+/* Model files for test_recognizer.c. Apart from it, as random_model.h needs internal headers whose names clash with
+ * those of output.h. */
+#ifndef LINNET_RECOGNIZER_MODELS_H
+#define LINNET_RECOGNIZER_MODELS_H
+
+#include <stdbool.h>
+
+/* A small model with random weights and the symbols A to D, causal with global CMVN or not causal. False on failure. */
+bool write_recognizer_model(const char *path, bool causal);
+
+#endif

@@ -1,0 +1,501 @@
+/* The recognizer: settings from JSON are those from code, and from memory those from files; chunks and threads change
+ * nothing; the hook gets every new result; a call that was cancelled leaves a stream that can be used again; what is
+ * wrong is refused with file and key. */
+#include <linnet/recognizer.h>
+
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "cancelling.h"
+#include "recognizer/recognizer_file.h"
+#include "recognizer_models.h"
+
+enum { SAMPLES = 32000, THREADS = 4, TEXT_BYTES = 4096 };
+
+#define FOLDER TEST_BINARY_DIR "/recognizer_files"
+static struct linnet_context *context;
+static float samples[SAMPLES];
+
+static const char lexicon[] = "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n";
+static const char hotwords[] = "DAB C 2\n", grammar[] = "AB C\nDAB\nD C BA\nC D\n";
+static const char arpa[] = "\\data\\\nngram 1=9\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.3\n-1\t</s>\n-0.5\tAB\t-0.2\n"
+                           "-0.7\tBA\t-0.1\n-1\tC\n-0.8\tCA\n-1\tD\n-0.9\tDAB\n-1\tBD\n\n\\2-grams:\n-0.1\t<s> AB\n"
+                           "-0.2\tAB BA\n\n\\end\\\n";
+
+/* --- what the tests use ------------------------------------------------------------------------------------------- */
+
+static void save(const char *name, const void *data, size_t bytes) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", FOLDER, name);
+  FILE *file = fopen(path, "wb");
+  REQUIRE(file && fwrite(data, 1, bytes, file) == bytes && fclose(file) == 0, "%s", path);
+}
+
+static void *read_whole(const char *path, size_t *bytes) {
+  struct stat found;
+  FILE *file = fopen(path, "rb");
+  REQUIRE(file && stat(path, &found) == 0, "%s", path);
+  void *data = malloc(*bytes = (size_t)found.st_size);
+  REQUIRE(fread(data, 1, *bytes, file) == *bytes && fclose(file) == 0, "%s", path);
+  return data;
+}
+
+/* Bursts of tone and noise, as whole numbers, which raw files hold. */
+static void make_samples(void) {
+  struct test_random random = {7};
+  for (size_t i = 0; i < SAMPLES; i++) {
+    double tone = 6000 * sin((double)i * (0.02 + 0.03 * (double)(i / 3000 % 5)));
+    samples[i] = (float)(int)(i / 2500 % 3 == 0 ? 300 * test_uniform(&random) : tone);
+  }
+}
+
+static void prepare(void) {
+  static int16_t raw[SAMPLES];
+  REQUIRE(system("rm -rf '" FOLDER "' && mkdir -p '" FOLDER "'") == 0, "%s", FOLDER);
+  make_samples();
+  REQUIRE(write_recognizer_model(FOLDER "/model.safetensors", false), "no model");
+  REQUIRE(write_recognizer_model(FOLDER "/causal.safetensors", true), "no causal model");
+  save("lexicon", lexicon, sizeof lexicon - 1);
+  save("hotwords", hotwords, sizeof hotwords - 1);
+  save("grammar", grammar, sizeof grammar - 1);
+  save("words.arpa", arpa, sizeof arpa - 1);
+  for (size_t i = 0; i < SAMPLES; i++)
+    raw[i] = (int16_t)samples[i];
+  save("speech.raw", raw, sizeof raw);
+}
+
+/* All of a result, exactly. */
+static void describe(const struct linnet_result *result, char text[TEXT_BYTES]) {
+  size_t n = (size_t)snprintf(text, TEXT_BYTES, "%g %d %zu", result->seconds, result->is_final, result->num_stable);
+  for (size_t a = 0; a < result->num_alternatives && n < TEXT_BYTES; a++) {
+    const struct linnet_alternative *x = &result->alternatives[a];
+    n += (size_t)snprintf(text + n, TEXT_BYTES - n, "\n%a %a %a", x->score, x->acoustic, x->language);
+    for (size_t i = 0; i < x->word_count + x->phone_count && n < TEXT_BYTES; i++) {
+      const struct linnet_span *span = i < x->word_count ? &x->words[i] : &x->phones[i - x->word_count];
+      n += (size_t)snprintf(text + n, TEXT_BYTES - n, " %s %g %g %a", span->text, span->start, span->end,
+                            (double)span->confidence);
+    }
+  }
+  REQUIRE(n < TEXT_BYTES, "%zu bytes of a result", n);
+}
+
+static struct linnet_recognizer *load(const char *path) {
+  struct linnet_recognizer *recognizer = NULL;
+  REQUIRE(linnet_recognizer_load(context, path, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
+  return recognizer;
+}
+
+static struct linnet_recognizer *create(const struct linnet_recognizer_settings *settings) {
+  struct linnet_recognizer *recognizer = NULL;
+  REQUIRE(linnet_recognizer_create(context, settings, &recognizer) == LINNET_OK, "%s", linnet_context_error(context));
+  return recognizer;
+}
+
+static struct linnet_recognizer_stream *open_stream(const struct linnet_recognizer *recognizer) {
+  struct linnet_recognizer_stream *stream = NULL;
+  REQUIRE(linnet_recognizer_stream_create(context, recognizer, &stream) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  return stream;
+}
+
+static enum linnet_status feed(struct linnet_recognizer_stream *stream, size_t chunk) {
+  enum linnet_status status = LINNET_OK;
+  for (size_t done = 0; done < SAMPLES && status == LINNET_OK; done += chunk)
+    status = linnet_recognizer_stream_accept(stream, samples + done, SAMPLES - done < chunk ? SAMPLES - done : chunk);
+  return status == LINNET_OK ? linnet_recognizer_stream_finish(stream) : status;
+}
+
+/* The result of the samples. */
+static void recognise(const struct linnet_recognizer *recognizer, size_t chunk, char text[TEXT_BYTES]) {
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  const struct linnet_result *result = NULL;
+  REQUIRE(feed(stream, chunk) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(result->is_final && result->num_alternatives > 0, "no final result");
+  describe(result, text);
+  linnet_recognizer_stream_destroy(stream);
+}
+
+/* Recognises and destroys. */
+static void take(struct linnet_recognizer *recognizer, char text[TEXT_BYTES]) {
+  recognise(recognizer, 4000, text);
+  linnet_recognizer_destroy(recognizer);
+}
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+#define SEARCH_KEYS                                                                                                    \
+  "\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"num_alternatives\": 3, "      \
+  "\"beam\": 20, \"word_bonus\": -0.5, \"unknown_penalty\": 9, \"score_threshold\": 50, \"silences\": [\"D\"], "       \
+  "\"confidence\": {\"slope\": 0.5, \"offset\": 0.25}, "
+static const char json_model[] = "{" SEARCH_KEYS "\"language_model\": \"words.arpa\", \"language_model_weight\": 0.75, "
+                                 "\"hotwords\": \"hotwords\"}";
+static const char json_grammar[] = "{" SEARCH_KEYS "\"grammar\": \"grammar\"}";
+
+static const struct linnet_calibrations calibrations = {{0.5, 0.25}, {1, 0}};
+static const char *const silences[] = {"D"};
+
+/* What the JSON says, in code. */
+static struct linnet_search_settings search_settings(bool closed) {
+  struct linnet_search_settings search;
+  linnet_search_settings_default(&search);
+  search.kind = LINNET_SEARCH_WORDS;
+  search.num_alternatives = 3;
+  search.beam = 20;
+  search.word_bonus = -0.5f;
+  search.unknown_penalty = 9;
+  search.score_threshold = 50;
+  search.silences = silences;
+  search.num_silences = 1;
+  search.calibrations = &calibrations;
+  search.language_model_weight = closed ? 1 : 0.75f;
+  return search;
+}
+
+static void name_files(struct linnet_search_settings *search, bool closed) {
+  search->lexicon.path = FOLDER "/lexicon";
+  if (closed) {
+    search->grammar.path = FOLDER "/grammar";
+  } else {
+    search->language_model.path = FOLDER "/words.arpa";
+    search->hotwords.path = FOLDER "/hotwords";
+  }
+}
+
+static void name_memory(struct linnet_search_settings *search, bool closed) {
+  search->lexicon = (struct linnet_source){NULL, lexicon, sizeof lexicon - 1};
+  if (closed) {
+    search->grammar = (struct linnet_source){NULL, grammar, sizeof grammar - 1};
+  } else {
+    search->language_model = (struct linnet_source){"the model", arpa, sizeof arpa - 1};
+    search->hotwords = (struct linnet_source){NULL, hotwords, sizeof hotwords - 1};
+  }
+}
+
+/* From a file, its folder, code with files, code with memory. */
+static void test_same(const char *json, size_t bytes, bool closed) {
+  char expected[TEXT_BYTES], got[TEXT_BYTES];
+  struct linnet_search_settings search = search_settings(closed);
+  struct linnet_recognizer_settings settings;
+  size_t model_bytes;
+  void *model = read_whole(FOLDER "/causal.safetensors", &model_bytes);
+  save("recognizer.json", json, bytes);
+  take(load(FOLDER "/recognizer.json"), expected);
+  CHECK(strchr(expected, 'A') != NULL, "nothing was recognised: %s", expected);
+  take(load(FOLDER), got);
+  CHECK(strcmp(expected, got) == 0, "folder:\n%s\nfile:\n%s", got, expected);
+  linnet_recognizer_settings_default(&settings);
+  settings.search = &search;
+  settings.model.path = FOLDER "/causal.safetensors";
+  name_files(&search, closed);
+  take(create(&settings), got);
+  CHECK(strcmp(expected, got) == 0, "code:\n%s\nJSON:\n%s", got, expected);
+  search = search_settings(closed);
+  name_memory(&search, closed);
+  settings.model = (struct linnet_source){NULL, model, model_bytes};
+  struct linnet_recognizer *recognizer = create(&settings);
+  memset(model, 0, model_bytes);
+  free(model);
+  take(recognizer, got);
+  CHECK(strcmp(expected, got) == 0, "memory:\n%s\nJSON:\n%s", got, expected);
+}
+
+/* Every key gets to its member. */
+static void test_members(void) {
+  static const char json[] =
+      "{\"model\": \"m\", \"search\": \"symbols\", \"lexicon\": \"l\", \"language_model\": \"/n\", \"grammar\": \"g\", "
+      "\"hotwords\": \"h\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, \"top_symbols\": 4, "
+      "\"symbol_threshold\": 5, \"score_threshold\": 6, \"language_model_weight\": 7, \"insertion_bonus\": 8, "
+      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"word_confidence\": {\"slope\": 2, \"offset\": -3}}";
+  struct linnet_recognizer_file file;
+  REQUIRE(linnet_recognizer_file_read(&file, context, json, sizeof json - 1, "some/x.json") == LINNET_OK, "%s",
+          linnet_context_error(context));
+  const struct linnet_search_settings *s = file.settings.search;
+  CHECK(strcmp(file.settings.model.path, "some/m") == 0 && strcmp(s->language_model.path, "/n") == 0, "paths");
+  CHECK(strcmp(s->lexicon.path, "some/l") == 0 && strcmp(s->grammar.path, "some/g") == 0 &&
+            strcmp(s->hotwords.path, "some/h") == 0,
+        "paths");
+  CHECK(s->kind == LINNET_SEARCH_SYMBOLS && s->num_alternatives == 2 && s->beam == 3 && s->top_symbols == 4, "counts");
+  CHECK(s->symbol_threshold == 5 && s->score_threshold == 6 && s->language_model_weight == 7 && s->insertion_bonus == 8,
+        "numbers");
+  CHECK(s->word_bonus == 9 && s->unknown_penalty == 10 && s->num_silences == 2 && strcmp(s->silences[1], "Y") == 0,
+        "words");
+  CHECK(s->calibrations && s->calibrations->phones.slope == 1 && s->calibrations->words.slope == 2 &&
+            s->calibrations->words.offset == -3,
+        "calibrations");
+  linnet_recognizer_file_release(&file);
+}
+
+/* Settings of a program that was built with fewer members: the others keep their defaults. */
+static void test_size(void) {
+  struct linnet_search_settings search, whole;
+  struct linnet_recognizer_settings settings;
+  struct linnet_recognizer *recognizer = NULL;
+  char expected[TEXT_BYTES], got[TEXT_BYTES];
+  linnet_search_settings_default(&whole);
+  whole.kind = LINNET_SEARCH_SYMBOLS;
+  linnet_recognizer_settings_default(&settings);
+  settings.model.path = FOLDER "/model.safetensors";
+  settings.search = &whole;
+  take(create(&settings), expected);
+  memset(&search, 0xFF, sizeof search);
+  search.size = offsetof(struct linnet_search_settings, num_alternatives);
+  search.kind = LINNET_SEARCH_SYMBOLS;
+  settings.search = &search;
+  take(create(&settings), got);
+  CHECK(strcmp(expected, got) == 0, "smaller settings:\n%s\nwhole:\n%s", got, expected);
+  search.size = sizeof search + 8;
+  CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_ARGUMENT, "larger search settings");
+  settings.search = NULL;
+  settings.size = 0;
+  CHECK(linnet_recognizer_create(context, &settings, &recognizer) == LINNET_ERROR_ARGUMENT, "settings of no size");
+  settings.size = offsetof(struct linnet_recognizer_settings, shared_model);
+  linnet_recognizer_destroy(create(&settings));
+}
+
+static void test_refused(void) {
+  static const struct {
+    const char *json, *message;
+  } cases[] = {
+      {"", "malformed JSON"},
+      {"[]", "recognizer is not a JSON object"},
+      {"{}", "\"model\" is missing"},
+      {"{\"model\": 1}", "\"model\" is not a string"},
+      {"{\"model\": \"causal.safetensors\", \"lexikon\": \"lexicon\"}", "unknown key \"lexikon\""},
+      {"{\"model\": \"nowhere\"}", "nowhere: No such file"},
+      {"{\"model\": \"lexicon\"}", "lexicon"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"sounds\"}", "\"search\" is \"sounds\""},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"words\"}", "name a lexicon"},
+      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "are for a search for words"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": -1}", "\"beam\" is not a whole number"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "a beam of 99999"},
+      {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "no alternatives"},
+      {"{\"model\": \"causal.safetensors\", \"silences\": [1]}", "\"silences\" is not a list"},
+      {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 0, \"offset\": 1}}", "confidence: \"slope\""},
+      {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 1}}", "confidence: key \"offset\" is missing"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"silences\": [\"X\"]}",
+       "silence X"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"grammar\": "
+       "\"hotwords\"}",
+       "grammar: " FOLDER "/hotwords"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"words\", \"lexicon\": \"lexicon\", \"grammar\": \"grammar\", "
+       "\"language_model\": \"words.arpa\"}",
+       "choose one of them"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"language_model\": \"lexicon\"}",
+       "language model: " FOLDER "/lexicon"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct linnet_recognizer *recognizer = NULL;
+    save("bad.json", cases[i].json, strlen(cases[i].json));
+    CHECK(linnet_recognizer_load(context, FOLDER "/bad.json", &recognizer) != LINNET_OK && !recognizer, "%s loads",
+          cases[i].json);
+    const char *said = linnet_context_error(context);
+    const char *expected = strstr(said, cases[i].message);
+    CHECK(expected && strstr(said, "bad.json"), "%s: '%s', expected '%s'", cases[i].json, said, cases[i].message);
+  }
+}
+
+/* --- streams ------------------------------------------------------------------------------------------------------ */
+
+struct listener {
+  pthread_t thread;
+  struct linnet_context *own;
+  const struct linnet_recognizer *recognizer;
+  size_t chunk;
+  char text[TEXT_BYTES];
+};
+
+static void *listen(void *user) {
+  struct listener *l = user;
+  struct linnet_recognizer_stream *stream = NULL;
+  const struct linnet_result *result = NULL;
+  if (linnet_recognizer_stream_create(l->own, l->recognizer, &stream) == LINNET_OK)
+    for (int round = 0; round < 3; round++) {
+      linnet_recognizer_stream_reset(stream);
+      if (feed(stream, l->chunk) == LINNET_OK && linnet_recognizer_stream_result(stream, &result) == LINNET_OK)
+        describe(result, l->text);
+    }
+  linnet_recognizer_stream_destroy(stream);
+  return NULL;
+}
+
+static void test_threads(const struct linnet_recognizer *recognizer) {
+  static struct listener listeners[THREADS];
+  char expected[TEXT_BYTES];
+  recognise(recognizer, 4000, expected);
+  for (unsigned i = 0; i < THREADS; i++) {
+    listeners[i] = (struct listener){.recognizer = recognizer, .chunk = 700 + 3000 * i};
+    REQUIRE(linnet_context_share(context, &listeners[i].own) == LINNET_OK, "share");
+    REQUIRE(pthread_create(&listeners[i].thread, NULL, listen, &listeners[i]) == 0, "thread");
+  }
+  for (unsigned i = 0; i < THREADS; i++) {
+    pthread_join(listeners[i].thread, NULL);
+    CHECK(strcmp(listeners[i].text, expected) == 0, "stream %u:\n%s\nalone:\n%s", i, listeners[i].text, expected);
+    linnet_context_destroy(listeners[i].own);
+  }
+}
+
+/* What the hook saw: the texts that are stable must stay. */
+struct seen {
+  size_t calls, finals, stop_at, num_stable;
+  const char *stable[256];
+  char text[TEXT_BYTES];
+};
+
+static int see(void *user, const struct linnet_result *result) {
+  struct seen *seen = user;
+  const struct linnet_alternative *best = result->alternatives;
+  const struct linnet_span *spans = best->words ? best->words : best->phones;
+  size_t count = best->words ? best->word_count : best->phone_count;
+  for (size_t i = 0; i < seen->num_stable; i++)
+    CHECK(i < count && strcmp(spans[i].text, seen->stable[i]) == 0, "stable text %zu changed", i);
+  for (size_t i = seen->num_stable; i < result->num_stable && i < count && i < 256; i++)
+    seen->stable[seen->num_stable++] = spans[i].text;
+  seen->finals += result->is_final != 0;
+  describe(result, seen->text);
+  return ++seen->calls == seen->stop_at;
+}
+
+static void test_hook(const struct linnet_recognizer *recognizer, bool incremental) {
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct seen seen = {0};
+  char expected[TEXT_BYTES];
+  recognise(recognizer, 4000, expected);
+  CHECK((linnet_recognizer_is_incremental(recognizer) != 0) == incremental, "incremental");
+  CHECK(linnet_recognizer_stream_set_hook(stream, see, &seen) == LINNET_OK, "hook");
+  CHECK(feed(stream, 800) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(incremental ? seen.calls > 3 : seen.calls == 1, "%zu results", seen.calls);
+  CHECK(seen.calls <= SAMPLES / 800 + 1 && seen.finals == 1, "%zu results, %zu final", seen.calls, seen.finals);
+  CHECK(strcmp(seen.text, expected) == 0, "last result:\n%s\nexpected:\n%s", seen.text, expected);
+  seen = (struct seen){.stop_at = 1};
+  linnet_recognizer_stream_reset(stream);
+  CHECK(feed(stream, 800) == LINNET_ERROR_CANCELLED && seen.calls == 1, "the hook did not stop the call");
+  CHECK(strstr(linnet_context_error(context), "asked to stop"), "%s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+}
+
+static void test_order(const struct linnet_recognizer *recognizer) {
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  const struct linnet_result *result = NULL;
+  CHECK(linnet_recognizer_stream_result(stream, &result) == LINNET_OK && !result->is_final, "a result of nothing");
+  CHECK(result->num_alternatives > 0 && result->alternatives[0].phone_count == 0, "phones of nothing");
+  CHECK(linnet_recognizer_stream_accept(stream, NULL, 5) == LINNET_ERROR_ARGUMENT, "NULL samples");
+  CHECK(linnet_recognizer_stream_finish(stream) == LINNET_OK, "finish");
+  CHECK(linnet_recognizer_stream_finish(stream) == LINNET_ERROR_STATE, "finished twice");
+  CHECK(linnet_recognizer_stream_accept(stream, samples, 5) == LINNET_ERROR_STATE, "accepted after the end");
+  linnet_recognizer_stream_reset(stream);
+  CHECK(feed(stream, SAMPLES) == LINNET_OK, "after a reset: %s", linnet_context_error(context));
+  linnet_recognizer_stream_destroy(stream);
+}
+
+/* A whole file, raw here; a smaller structure of its settings is enough. */
+static void test_file(const struct linnet_recognizer *recognizer) {
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  const struct linnet_result *result = NULL;
+  struct linnet_audio_settings audio;
+  char expected[TEXT_BYTES], got[TEXT_BYTES] = "";
+  recognise(recognizer, 4000, expected);
+  linnet_audio_settings_default(&audio);
+  audio.size = offsetof(struct linnet_audio_settings, max_seconds);
+  audio.sample_rate = 1; /* is the model's in any case */
+  audio.raw_format = LINNET_SAMPLE_S16LE;
+  for (int round = 0; round < 2; round++) {
+    REQUIRE(linnet_recognizer_stream_run_file(stream, FOLDER "/speech.raw", &audio, &result) == LINNET_OK, "%s",
+            linnet_context_error(context));
+    describe(result, got);
+    CHECK(strcmp(expected, got) == 0, "file:\n%s\nsamples:\n%s", got, expected);
+  }
+  CHECK(linnet_recognizer_stream_run_file(stream, FOLDER "/nowhere", NULL, &result) == LINNET_ERROR_IO, "nowhere");
+  linnet_recognizer_stream_destroy(stream);
+}
+
+/* Greedy results are the segments of a plain stream; they have no lattice. */
+static void test_greedy(const struct linnet_recognizer *recognizer) {
+  const struct linnet_model *model = linnet_recognizer_model(recognizer);
+  struct linnet_recognizer_stream *stream = open_stream(recognizer);
+  struct linnet_stream *plain = NULL;
+  struct linnet_lattice *lattice = NULL;
+  const struct linnet_result *result = NULL;
+  size_t count = 0;
+  REQUIRE(linnet_stream_create(context, model, &plain) == LINNET_OK, "stream");
+  CHECK(linnet_stream_accept(plain, samples, SAMPLES) == LINNET_OK && linnet_stream_finish(plain) == LINNET_OK, "run");
+  const struct linnet_segment *segments = linnet_stream_segments(plain, &count);
+  CHECK(feed(stream, 900) == LINNET_OK && linnet_recognizer_stream_result(stream, &result) == LINNET_OK, "run");
+  const struct linnet_alternative *best = result->alternatives;
+  REQUIRE(count > 3 && best->phone_count == count && !best->words, "%zu phones, %zu segments", best->phone_count,
+          count);
+  for (size_t i = 0; i < count; i++)
+    CHECK(strcmp(best->phones[i].text, linnet_model_symbol(model, segments[i].symbol)) == 0 &&
+              best->phones[i].end == (double)segments[i].end * linnet_model_frame_seconds(model) &&
+              best->phones[i].confidence == segments[i].confidence,
+          "phone %zu", i);
+  REQUIRE(linnet_lattice_create(context, &lattice) == LINNET_OK, "lattice");
+  CHECK(linnet_search_stream_lattice(linnet_recognizer_stream_search(stream), lattice) == LINNET_ERROR_STATE,
+        "lattice");
+  linnet_lattice_destroy(lattice);
+  linnet_stream_destroy(plain);
+  linnet_recognizer_stream_destroy(stream);
+}
+
+/* --- cancelling --------------------------------------------------------------------------------------------------- */
+
+static enum linnet_status run_again(void *object, void *out) {
+  const struct linnet_result *result = NULL;
+  linnet_recognizer_stream_reset(object);
+  enum linnet_status status = feed(object, 4000);
+  if (status == LINNET_OK && (status = linnet_recognizer_stream_result(object, &result)) == LINNET_OK)
+    describe(result, out);
+  return status;
+}
+
+static void test_cancel(const char *path) {
+  struct cancelling cancelling;
+  struct linnet_context *own = cancelling_context(&cancelling, 1);
+  struct linnet_recognizer *recognizer = NULL;
+  struct linnet_recognizer_stream *stream = NULL;
+  char text[TEXT_BYTES] = "";
+  REQUIRE(linnet_recognizer_load(own, path, &recognizer) == LINNET_OK, "%s", linnet_context_error(own));
+  REQUIRE(linnet_recognizer_stream_create(own, recognizer, &stream) == LINNET_OK, "%s", linnet_context_error(own));
+  cancelling_begin(&cancelling, SIZE_MAX);
+  REQUIRE(run_again(stream, text) == LINNET_OK, "warm up");
+  check_cancelling(path, &cancelling, own, run_again, stream, TEXT_BYTES);
+  linnet_recognizer_stream_destroy(stream);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(own);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+static void test_all_streams(const char *json, bool incremental) {
+  save("stream.json", json, strlen(json));
+  struct linnet_recognizer *recognizer = load(FOLDER "/stream.json");
+  test_threads(recognizer);
+  test_hook(recognizer, incremental);
+  test_order(recognizer);
+  test_file(recognizer);
+  linnet_recognizer_destroy(recognizer);
+}
+
+int main(void) {
+  static const char plain[] = "{\"model\": \"model.safetensors\"}", causal[] = "{\"model\": \"causal.safetensors\"}";
+  context = test_context();
+  prepare();
+  test_members();
+  test_same(json_model, sizeof json_model - 1, false);
+  test_same(json_grammar, sizeof json_grammar - 1, true);
+  test_size();
+  test_refused();
+  test_all_streams(plain, false);
+  test_all_streams(causal, true);
+  test_all_streams("{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"num_alternatives\": 4}", true);
+  test_all_streams(json_model, true);
+  test_all_streams(json_grammar, true);
+  save("stream.json", causal, sizeof causal - 1);
+  test_cancel(FOLDER "/stream.json");
+  test_cancel(FOLDER "/recognizer.json");
+  struct linnet_recognizer *recognizer = load(FOLDER "/stream.json");
+  test_greedy(recognizer);
+  linnet_recognizer_destroy(recognizer);
+  linnet_context_destroy(context);
+  return test_result();
+}
