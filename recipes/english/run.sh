@@ -196,14 +196,13 @@ card() {
 assemble() {
 	local to=${ship:-$exp/english} weight bonus bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
+	need_file "$data/cmudict/LICENSE" "--data names a folder with cmudict/LICENSE"
 	read -r _ weight bonus <"$exp/words/tuning"
 	mkdir -p "$to"
-	cp "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
-	cp "$exp/words/lm.bin" "$to/words.bin"
-	cp "$exp/words/lexicon.txt" "$to/lexicon.txt"
-	cp "$exp/data/g2p.bin" "$to/g2p.bin"
-	cp "$linnet_root/models/english/text.rules" "$to/text.rules"
-	cp "$data/cmudict/LICENSE" "$to/lexicon-licence.txt"
+	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
+	install -m 644 "$exp/words/lm.bin" "$to/words.bin"
+	install -m 644 "$exp/words/lexicon.txt" "$exp/data/g2p.bin" "$linnet_root/models/english/text.rules" "$to"
+	install -m 644 "$data/cmudict/LICENSE" "$to/lexicon-licence.txt"
 	into "$to/README.md" card
 	cat >"$to/recognizer.json" <<-END
 		{"model": "phones.safetensors", "search": "words", "lexicon": "lexicon.txt", "language_model": "words.bin",
