@@ -27,9 +27,10 @@ if(TARGET linnet_tool)
   install(TARGETS linnet_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
 endif()
 
-# Models with their cards, rules of written text, the pages that headers name for the formats of both, and the licences.
+# Models with their cards, lexicons, language models, rules of written text, the pages that headers name for the formats of both, and the licences.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/" DESTINATION "${CMAKE_INSTALL_DATADIR}/linnet/models"
-  COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.rules PATTERN *.md)
+  COMPONENT runtime FILES_MATCHING PATTERN *.safetensors PATTERN *.bin PATTERN *.txt PATTERN *.json PATTERN *.rules
+  PATTERN *.md)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" "${PROJECT_SOURCE_DIR}/docs/licences.md"
   "${PROJECT_SOURCE_DIR}/docs/model-file.md" "${PROJECT_SOURCE_DIR}/docs/text-rules.md"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)

@@ -154,41 +154,67 @@ void linnet_recognizer_file_release(struct linnet_recognizer_file *file) {
   json_decref(file->root);
 }
 
-/* What the parts of a recognizer refuse names their own files; the file that names these comes first. */
-static enum linnet_status load(struct linnet_context *context, const char *path, const void *text, size_t bytes,
-                               struct linnet_recognizer **recognizer) {
-  struct linnet_recognizer_file file;
-  enum linnet_status status = linnet_recognizer_file_read(&file, context, text, bytes, path);
-  if (status == LINNET_OK) {
-    status = linnet_recognizer_create(context, &file.settings, recognizer);
-    if (status != LINNET_OK)
-      linnet_fail_setting(context, path, status);
-  }
-  linnet_recognizer_file_release(&file);
-  return status;
-}
-
-static enum linnet_status load_file(struct linnet_context *context, const char *path,
-                                    struct linnet_recognizer **recognizer) {
+static enum linnet_status read_text(struct linnet_recognizer_file *file, struct linnet_context *context,
+                                    const char *path) {
   void *text = NULL;
   size_t bytes = 0;
   enum linnet_status status = linnet_file_read(context, path, limits.bytes, &text, &bytes);
   if (status == LINNET_OK)
-    status = load(context, path, text, bytes, recognizer);
+    status = linnet_recognizer_file_read(file, context, text, bytes, path);
   linnet_free(context, text);
   return status;
 }
 
+/* The file, or "recognizer.json" in the folder, that `path` names, into `name` (LINNET_PATH_BYTES). */
+static enum linnet_status find_file(struct linnet_context *context, const char *path, char *name) {
+  struct stat found;
+  const bool folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+  if (snprintf(name, LINNET_PATH_BYTES, "%s%s", path, folder ? "/recognizer.json" : "") >= LINNET_PATH_BYTES)
+    return linnet_fail(context, LINNET_ERROR_IO, "%s: the path is too long", path);
+  return LINNET_OK;
+}
+
+enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
+                                               struct linnet_recognizer_file **result) {
+  char name[LINNET_PATH_BYTES];
+  if (!context || !path || !result)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_file_load: NULL argument");
+  *result = NULL;
+  LINNET_TRY(find_file(context, path, name));
+  struct linnet_recognizer_file *file = linnet_calloc(context, 1, sizeof *file);
+  if (!file)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory", name);
+  file->context = context;
+  enum linnet_status status = read_text(file, context, name);
+  if (status == LINNET_OK)
+    *result = file;
+  else
+    linnet_recognizer_file_destroy(file);
+  return status;
+}
+
+const struct linnet_recognizer_settings *linnet_recognizer_file_settings(const struct linnet_recognizer_file *file) {
+  return &file->settings;
+}
+
+void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file) {
+  if (!file)
+    return;
+  linnet_recognizer_file_release(file);
+  linnet_free(file->context, file);
+}
+
+/* What the parts of a recognizer refuse names their own files; the file that names these comes first. */
 enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                           struct linnet_recognizer **recognizer) {
-  struct stat found;
-  char inside[LINNET_PATH_BYTES];
+  struct linnet_recognizer_file *file;
   if (!context || !path || !recognizer)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: NULL argument");
   *recognizer = NULL;
-  if (stat(path, &found) != 0 || !S_ISDIR(found.st_mode))
-    return load_file(context, path, recognizer);
-  if (snprintf(inside, sizeof inside, "%s/recognizer.json", path) >= (int)sizeof inside)
-    return linnet_fail(context, LINNET_ERROR_IO, "%s: the path is too long", path);
-  return load_file(context, inside, recognizer);
+  LINNET_TRY(linnet_recognizer_file_load(context, path, &file));
+  enum linnet_status status = linnet_recognizer_create(context, &file->settings, recognizer);
+  if (status != LINNET_OK)
+    linnet_fail_setting(context, path, status);
+  linnet_recognizer_file_destroy(file);
+  return status;
 }

@@ -307,7 +307,7 @@ fills() {
 }
 
 part_disk() {
-	local tmpfs='' runs=0 model=$here/models/english-phonemes.safetensors raw
+	local tmpfs='' runs=0 model=$here/models/english/phones.safetensors raw
 	mkdir -p "$work/disk"
 	if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=4k none "$work/disk" 2>/dev/null; then
 		umount "$work/disk"

@@ -6,7 +6,6 @@
 
 #include "base/settings.h"
 #include "decoder/base/radix_sort.h"
-#include "decoder/ngram/ngram_model.h"
 
 struct linnet_g2p_trainer {
   struct linnet_g2p_settings settings;
@@ -198,12 +197,13 @@ static enum linnet_status add_sequences(struct linnet_ngram_estimator *estimator
   return LINNET_OK;
 }
 
-static enum linnet_status estimate(struct linnet_context *context, unsigned order, const struct sequences *s,
-                                   struct linnet_ngram **ngram) {
+static enum linnet_status estimate(struct linnet_context *context, const struct linnet_g2p_settings *g2p,
+                                   const struct sequences *s, struct linnet_ngram **ngram) {
   struct linnet_ngram_estimator_settings settings;
   linnet_ngram_estimator_settings_default(&settings);
-  settings.order = order;
+  settings.order = g2p->order;
   settings.discount_fallback = 1;
+  settings.prune = g2p->prune;
   struct linnet_ngram_estimator *estimator;
   LINNET_TRY(linnet_ngram_estimator_create(context, &settings, &estimator));
   enum linnet_status status = add_sequences(estimator, s);
@@ -213,52 +213,10 @@ static enum linnet_status estimate(struct linnet_context *context, unsigned orde
   return status;
 }
 
-/* Counts the n-grams that begin at words[0]. */
-static void count_from(const struct linnet_ngram *m, const uint32_t *words, size_t count, uint32_t *counts) {
-  uint32_t node = 1 + words[0];
-  counts[0]++;
-  counts[node]++;
-  for (size_t i = 1; i < count && node < m->inner; i++) {
-    node = linnet_ngram_child(m, node, words[i]);
-    if (node == 0)
-      return;
-    counts[node]++;
-  }
-}
-
-static void count_ngrams(const struct linnet_ngram *m, const struct sequences *s, uint32_t *counts) {
-  uint32_t words[G2P_MAX_LETTERS + 2] = {m->start};
-  for (size_t n = 0; n < s->count; n++) {
-    size_t count = s->begin[n + 1] - s->begin[n];
-    memcpy(words + 1, s->units + s->begin[n], count * sizeof *words);
-    words[count + 1] = m->end;
-    for (size_t i = 0; i < count + 2; i++)
-      count_from(m, words + i, count + 2 - i, counts);
-  }
-}
-
-/* Replaces *ngram by a pruned one. */
-static enum linnet_status prune(const struct sequences *s, double threshold, struct linnet_ngram **ngram) {
-  struct linnet_ngram *m = *ngram, *pruned = NULL;
-  uint32_t *counts = linnet_calloc(m->context, m->total, sizeof *counts);
-  if (!counts)
-    return linnet_fail(m->context, LINNET_ERROR_MEMORY, "out of memory for the counts of %u n-grams", m->total);
-  count_ngrams(m, s, counts);
-  enum linnet_status status = linnet_ngram_prune(m, counts, threshold, &pruned);
-  linnet_free(m->context, counts);
-  if (status == LINNET_OK) {
-    linnet_ngram_destroy(m);
-    *ngram = pruned;
-  }
-  return status;
-}
-
 static enum linnet_status make_ngram(const struct linnet_g2p_settings *settings, const struct sequences *s,
                                      struct linnet_g2p *g2p) {
   struct linnet_ngram *exact = NULL;
-  enum linnet_status status = estimate(g2p->context, settings->order, s, &exact);
-  if (status == LINNET_OK && settings->prune > 0)
-    status = prune(s, settings->prune, &exact);
+  enum linnet_status status = estimate(g2p->context, settings, s, &exact);
   if (status == LINNET_OK)
     status = linnet_ngram_quantize(g2p->context, exact, &g2p->ngram);
   linnet_ngram_destroy(exact);

@@ -15,6 +15,8 @@
 #include "base/settings.h"
 #include "decoder/base/radix_sort.h"
 #include "decoder/ngram/ngram_builder.h"
+#include "decoder/ngram/ngram_history.h"
+#include "decoder/ngram/ngram_prune.h"
 
 /* --- discounts ---------------------------------------------------------------------------------------------------- */
 
@@ -105,6 +107,10 @@ enum linnet_status linnet_ngram_estimator_create(struct linnet_context *context,
   settings = &own;
   if (settings->order < 1 || settings->order > NGRAM_MAX_ORDER)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the order of a language model is 1 to %d", NGRAM_MAX_ORDER);
+  if (!(settings->prune >= 0 && settings->prune < 1))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "the threshold of pruning is 0 (none) to below 1, such as 1e-8; this one is %g",
+                       settings->prune);
   struct linnet_ngram_estimator *e = linnet_calloc(context, 1, sizeof *e);
   if (!e)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for an estimator");
@@ -330,6 +336,21 @@ static void smooth_level(struct linnet_ngram_estimator *e, unsigned k, const str
     level->records[i].probability = (float)fmin(log(e->grams[k].probabilities[i]), 0);
 }
 
+/* Replaces the model that was made by a pruned one. */
+static enum linnet_status prune(const struct linnet_ngram_estimator *e, struct linnet_ngram **ngram) {
+  struct linnet_ngram *whole = *ngram;
+  double *histories = linnet_alloc(e->context, whole->inner, sizeof *histories);
+  *ngram = NULL;
+  enum linnet_status status = histories ? LINNET_OK : out_of_memory(e);
+  if (histories) {
+    linnet_ngram_count_histories(whole, e->text, e->text_count, histories);
+    status = linnet_ngram_prune_histories(e->context, whole, histories, e->settings.prune, ngram);
+  }
+  linnet_free(e->context, histories);
+  linnet_ngram_destroy(whole);
+  return status;
+}
+
 enum linnet_status linnet_ngram_estimator_finish(struct linnet_ngram_estimator *e, struct linnet_ngram **ngram) {
   if (!e || !ngram)
     return LINNET_ERROR_ARGUMENT;
@@ -345,5 +366,6 @@ enum linnet_status linnet_ngram_estimator_finish(struct linnet_ngram_estimator *
     LINNET_TRY(find_discount(e, k, &discount));
     smooth_level(e, k, &discount);
   }
-  return linnet_ngram_builder_finish(&e->builder, ngram);
+  LINNET_TRY(linnet_ngram_builder_finish(&e->builder, ngram));
+  return e->settings.prune > 0 ? prune(e, ngram) : LINNET_OK;
 }

@@ -179,15 +179,4 @@ enum linnet_status linnet_ngram_read_arpa(struct linnet_context *context, const 
 enum linnet_status linnet_ngram_read_arpa_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                  const char *name, struct linnet_ngram **ngram);
 
-/* --- pruning (ngram_prune.c) -------------------------------------------------------------------------------------- */
-
-/* Pruning of n-gram models. */
-
-/* A model without those n-grams of two words or more whose loss raises the relative entropy by less than `threshold`
- * (Stolcke 1998, "Entropy-based pruning of backoff language models"). counts (nodes): how often each n-gram, as a
- * context, occurs in the text that the model was estimated from. Kneser-Ney probabilities of short n-grams do not say
- * that. The model must not be quantized. */
-enum linnet_status linnet_ngram_prune(const struct linnet_ngram *ngram, const uint32_t *counts, double threshold,
-                                      struct linnet_ngram **pruned);
-
 #endif

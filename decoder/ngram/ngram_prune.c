@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "decoder/ngram/ngram_builder.h"
+#include "decoder/ngram/ngram_history.h"
 
 struct pruner {
   const struct linnet_ngram *from;
-  const uint32_t *counts; /* (total) */
-  double words;           /* of the text */
+  const double *histories; /* (inner) */
   double threshold;
   unsigned char *kept; /* (total) */
   float *backoffs;     /* (inner) new ones */
@@ -40,13 +40,16 @@ static struct rest rest_of(const struct pruner *p, uint32_t context) {
   return rest;
 }
 
-/* The relative entropy between the model and one without the n-gram `node` of `context`. */
+/* The relative entropy between the model and one without the n-gram `node` of `context`; infinite if only one of the
+ * two can say the word. */
 static double loss_of(const struct pruner *p, uint32_t context, uint32_t node, const struct rest *rest) {
   double own = linnet_ngram_probability(p->from, node), lower = lower_score(p, context, p->from->words[node]);
+  if (own == -INFINITY || lower == -INFINITY)
+    return own == lower ? 0 : INFINITY;
   double probability = exp(own), backoff = linnet_ngram_backoff(p->from, context);
   double changed = log((fmax(rest->own, 1e-9) + probability) / (fmax(rest->lower, 1e-9) + exp(lower)));
   double sum = probability * (lower + changed - own) + fmax(rest->own, 0) * (changed - backoff);
-  return -(p->counts[context] / p->words) * sum;
+  return -p->histories[context] * sum;
 }
 
 /* Keeps n-grams whose loss would reach the threshold, and n-grams that are the beginning of a longer one. */
@@ -137,8 +140,8 @@ static enum linnet_status add_level(const struct pruner *p, struct ngram_builder
   return linnet_ngram_builder_seal(b, level, &duplicate);
 }
 
-static enum linnet_status rebuild(const struct pruner *p, struct linnet_ngram **pruned) {
-  struct linnet_context *context = p->from->context;
+static enum linnet_status rebuild(const struct pruner *p, struct linnet_context *context,
+                                  struct linnet_ngram **pruned) {
   struct ngram_builder b = {.context = context, .order = p->from->shape.order, .names = {.context = context}};
   enum linnet_status status = add_words(p, &b);
   for (unsigned level = 1; level < b.order && status == LINNET_OK; level++)
@@ -149,26 +152,46 @@ static enum linnet_status rebuild(const struct pruner *p, struct linnet_ngram **
   return status;
 }
 
-enum linnet_status linnet_ngram_prune(const struct linnet_ngram *m, const uint32_t *counts, double threshold,
-                                      struct linnet_ngram **pruned) {
+enum linnet_status linnet_ngram_prune_histories(struct linnet_context *context, const struct linnet_ngram *m,
+                                                const double *histories, double threshold,
+                                                struct linnet_ngram **pruned) {
   struct pruner p = {.from = m,
-                     .counts = counts,
-                     .words = counts[0],
+                     .histories = histories,
                      .threshold = threshold,
-                     .kept = linnet_alloc(m->context, m->total, 1),
-                     .backoffs = linnet_alloc(m->context, m->inner, sizeof *p.backoffs),
-                     .node = linnet_alloc(m->context, m->inner, sizeof *p.node)};
+                     .kept = linnet_alloc(context, m->total, 1),
+                     .backoffs = linnet_alloc(context, m->inner, sizeof *p.backoffs),
+                     .node = linnet_alloc(context, m->inner, sizeof *p.node)};
   enum linnet_status status = LINNET_ERROR_MEMORY;
   *pruned = NULL;
   if (p.kept && p.backoffs && p.node) {
     choose(&p);
     find_backoffs(&p);
-    status = rebuild(&p, pruned);
+    status = rebuild(&p, context, pruned);
   } else {
-    linnet_fail(m->context, status, "out of memory to prune a language model of %u n-grams", m->total);
+    linnet_fail(context, status, "out of memory to prune a language model of %u n-grams", m->total);
   }
-  linnet_free(m->context, p.kept);
-  linnet_free(m->context, p.backoffs);
-  linnet_free(m->context, p.node);
+  linnet_free(context, p.kept);
+  linnet_free(context, p.backoffs);
+  linnet_free(context, p.node);
+  return status;
+}
+
+enum linnet_status linnet_ngram_prune(struct linnet_context *context, const struct linnet_ngram *m, double threshold,
+                                      struct linnet_ngram **pruned) {
+  if (!context || !m || !pruned)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_prune: NULL argument");
+  *pruned = NULL;
+  if (!(threshold > 0 && threshold < 1))
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "the threshold of pruning is above 0 and below 1, such as 1e-8; this one is %g", threshold);
+  if (m->shape.quantized)
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "the language model is quantized: prune the one that it was made from, then quantize");
+  double *histories = linnet_alloc(context, m->inner, sizeof *histories);
+  if (!histories)
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for %u histories", m->inner);
+  linnet_ngram_predict_histories(m, histories);
+  enum linnet_status status = linnet_ngram_prune_histories(context, m, histories, threshold, pruned);
+  linnet_free(context, histories);
   return status;
 }

@@ -59,9 +59,19 @@ LINNET_API enum linnet_status linnet_ngram_save_binary(struct linnet_context *co
                                                        const char *path);
 
 /* A copy with probabilities and back-off weights of 8 bits: per order at most 256 different values, each the mean of
- * equally many. Probabilities then add up to 1 only nearly. The copy belongs to `context` and does not need `ngram`. */
+ * those near it. Probabilities then add up to 1 only nearly. The copy belongs to `context` and does not need `ngram`.
+ */
 LINNET_API enum linnet_status linnet_ngram_quantize(struct linnet_context *context, const struct linnet_ngram *ngram,
                                                     struct linnet_ngram **quantized);
+
+/* A copy without those n-grams of two words or more whose removal changes the relative entropy between the two models
+ * by less than `threshold`, in natural units per word: 0 < threshold < 1, such as 1e-8 (Stolcke 1998, "Entropy-based
+ * pruning of backoff language models"; SRILM's threshold is the relative change of perplexity, for small ones the
+ * same). All words stay, and all contexts of n-grams that stay; back-off weights are computed anew. The probabilities
+ * of histories are those of the model, which is not good for Kneser-Ney models: let the estimator prune these (`prune`
+ * below). A quantized model is refused. The copy belongs to `context` and does not need `ngram`. */
+LINNET_API enum linnet_status linnet_ngram_prune(struct linnet_context *context, const struct linnet_ngram *ngram,
+                                                 double threshold, struct linnet_ngram **pruned);
 
 /* Destroys the model; NULL is allowed. */
 LINNET_API void linnet_ngram_destroy(struct linnet_ngram *ngram);
@@ -127,7 +137,7 @@ LINNET_API void linnet_ngram_binding_destroy(struct linnet_ngram_binding *bindin
 /* --- estimation ------------------------------------------------------------------------------------------------- */
 
 /* Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998), with the conventions of KenLM's lmplz (Heafield
- * et al. 2013): no pruning; the lowest order is interpolated with the uniform distribution over all words but <s>,
+ * et al. 2013): the lowest order is interpolated with the uniform distribution over all words but <s>,
  * which gives <unk> its probability; <s> itself has probability 1. */
 struct linnet_ngram_estimator;
 
@@ -136,6 +146,8 @@ struct linnet_ngram_estimator_settings {
   unsigned order;        /* 1 to LINNET_NGRAM_MAX_ORDER, default 3 */
   int discount_fallback; /* 1: discounts 0.5, 1, 1.5 for orders whose counts give none (small or artificial text),
                             with a warning; default 0: that is an error */
+  double prune;          /* as the threshold of linnet_ngram_prune, with the probabilities of histories of the text;
+                            0 <= prune < 1, default 0: nothing is dropped */
 };
 
 LINNET_API void linnet_ngram_estimator_settings_default(struct linnet_ngram_estimator_settings *settings, size_t size);

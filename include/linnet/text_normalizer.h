@@ -1,11 +1,11 @@
 /* What written tokens sound like: "$5.50" as "five dollars and fifty cents", "1984" as "nineteen eighty four", "it’s"
  * as "it's", "wood-blocks" as "wood blocks", "FBI" as "f. b. i.". The rules of a language are a file
- * (docs/text-rules.md; the English ones are installed as share/linnet/models/english-text.rules); a lexicon decides
+ * (docs/text-rules.md; the English ones are installed as share/linnet/models/english/text.rules); a lexicon decides
  * which words are known.
  *
  *   struct linnet_text_normalizer *normalizer;
  *   struct linnet_spoken *spoken;
- *   linnet_text_normalizer_load(context, "english-text.rules", &normalizer);
+ *   linnet_text_normalizer_load(context, "models/english/text.rules", &normalizer);
  *   linnet_spoken_create(normalizer, context, "1984", known, user, &spoken);
  *   for (size_t i = 0; i < linnet_spoken_num_ways(spoken); i++) puts(linnet_spoken_words(spoken, i));
  *   linnet_spoken_destroy(spoken);

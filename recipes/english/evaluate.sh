@@ -11,13 +11,13 @@ usage() {
 Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]]
                    [--every N] [--conditions] [--noise SCP] [--threads J]
 
-Prints a table of phone error rates (greedy decoding), word error rates (with --lexicon and --lm) with 95 % intervals (over
-speakers if there are several), and real-time factors: processor seconds per second of audio. First installs missing
+Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
+--lm) with 95 % intervals (over speakers if there are several), and real-time factors: processor seconds per second of audio. First installs missing
 packages and builds linnet, unless $LINNET names a linnet command.
 
   --set NAME=DIR   Kaldi data folder with wav.scp, text, utt2spk and phones; without phones, those of --lexicon are used
   --out DIR        folder for hypotheses and scores
-  --model FILE     model (default: the model that ships)
+  --model PATH     model, or folder of a recognizer (default: the one that ships)
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
@@ -38,6 +38,13 @@ mkdir -p "$out"
 build_linnet
 condition=${LINNET_CONDITION:-}
 [ -z "$conditions$noise" ] || [ -n "$condition" ] || condition=$(build_program linnet_condition linnet-condition)
+words=() shipped=$here/../../models/english
+[ -n "$model" ] || [ ! -e "$shipped/recognizer.json" ] || model=$shipped
+if [ -n "$lm" ]; then
+	words=(--words --lexicon "$lexicon" --lm "$lm" --lm-weight "$lm_weight" --word-bonus "$word_bonus" --beam "$beam")
+elif [ -d "$model" ]; then
+	words=(--words) lexicon=${lexicon:-$model/lexicon.txt}
+fi
 noise_options=()
 [ -z "$noise" ] || noise_options=(--noise "$(realpath "$noise")")
 
@@ -110,9 +117,8 @@ recognise() {
 
 # Phones greedily, and words where there is a language model: search FOLDER
 search() {
-	recognise "$1" phones
-	[ -z "$lm" ] || recognise "$1" words --words --lexicon "$lexicon" --lm "$lm" --lm-weight "$lm_weight" \
-		--word-bonus "$word_bonus" --beam "$beam"
+	recognise "$1" phones --phones
+	[ ${#words[@]} -eq 0 ] || recognise "$1" words "${words[@]}"
 }
 
 # rate FOLDER NAME REFERENCE UNIT: " ERROR (LOW to HIGH) |"
@@ -137,7 +143,7 @@ row() { # NAME CONDITION
 	search "$folder"
 	rate "$folder" phones "$out/$1/phones" phone
 	speed "$folder" phones
-	if [ -n "$lm" ]; then
+	if [ ${#words[@]} -gt 0 ]; then
 		rate "$folder" words "$out/$1/text" word
 		speed "$folder" words
 	fi
@@ -153,7 +159,7 @@ alarms() {
 	into "$folder/wav.scp" awk -v folder="$(cd "$folder" && pwd)" '{print $1, folder "/audio/" $1 ".wav"}' <(sort "$noise")
 	into "$folder/utt2spk" awk '{print $1, $1}' "$folder/wav.scp"
 	search "$folder"
-	for kind in phones ${lm:+words}; do
+	for kind in phones ${words:+words}; do
 		awk -v title="$2" -v kind="$kind" '
 			FILENAME ~ /hyp$/ {count += NF - 1; some += NF > 1; clips++; next}
 			{for (i = 2; i <= NF; i++) if ($i == "s" && $(i + 1) == "of") audio = $(i - 1)}
@@ -166,8 +172,8 @@ for entry in "${set[@]}"; do
 	[[ $entry == *=* ]] || die "--set $entry: must be NAME=DIR"
 	references "${entry%%=*}" "${entry#*=}"
 done
-echo "| set | condition | PER % | real-time factor |${lm:+ WER % | real-time factor |}"
-echo "|---|---|---|---|${lm:+---|---|}"
+echo "| set | condition | PER % | real-time factor |${words:+ WER % | real-time factor |}"
+echo "|---|---|---|---|${words:+---|---|}"
 for entry in "${set[@]}"; do
 	for name in "${order[@]}"; do row "${entry%%=*}" "$name"; done
 done

@@ -9,19 +9,21 @@ here=$(cd "$(dirname "$0")" && pwd)
 usage() {
 	cat <<'END'
 Usage: run.sh --data DIR [--librispeech DIR...] [--exp DIR] [--initial FILE] [--set KEY=VALUE...] [--epochs N] [--seed S] [--jobs J] [--precision P] [--device D]
-              [--stage N] [--stop-stage N] [--quick]
+              [--prune X] [--ship DIR] [--stage N] [--stop-stage N] [--quick]
 
-Trains the phoneme recogniser that ships (models/english-phonemes.safetensors). First installs missing Debian
-packages and builds linnet, unless $LINNET names a linnet command.
+Makes the recognizer of English that ships (models/english). First installs missing Debian packages and builds linnet,
+unless $LINNET names a linnet command.
 
   1  data folders, pronunciations of words that CMUdict lacks: EXP/data
   2  training: EXP/train; continues an interrupted training
   3  the mean of the best epochs' weights, if it is better on the development sets: EXP/final.safetensors
   4  calibration of phone confidences on these sets: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
-  5  a trigram of words of --data/text/books.txt.xz, its weight tuned on the development sets: EXP/words
+  5  a pruned trigram of words of --data/text/books.txt.xz, their pronunciations, its weight tuned on the development
+     sets: EXP/words
   6  calibration of word confidences: EXP/words/calibration/model-half.safetensors is then the copy to ship
   7  EXP/table.md: error rates on the development sets, and what is recognised in noise; EXP/conditions.md: the same for
      every sixth utterance under other conditions
+  8  the folder that ships: EXP/english, or --ship, with the tables in its card
 
   --data DIR         speechocean762/, librispeech/{train,dev}/, kathleen/, commonvoice/ (Kaldi data folders), noise/,
                      cmudict/cmudict.dict, text/books.txt.xz
@@ -35,21 +37,24 @@ packages and builds linnet, unless $LINNET names a linnet command.
   --precision P      precision of products in training: float32, or bfloat16 (default), almost twice as fast on processors that
                      have it
   --device D         device for training (default: that of linnet)
+  --prune X          threshold of pruning the trigram (default 4.5e-7: 10.5 MB)
+  --ship DIR         the folder of stage 8 (default EXP/english)
   --stage N          begin with this stage (default 1)
-  --stop-stage N     end after this stage (default 7)
+  --stop-stage N     end after this stage (default 8)
   --quick            a tiny network, two epochs, no other conditions, only to see that every stage runs
 END
 }
 
-data='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' stage=1 stop_stage=7
-take_options "data librispeech+ exp initial set+ epochs seed jobs precision device stage stop-stage" "$@"
-check_stages 7
-conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1'
+data='' librispeech=() exp=exp/english initial='' set=() epochs='' seed=1 jobs=$(nproc) precision=bfloat16 device='' prune=4.5e-7 ship=''
+stage=1 stop_stage=8
+take_options "data librispeech+ exp initial set+ epochs seed jobs precision device prune ship stage stop-stage" "$@"
+check_stages 8
+conf=$here/conf/conv.json weights='0.4 0.6 0.8 1.0' bonuses='-1 0 1' beam=200
 [ -z "$quick" ] || conf=$here/conf/quick.json weights=0.6 bonuses=0
 sets=(speechocean762-dev librispeech-dev commonvoice)
 attribution="speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0), LibriSpeech (Panayotov et al. 2015, OpenSLR 12 and 31, \
 CC BY 4.0), Kathleen voice (CC0); noises of ESC-10 (Piczak 2015, CC BY 3.0) and Speech Commands (Warden 2018, CC BY 4.0); \
-see models/README.md"
+see models/english/README.md"
 
 prepare() {
 	[ -n "$data" ] || die "--data DIR is missing; see --help"
@@ -103,7 +108,7 @@ calibrate() {
 
 # The search for words with a weight and a bonus, into search.
 search_options() {
-	search=(--words --lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2" --beam 200)
+	search=(--words --lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2" --beam "$beam")
 }
 
 # Lines "ERROR WEIGHT BONUS" of the development sets, the best first.
@@ -119,16 +124,26 @@ tune() {
 	done | sort -s -g
 }
 
+# The language model, and the pronunciations of its words: those of CMUdict, and guesses for words that the text has three
+# times or more. Words that only the development sets have are not among them.
+language() {
+	xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
+	into "$exp/words/counts" awk '{for (i = 1; i <= NF; i++) count[$i]++} END {for (word in count) print word, count[word]}' \
+		"$exp/words/books.txt"
+	"$linnet" g2p --model "$exp/data/g2p.bin" --complete "$data/cmudict/cmudict.dict" \
+		--text <(awk '$2 >= 3 {print "word-" NR, $1}' "$exp/words/counts") --output "$exp/words/all.txt"
+	into "$exp/words/lexicon.txt" awk -f "$here/local/vocabulary.awk" "$exp/words/counts" "$exp/words/all.txt"
+	"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --prune "$prune" --quantize \
+		--binary "$exp/words/lm.bin"
+	rm "$exp/words/books.txt" "$exp/words/all.txt"
+}
+
 words() {
 	local model=$exp/calibration/model-half.safetensors
 	need_file "$model" "run stage 4 first"
 	need_file "$data/text/books.txt.xz" "--data names a folder with text/books.txt.xz"
 	mkdir -p "$exp/words"
-	[ -e "$exp/words/lm.bin" ] || {
-		xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
-		"$linnet" ngram --order 3 ${quick:+--discount-fallback} --text "$exp/words/books.txt" --binary "$exp/words/lm.bin"
-		rm "$exp/words/books.txt"
-	}
+	[ -e "$exp/words/lm.bin" ] || language
 	into "$exp/words/symbols" "$linnet" info --symbols "$model"
 	"$linnet" posteriors --model "$model" --data "$exp/data/dev" --out "$exp/words/dev.ark"
 	into "$exp/words/tuning" tune
@@ -149,7 +164,7 @@ evaluate() {
 	read -r _ weight bonus <"$exp/words/tuning"
 	for name in "${sets[@]}"; do some+=("$name=$exp/data/$name"); done
 	LINNET=$linnet "$here/evaluate.sh" --model "$exp/words/calibration/model-half.safetensors" --set "${some[@]}" \
-		--lexicon "$exp/data/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
+		--lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$weight" --word-bonus "$bonus" \
 		--threads "$jobs" --out "$exp/$1" "${@:2}"
 }
 
@@ -161,6 +176,43 @@ table() {
 	say "see $exp/table.md and $exp/conditions.md"
 }
 
+# The card with the tables of stage 7 in the place of those that it has, between lines "<!-- NAME -->" and "<!-- end -->".
+card() {
+	awk -v folder="$exp" '
+		/^<!-- end -->$/ {inside = 0}
+		!inside
+		/^<!-- [a-z]+ -->$/ && $2 != "end" {
+			file = folder "/" $2 ".md"
+			while ((getline line < file) > 0) {
+				if (!inside) print ""
+				inside = 1
+				print line
+			}
+			if (inside) print ""
+		}' "$linnet_root/models/english/README.md"
+}
+
+# The folder that ships.
+assemble() {
+	local to=${ship:-$exp/english} weight bonus bytes
+	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
+	need_file "$data/cmudict/LICENSE" "--data names a folder with cmudict/LICENSE"
+	read -r _ weight bonus <"$exp/words/tuning"
+	mkdir -p "$to"
+	install -m 644 "$exp/words/calibration/model-half.safetensors" "$to/phones.safetensors"
+	install -m 644 "$exp/words/lm.bin" "$to/words.bin"
+	install -m 644 "$exp/words/lexicon.txt" "$exp/data/g2p.bin" "$linnet_root/models/english/text.rules" "$to"
+	install -m 644 "$data/cmudict/LICENSE" "$to/lexicon-licence.txt"
+	into "$to/README.md" card
+	cat >"$to/recognizer.json" <<-END
+		{"model": "phones.safetensors", "search": "words", "lexicon": "lexicon.txt", "language_model": "words.bin",
+		 "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam}
+	END
+	bytes=$(cat "$to"/* | wc -c)
+	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes, at most 30 MB may ship: raise --prune and run stage 5 again"
+	say "$to: $bytes bytes"
+}
+
 mkdir -p "$exp"
 build_linnet
 if runs 1; then prepare; fi
@@ -170,3 +222,4 @@ if runs 4; then calibrate "$exp/final.safetensors" "$exp/calibration" phones; fi
 if runs 5; then words; fi
 if runs 6; then calibrate_words; fi
 if runs 7; then table; fi
+if runs 8; then assemble; fi

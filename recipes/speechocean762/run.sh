@@ -194,7 +194,7 @@ if runs 1 && [ -z "$from_features" ]; then
 	[ -n "$corpus" ] || die "--corpus DIR is missing: the folder speechocean762 of OpenSLR 101"
 	"$here/local/prepare.sh" --corpus "$corpus" --out "$data" --lexicon "$lexicon" \
 		${extra[@]+--extra "${extra[@]}"} ${unseen[@]+--unseen "${unseen[@]}"}
-	echo "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${extra[*]:+ and other folders; see models/README.md}" \
+	echo "speechocean762 (Zhang et al. 2021, OpenSLR 101, CC BY 4.0)${extra[*]:+ and other folders; see models/english/README.md}" \
 		>"$data/provenance"
 fi
 if [ -n "$features_only" ]; then

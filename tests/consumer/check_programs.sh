@@ -79,7 +79,7 @@ if [ -x "$command" ]; then
 fi
 
 data=${LINNET_DATA-}
-speech=$data/ljspeech/audio/LJ001-0001.opus model=$prefix/share/linnet/models/english-phonemes.safetensors
+speech=$data/ljspeech/audio/LJ001-0001.opus model=$prefix/share/linnet/models/english/phones.safetensors
 if [ -f "$speech" ] && [ -f "$data/cmudict/cmudict.dict" ] && [ -f "$model" ]; then
 	echo "{\"model\": \"$model\", \"search\": \"words\", \"lexicon\": \"$data/cmudict/cmudict.dict\"}" > speech.json
 	[ "$(build/words speech.json "$speech" | wc -l)" -gt 10 ] || fail 'words of real speech'

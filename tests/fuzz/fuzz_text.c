@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     context = budget_context();
     check(context != NULL, "no context");
     open_lexicon();
-    check(linnet_text_normalizer_load(context, TEST_SOURCE_DIR "/models/english-text.rules", &english) == LINNET_OK,
+    check(linnet_text_normalizer_load(context, TEST_SOURCE_DIR "/models/english/text.rules", &english) == LINNET_OK,
           "the rules that ship");
   }
   const uint8_t *feed = size > 0 ? memchr(data, '\f', size) : NULL;

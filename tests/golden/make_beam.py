@@ -4,7 +4,7 @@ a language model.
 Case i is `i.posteriors` (T, V), `i.scores` (N), `i.exact` (N), `i.counts` (N) and `i.symbols`, the hypotheses' symbols one
 after the other. `exact` is the log-probability over all alignments (torch's CTC loss in double); a beam loses those that
 pass through prefixes it dropped, which long inputs cannot avoid: there only the best hypothesis is stored, and its score
-is a lower bound. The last case is real: log-posteriors of models/english-phonemes.safetensors, from an archive made
+is a lower bound. The last case is real: log-posteriors of models/english/phones.safetensors, from an archive made
 by `linnet posteriors --out FILE.ark AUDIO` (any speech; the stored ones are of LJ001-0002 of LJ Speech, public domain).
 
 usage: make_beam.py FILE.ark

@@ -77,21 +77,22 @@ static void test_scores(struct linnet_context *context, const char *model) {
   REQUIRE(linnet_ngram_load(context, binary, &mapped) == LINNET_OK, "%s", linnet_context_error(context));
   check_scores(mapped, model, 2e-5);
   REQUIRE(linnet_ngram_quantize(context, mapped, &quantized) == LINNET_OK, "quantize");
-  check_scores(quantized, model, 0.2);
+  check_scores(quantized, model, 0.05);
   linnet_ngram_destroy(mapped);
   REQUIRE(linnet_ngram_save_binary(context, quantized, binary) == LINNET_OK, "save");
   REQUIRE(linnet_ngram_load(context, binary, &mapped) == LINNET_OK, "%s", linnet_context_error(context));
-  check_scores(mapped, model, 0.2);
+  check_scores(mapped, model, 0.05);
   linnet_ngram_destroy(mapped);
   linnet_ngram_destroy(quantized);
   linnet_ngram_destroy(ngram);
   remove(binary);
 }
 
-static struct linnet_ngram *estimate(struct linnet_context *context, unsigned order) {
+static struct linnet_ngram *estimate(struct linnet_context *context, unsigned order, double prune) {
   struct linnet_ngram_estimator_settings settings;
   linnet_ngram_estimator_settings_default(&settings);
   settings.order = order;
+  settings.prune = prune;
   struct linnet_ngram_estimator *estimator = NULL;
   struct linnet_ngram *ngram = NULL;
   REQUIRE(linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_OK, "create");
@@ -129,7 +130,7 @@ static double line_error(const char *a, const char *b) {
 static void test_estimate(struct linnet_context *context) {
   static const char ours[] = TEST_BINARY_DIR "/test_ngram_ours.arpa",
                     theirs[] = TEST_BINARY_DIR "/test_ngram_theirs.arpa";
-  struct linnet_ngram *estimated = estimate(context, 4), *lmplz = load(context, "tests/golden/ngram_lmplz.arpa.gz");
+  struct linnet_ngram *estimated = estimate(context, 4, 0), *lmplz = load(context, "tests/golden/ngram_lmplz.arpa.gz");
   save_arpa(context, estimated, ours);
   save_arpa(context, lmplz, theirs);
   FILE *a = fopen(ours, "r"), *b = fopen(theirs, "r");
@@ -152,6 +153,80 @@ static void test_estimate(struct linnet_context *context) {
   linnet_ngram_destroy(lmplz);
 }
 
+/* --- pruning ----------------------------------------------------------------------------------------------------- */
+
+/* What was found of a pruned model. */
+struct found {
+  size_t grams; /* of two words or more */
+  double error; /* largest difference in log10 */
+};
+
+/* Looks up a line of an ARPA file in the golden file, which has "NAME\tWORDS\tPROBABILITY\tWEIGHT". */
+static void find_gram(const char *golden, const char *name, const char *line, struct found *found) {
+  char key[256];
+  const char *words = strchr(line, '\t'), *end = words ? strpbrk(words + 1, "\t\n") : NULL;
+  if (!end)
+    return;
+  int length = snprintf(key, sizeof key, "\n%s%.*s\t", name, (int)(end - words), words);
+  const char *there = strstr(golden, key);
+  double probability, weight;
+  bool single = !memchr(words, ' ', (size_t)(end - words));
+  found->grams += !single;
+  if (there && sscanf(there + length, "%lf %lf", &probability, &weight) == 2)
+    found->error = fmax(found->error, fmax(fabs(atof(line) - probability), fabs(atof(end) - weight)));
+  else if (!single)
+    found->error = INFINITY;
+}
+
+static size_t count_grams(const char *golden, const char *name) {
+  size_t count = 0, length = strlen(name);
+  for (const char *line = golden; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+    const char *words = line + length + 1;
+    count += strncmp(line, name, length) == 0 && memchr(words, ' ', strcspn(words, "\t")) != NULL;
+  }
+  return count;
+}
+
+static void check_pruned(struct linnet_context *context, const struct linnet_ngram *ngram, const char *golden,
+                         const char *name) {
+  static const char path[] = TEST_BINARY_DIR "/test_ngram_prune.arpa";
+  static char line[4096];
+  struct found found = {.error = 0};
+  save_arpa(context, ngram, path);
+  FILE *file = fopen(path, "r");
+  REQUIRE(file, "open");
+  while (fgets(line, sizeof line, file))
+    find_gram(golden, name, line, &found);
+  fclose(file);
+  remove(path);
+  size_t expected = count_grams(golden, name);
+  CHECK(expected > 50 && found.grams == expected, "%s: %zu n-grams of two words or more, not %zu", name, found.grams,
+        expected);
+  CHECK(found.error < 5e-5, "%s: difference %g, bound 5e-5", name, found.error);
+  printf("pruned, histories of %s: %zu n-grams, largest difference %.2g in log10\n", name, found.grams, found.error);
+}
+
+static struct linnet_ngram *prune(struct linnet_context *context, double threshold) {
+  struct linnet_ngram *whole = load(context, "tests/golden/ngram_lmplz.arpa.gz"), *pruned = NULL;
+  REQUIRE(linnet_ngram_prune(context, whole, threshold, &pruned) == LINNET_OK, "%s", linnet_context_error(context));
+  linnet_ngram_destroy(whole);
+  return pruned;
+}
+
+/* With histories of the model, and of the text. */
+static void test_prune(struct linnet_context *context) {
+  static const char *const names[] = {"model 0.0001173", "text 7.22e-05", "text 0.001399"};
+  char *golden = strdup(read_file(test_source("tests/golden/ngram_prune.tsv")));
+  REQUIRE(golden, "no memory");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    double threshold = atof(strchr(names[i], ' '));
+    struct linnet_ngram *pruned = names[i][0] == 'm' ? prune(context, threshold) : estimate(context, 4, threshold);
+    check_pruned(context, pruned, golden, names[i]);
+    linnet_ngram_destroy(pruned);
+  }
+  free(golden);
+}
+
 int main(void) {
   struct linnet_context *context = test_context();
   struct linnet_ngram *probe = NULL;
@@ -162,6 +237,7 @@ int main(void) {
   test_scores(context, "lmplz");
   test_scores(context, "pruned");
   test_estimate(context);
+  test_prune(context);
   linnet_context_destroy(context);
   return test_result();
 }

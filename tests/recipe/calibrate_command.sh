@@ -9,7 +9,7 @@ library=$(cd - > /dev/null && realpath "$2")
 
 # The model that ships without its fits: their keys are replaced by others of the same length.
 LC_ALL=C sed 's/"confidence"/"c0nfidence"/; s/"word_confidence"/"word_c0nfidence"/' \
-  "$here/../../models/english-phonemes.safetensors" > plain.safetensors
+  "$here/../../models/english/phones.safetensors" > plain.safetensors
 check 0 parameters "$linnet" info plain.safetensors
 
 # --- fits: of a hundred, those with a confidence of .8 are right in half of all cases, of .6 in a tenth
@@ -63,7 +63,7 @@ compare() {
       fail "$1, $kind: the library reports $(paste -sd ' ' found), the command $(paste -sd ' ' "said.$kind")"
   done
 }
-ln -s "$here/../../models/english-phonemes.safetensors" shipped.safetensors
+ln -s "$here/../../models/english/phones.safetensors" shipped.safetensors
 for model in plain both shipped; do compare $model; done
 for model in plain phones both; do
   confidences $model phones > $model.phones

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The model that ships: used when none is named, good on real speech (LINNET_DATA, else that part is left out).
+# What ships, used when no model is named: phones, and words where the whole recognizer is there; good on real speech
+# (LINNET_DATA, else that part is left out).
 #
 #   default_model.sh LINNET DATA
 set -euo pipefail
 export LC_ALL=C
 
 if [[ $# -ne 2 || $1 == --help ]]; then
-  sed -n '2,4s/^# \{0,1\}//p' "$0"
+  sed -n '2,5s/^# \{0,1\}//p' "$0"
   exit 2
 fi
 linnet=$(realpath "$1")
@@ -16,13 +17,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset LINNET_MODEL
 
-[[ $("$linnet" info "$here/../../models/english-phonemes.safetensors") == *'CC BY 4.0'* ]] || {
+[[ $("$linnet" info "$here/../../models/english/phones.safetensors") == *'CC BY 4.0'* ]] || {
   echo 'FAILED: linnet info does not tell the licence of the model'
   exit 1
 }
 command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit 77; }
 flite -voice slt -t 'the sun is shining over the water' -o "$work/flite.wav"
-phones=$("$linnet" transcribe "$work/flite.wav")
+phones=$("$linnet" transcribe --phones "$work/flite.wav")
 echo "flite: $phones"
 [[ $(wc -w <<< "$phones") -ge 12 ]] || { echo 'FAILED: expected at least 12 phones of 22' && exit 1; }
 
@@ -35,7 +36,18 @@ awk -v lost="$work/lost" -f "$here/../../recipes/common/words_to_phones.awk" "$l
 for file in wav.scp utt2spk text; do
   awk 'NR == FNR {keep[$1]; next} $1 in keep' "$work/phones" "$work/$file" > "$work/kept" && mv "$work/kept" "$work/$file"
 done
-"$linnet" transcribe --data "$work" --output "$work/hyp" 2> /dev/null
+"$linnet" transcribe --phones --data "$work" --output "$work/hyp" 2> /dev/null
 "$linnet" score "$work/phones" "$work/hyp"
 rate=$("$linnet" score --bootstrap 0 "$work/phones" "$work/hyp" | awk '/^%PER/ {print int($2)}')
 [[ $rate -le 35 ]] || { echo "FAILED: PER $rate %, expected at most 35" && exit 1; }
+
+[[ -e $here/../../models/english/recognizer.json ]] || { echo 'SKIPPED: words, which need models/english in whole' && exit 77; }
+size=$(du -cb "$here"/../../models/english/* | awk 'END {print $1}')
+[[ $size -le 30000000 ]] || { echo "FAILED: models/english has $size bytes, at most 30 MB may ship" && exit 1; }
+"$linnet" transcribe --data "$work" --output "$work/words" 2> "$work/err"
+[[ ! -s $work/err ]] || ! grep -q warning "$work/err" || { echo "FAILED: $(cat "$work/err")" && exit 1; }
+"$linnet" transcribe --model "$here/../../models/english" --data "$work" --output "$work/named" 2> /dev/null
+cmp "$work/words" "$work/named" || { echo 'FAILED: the folder is not what is used when no model is named' && exit 1; }
+"$linnet" score --unit word "$work/text" "$work/words"
+rate=$("$linnet" score --bootstrap 0 --unit word "$work/text" "$work/words" | awk '/^%WER/ {print int($2)}')
+[[ $rate -le 25 ]] || { echo "FAILED: WER $rate %, expected at most 25" && exit 1; }

@@ -46,6 +46,7 @@ folder() {
 
 mkdir -p data/{cmudict,text,speechocean762/resource,noise/esc10}
 cp dictionary data/cmudict/cmudict.dict
+echo 'free' > data/cmudict/LICENSE
 for _ in {1..30}; do printf '%s\n' "${sentences[@]}"; done | tr '[:lower:]' '[:upper:]' | xz > data/text/books.txt.xz
 folder data/librispeech/train rms 0 10
 folder data/librispeech/dev awb 3 3
@@ -76,6 +77,11 @@ grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tid
 [[ $("$linnet" info exp/words/calibration/model-half.safetensors) == *'CC BY 4.0'* ]] || fail 'the model has no licence'
 [[ $(grep -c '^| .* | as recorded |' exp/table.md) -eq 3 ]] || fail "three sets are expected in the table: $(cat exp/table.md)"
 [[ $(grep -c '^| digital silence | \(phones\|words\) |' exp/table.md) -eq 2 ]] || fail "no false alarms: $(cat exp/table.md)"
+awk '{print $1}' exp/words/lexicon.txt | sort > words
+for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon lacks $word"; done
+"$linnet" transcribe --model exp/english --data exp/data/dev --output hyp 2> err || fail "the folder that ships: $(cat err)"
+[[ $(wc -l < hyp) -eq $(wc -l < exp/data/dev/text) ]] || fail "the folder that ships: $(cat hyp err)"
+grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships lacks its table'
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 [[ $failures -eq 0 ]] && echo 'all good'
 [[ $failures -eq 0 ]]

@@ -60,7 +60,7 @@ fi
 prefix=()
 # shellcheck disable=SC2016 # of the inner shell
 check 1 'File too large' bash -c 'ulimit -f 4 && trap "" XFSZ &&
-  "$1" average --output average.safetensors "$2"' - "$linnet" "$here/../../models/english-phonemes.safetensors"
+  "$1" average --output average.safetensors "$2"' - "$linnet" "$here/../../models/english/phones.safetensors"
 [[ ! -e average.safetensors ]] || fail 'a part of a model'
 
 # Closed descriptors: no file that is opened gets their numbers, and the messages with them.
@@ -77,7 +77,7 @@ prefix=("$linnet")
 check 1 "no\\x1b[31m\\nname" info "no${esc}[31m"$'\n''name'
 mv speech.wav "new"$'\n'"line.wav"
 cp "new"$'\n'"line.wav" other.wav
-export LINNET_MODEL=$here/../../models/english-phonemes.safetensors
+export LINNET_MODEL=$here/../../models/english/phones.safetensors
 check 0 '2 files' transcribe "new"$'\n'"line.wav" other.wav --output lines
 [[ $(wc -l < lines) -eq 2 ]] || fail "$(wc -l < lines) lines for two files"
 grep -qF 'new\nline.wav' lines || fail "the name of a file is $(head -n 1 lines)"

@@ -6,7 +6,7 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 prefix=("$linnet")
-model=$here/../../models/english-phonemes.safetensors
+model=$here/../../models/english/phones.safetensors
 
 cat > symbols << 'END_OF_SYMBOLS'
 <blk> 0

@@ -29,7 +29,7 @@ try() {
 }
 
 tone
-model=$here/../../models/english-phonemes.safetensors
+model=$here/../../models/english/phones.safetensors
 good=0 refused=0 loaded=''
 for kernels in auto cblas; do
   for ((size = 16; size <= 640; size += size / 8)); do

@@ -49,6 +49,21 @@ same whole.arpa again.arpa
 check 0 'values of 8 bits' "$linnet" ngram --model small.bin
 check 0 '4-grams' "$linnet" ngram --model whole.bin
 
+# Pruning: fewer n-grams, all words; of a text by the counts of the text, of a model by the model.
+check 2 'must be above 0 and below 1' "$linnet" ngram --prune 0 --arpa a "$text"
+check 2 'must be above 0 and below 1' "$linnet" ngram --prune 1.5 --model whole.bin
+check 2 'n-grams of --order 1 are all kept' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
+check 1 'small.bin: the language model is quantized: prune the one' "$linnet" ngram --model small.bin --prune 1e-4
+"$linnet" ngram --order 4 --text "$text" --prune 7.22e-05 --binary pruned.bin
+"$linnet" ngram --model whole.bin --prune 1.173e-04 --quantize --binary quantized.bin
+check 0 '4-grams 81' "$linnet" ngram --model pruned.bin
+check 0 '4-grams 12' "$linnet" ngram --model quantized.bin
+check 0 'values of 8 bits' "$linnet" ngram --model quantized.bin
+sort -r "$text" | "$linnet" ngram -n 4 --prune 7.22e-05 --binary again.bin
+same pruned.bin again.bin
+"$linnet" ngram --order 4 --text "$text" --prune 0.001399 --arpa none.arpa
+check 0 '4-grams 0' "$linnet" ngram --model none.arpa
+
 # Perplexity: by hand from a unigram model, and alike from all forms.
 printf '\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.5\t</s>\n-0.25\ta\n\n\\end\\\n' > uni.arpa
 printf 'a a\nx\n' > few

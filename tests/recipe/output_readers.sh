@@ -8,7 +8,7 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 python=${PYTHON:-python3}
-export LINNET_MODEL=$here/../../models/english-phonemes.safetensors
+export LINNET_MODEL=$here/../../models/english/phones.safetensors
 command -v flite > /dev/null || { echo 'SKIPPED: flite is not installed' && exit 77; }
 readers=0
 

@@ -5,7 +5,7 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 prefix=("$linnet")
-export LINNET_MODEL=$here/../../models/english-phonemes.safetensors
+export LINNET_MODEL=$here/../../models/english/phones.safetensors
 
 # A WAV that does not know its length; any bytes will do as samples.
 name=$'it\'s a "quote" `touch injected` $(touch injected)\n_under_score & <b> \\101'

@@ -15,7 +15,7 @@ folder() {
   "$condition" --list all.scp --out "$1/audio" "${@:2}"
   awk -v folder="$PWD/$1/audio" '{print $1, folder "/" $1 ".wav"}' all.scp > "$1/wav.scp"
   awk '{print $1, $1}' all.scp > "$1/utt2spk"
-  "$linnet" transcribe --data "$1" --output "$1/hyp" 2> /dev/null
+  "$linnet" transcribe --phones --data "$1" --output "$1/hyp" 2> /dev/null
 }
 
 # rate NAME: errors of a thousand phones

@@ -6,7 +6,7 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 prefix=("$linnet")
-model=$here/../../models/english-phonemes.safetensors
+model=$here/../../models/english/phones.safetensors
 
 # decoded WHAT WANTED OPTION...: the lines that `linnet decode` writes.
 decoded() {

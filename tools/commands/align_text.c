@@ -8,7 +8,7 @@
 #include "common/default_model.h"
 #include "common/word_options.h"
 
-#define RULES_NAME "english-text.rules"
+#define RULES_NAME "english/text.rules"
 
 enum { NAMED_WORDS = 10 }; /* guessed words named in a message */
 

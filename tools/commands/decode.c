@@ -262,7 +262,7 @@ static bool read_options(struct decoding *d) {
     tool_usage("--frame-shift %g: must be above 0", options.frame_shift);
     return false;
   }
-  return search_options_check(false);
+  return search_options_check(false, false);
 }
 
 /* The search that the options say, over the symbols of their file. */
@@ -272,6 +272,7 @@ static bool open_search(struct linnet_context *context, struct decoding *d) {
   const char **names = calloc(count, sizeof *names);
   for (size_t i = 0; names && i < count; i++)
     names[i] = linnet_symbols_name(d->symbols, (int)i);
+  linnet_search_settings_default(&settings);
   search_options_read(&settings, false);
   if (!names)
     tool_fail("out of memory for the names of %zu symbols", count);

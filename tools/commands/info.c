@@ -209,7 +209,7 @@ static int describe_model(struct linnet_context *context, const char *path) {
 static int describe(struct linnet_context *context, const char *path) {
   if (!path && !option_symbols)
     return describe_build(context);
-  char *model = tool_find_model(path);
+  char *model = tool_find_model(context, path);
   int code = model ? describe_model(context, model) : TOOL_FAILURE;
   free(model);
   return code;

@@ -8,14 +8,15 @@
 
 #include "common/tool.h"
 
-enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = -1 };
+enum { OPTION_TEXT = 1, MAX_TEXTS = 1000, MAX_LINE = 1 << 20, DEFAULT_ORDER = 3, NO_ORDER = -1, NO_PRUNING = -1 };
 
 static struct {
   int order, quantize, discount_fallback;
+  double prune;
   char *model, *arpa, *binary, *perplexity;
   char *texts[MAX_TEXTS];
   size_t text_count;
-} options = {.order = NO_ORDER};
+} options = {.order = NO_ORDER, .prune = NO_PRUNING};
 
 static const struct poptOption table[] = {
     {"order", 'n', POPT_ARG_INT, &options.order, 0, "length of the n-grams in words, 1 to 8 (default 3)", "N"},
@@ -27,6 +28,8 @@ static const struct poptOption table[] = {
      "FILE"},
     {"arpa", 'a', POPT_ARG_STRING, &options.arpa, 0, "write the model as ARPA", "FILE"},
     {"binary", 'b', POPT_ARG_STRING, &options.binary, 0, "write the model as a binary file", "FILE"},
+    {"prune", 0, POPT_ARG_DOUBLE, &options.prune, 0,
+     "drop n-grams that change the relative entropy by less than X, such as 1e-8 (default: none)", "X"},
     {"quantize", 'q', POPT_ARG_NONE, &options.quantize, 0, "store probabilities in 8 bits (default: float32)", NULL},
     {"perplexity", 'p', POPT_ARG_STRING, &options.perplexity, 0,
      "report the perplexity of a text; '-' is standard input", "FILE"},
@@ -155,6 +158,7 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
   linnet_ngram_estimator_settings_default(&settings);
   settings.order = (unsigned)options.order;
   settings.discount_fallback = options.discount_fallback;
+  settings.prune = fmax(options.prune, 0);
   struct linnet_ngram_estimator *estimator = NULL;
   struct linnet_ngram *ngram = NULL;
   bool good = linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_OK;
@@ -229,12 +233,20 @@ static void print_model(const struct linnet_ngram *ngram) {
          linnet_ngram_is_quantized(ngram) ? "of 8 bits" : "of 32 bits");
 }
 
-static struct linnet_ngram *make_model(struct linnet_context *context) {
-  struct linnet_ngram *ngram = NULL, *quantized = NULL;
-  if (!options.model)
-    ngram = estimate(context);
-  else if (linnet_ngram_load(context, options.model, &ngram) != LINNET_OK)
+static struct linnet_ngram *load(struct linnet_context *context) {
+  struct linnet_ngram *ngram = NULL, *pruned = NULL;
+  if (linnet_ngram_load(context, options.model, &ngram) != LINNET_OK)
     tool_fail_context(context);
+  if (!ngram || options.prune < 0)
+    return ngram;
+  if (linnet_ngram_prune(context, ngram, options.prune, &pruned) != LINNET_OK)
+    tool_fail("%s: %s", options.model, linnet_context_error(context));
+  linnet_ngram_destroy(ngram);
+  return pruned;
+}
+
+static struct linnet_ngram *make_model(struct linnet_context *context) {
+  struct linnet_ngram *ngram = options.model ? load(context) : estimate(context), *quantized = NULL;
   if (!ngram || !options.quantize || linnet_ngram_is_quantized(ngram))
     return ngram;
   if (linnet_ngram_quantize(context, ngram, &quantized) != LINNET_OK)
@@ -294,6 +306,11 @@ static int check_and_run(void) {
     options.order = DEFAULT_ORDER;
   if (options.order < 1 || options.order > LINNET_NGRAM_MAX_ORDER)
     return tool_usage("--order %d: must be 1 to %d", options.order, LINNET_NGRAM_MAX_ORDER);
+  if (options.prune != NO_PRUNING && !(options.prune > 0 && options.prune < 1))
+    return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune nothing is dropped",
+                      options.prune);
+  if (options.prune != NO_PRUNING && options.order == 1)
+    return tool_usage("--prune: n-grams of --order 1 are all kept; take a higher order, or leave --prune out");
   if (options.model && options.text_count > 0)
     return tool_usage("only one of --model and --text: a model is read, or estimated from text");
   if (!options.model && !options.arpa && !options.binary && !options.perplexity)

@@ -273,7 +273,7 @@ static bool check_options(void) {
   else if (beam_options_nbest())
     tool_usage("--nbest: the best hypothesis alone is drawn: leave it out");
   else
-    return beam_options_check(true);
+    return beam_options_check(true, false);
   return false;
 }
 

@@ -8,10 +8,14 @@
 #include "common/search.h"
 #include "common/word_options.h"
 
+#include <stdlib.h>
+
 static char *model_option;
+static int phones_option;
 
 struct job {
   struct linnet_recognizer *recognizer;
+  bool searches; /* not greedy */
   struct inputs inputs;
   struct results results;
   struct lattices lattices;
@@ -40,7 +44,7 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
     return TOOL_INTERRUPTED;
   if (results_skip(&job->results, index))
     return 0;
-  tool_progress_begin(&job->results.progress, search_options_given() ? &searched : &greedy);
+  tool_progress_begin(&job->results.progress, job->searches ? &searched : &greedy);
   int code = 0;
   enum linnet_status status = linnet_recognizer_stream_create(context, job->recognizer, &stream);
   if (status == LINNET_OK)
@@ -66,32 +70,75 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
   return code;
 }
 
-static bool check_options(void) {
-  return search_options_check(true) && (!beam_options_nbest() || results_take_alternatives());
+/* Whether the words, or what else a recognizer finds, are asked for. */
+static bool takes_recognizer(const char *path) {
+  return !phones_option && tool_names_recognizer(path);
 }
 
-static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
+static bool check_options(const char *path) {
+  if (phones_option && word_options_given()) {
+    tool_usage("only one of --phones and --words");
+    return false;
+  }
+  return search_options_check(true, takes_recognizer(path)) && (!beam_options_nbest() || results_take_alternatives());
+}
+
+/* The settings of the recognizer or model that `path` names, changed by the options. */
+static bool read_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
+                          struct linnet_recognizer_settings *settings, struct linnet_search_settings *search) {
+  linnet_recognizer_settings_default(settings);
+  linnet_search_settings_default(search);
+  settings->model.path = path;
+  if (tool_names_recognizer(path)) {
+    if (linnet_recognizer_file_load(context, path, file) != LINNET_OK)
+      return tool_fail_context(context) == TOOL_OK;
+    *settings = *linnet_recognizer_file_settings(*file);
+    if (takes_recognizer(path))
+      *search = *settings->search;
+  }
+  search_options_read(search, true);
+  settings->search = search;
+  return true;
+}
+
+static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
+  struct linnet_recognizer_file *file = NULL;
   struct linnet_search_settings search;
   struct linnet_recognizer_settings settings;
   struct job job = {.recognizer = NULL};
   int code = TOOL_FAILURE;
-  search_options_read(&search, true);
-  linnet_recognizer_settings_default(&settings);
-  settings.model.path = model_path;
-  settings.search = &search;
+  if (!read_settings(context, path, &file, &settings, &search))
+    return code;
+  job.searches = search.kind != LINNET_SEARCH_GREEDY;
   if (linnet_recognizer_create(context, &settings, &job.recognizer) != LINNET_OK)
     tool_fail_context(context);
   else if (lattices_open(&job.lattices, linnet_recognizer_search(job.recognizer)))
     code = lattices_close(&job.lattices, transcribe_all(context, &job, paths, count));
   linnet_recognizer_destroy(job.recognizer);
+  linnet_recognizer_file_destroy(file);
+  return code;
+}
+
+static int check_and_run(const char **paths, size_t count) {
+  char *path = paths ? tool_find_recognizer(model_option) : NULL;
+  int code = paths && !path ? TOOL_FAILURE : TOOL_USAGE;
+  if (path && check_options(path)) {
+    struct linnet_context *context = tool_context();
+    code = context ? run(context, path, paths, count) : TOOL_FAILURE;
+    linnet_context_destroy(context);
+  }
+  free(path);
   return code;
 }
 
 int tool_transcribe(int argc, const char **argv) {
   const struct poptOption table[] = {
-      {"model", 'm', POPT_ARG_STRING, &model_option, 0, "model file (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &model_option, 0,
+       "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
+      {"phones", 0, POPT_ARG_NONE, &phones_option, 0, "recognise phones with the model of a recognizer", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
+       "Search (default: as the recognizer says; of a model alone greedy):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
@@ -100,7 +147,7 @@ int tool_transcribe(int argc, const char **argv) {
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] FILE...   ('-' is standard input)", NULL, NULL);
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
-  int code = tool_with_model(model_option, paths && check_options() ? paths : NULL, count, run);
+  int code = check_and_run(paths, count);
   poptFreeContext(parsed);
   return code;
 }

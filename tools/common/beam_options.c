@@ -39,9 +39,9 @@ static const char *useless_option(void) {
   return options.score_threshold < INFINITY ? "--score-threshold" : NULL;
 }
 
-static bool check_model(bool optional) {
+static bool check_model(bool optional, bool recognizer) {
   bool given = options.lm_weight != NOT_GIVEN;
-  if (given && !options.lm) {
+  if (given && !options.lm && !recognizer) {
     tool_usage("--lm-weight %g: of which language model? Name it with --lm FILE", options.lm_weight);
     return false;
   }
@@ -63,7 +63,7 @@ static bool check_pruning(bool optional) {
   return !useless;
 }
 
-bool beam_options_check(bool optional) {
+bool beam_options_check(bool optional, bool recognizer) {
   if (options.beam != -1 && (options.beam < 1 || options.beam > LINNET_BEAM_MAX)) {
     tool_usage("--beam %d: must be 1 to %d", options.beam, LINNET_BEAM_MAX);
     return false;
@@ -84,7 +84,7 @@ bool beam_options_check(bool optional) {
     tool_usage("--insertion-bonus %g: must be -100 to 100", options.insertion_bonus);
     return false;
   }
-  return check_pruning(optional) && check_model(optional);
+  return check_pruning(optional) && check_model(optional, recognizer);
 }
 
 bool beam_options_given(void) {
@@ -95,17 +95,29 @@ bool beam_options_nbest(void) {
   return options.nbest > 1;
 }
 
-void beam_options_read(struct linnet_search_settings *settings) {
+static void read_limits(struct linnet_search_settings *settings) {
   if (options.beam != -1)
     settings->beam = (size_t)options.beam;
-  settings->num_alternatives = (size_t)options.nbest;
-  settings->top_symbols = (size_t)options.top_symbols;
-  settings->symbol_threshold = (float)options.symbol_threshold;
-  settings->score_threshold = (float)options.score_threshold;
-  settings->insertion_bonus = (float)options.insertion_bonus;
+  if (options.nbest > 1)
+    settings->num_alternatives = (size_t)options.nbest;
+  if (options.top_symbols > 0)
+    settings->top_symbols = (size_t)options.top_symbols;
+  if (options.symbol_threshold < INFINITY)
+    settings->symbol_threshold = (float)options.symbol_threshold;
+  if (options.score_threshold < INFINITY)
+    settings->score_threshold = (float)options.score_threshold;
+}
+
+void beam_options_read(struct linnet_search_settings *settings) {
+  read_limits(settings);
+  if (options.insertion_bonus != 0)
+    settings->insertion_bonus = (float)options.insertion_bonus;
   if (options.lm_weight != NOT_GIVEN)
     settings->language_model_weight = (float)options.lm_weight;
-  settings->language_model.path = options.lm;
+  if (options.lm) {
+    settings->language_model = (struct linnet_source){.path = options.lm};
+    settings->grammar = (struct linnet_source){.path = NULL};
+  }
 }
 
 const char *beam_options_lm(void) {

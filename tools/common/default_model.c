@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
 
-#define MODEL_NAME "english-phonemes.safetensors"
+#define SHIPPED_RECOGNIZER "english/recognizer.json"
+#define SHIPPED_MODEL "english/phones.safetensors"
 
 enum { PATH_BYTES = 4096 };
 
@@ -36,15 +38,38 @@ char *tool_find_shipped(const char *name) {
   return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0 ? strdup(path) : NULL;
 }
 
-char *tool_find_model(const char *named) {
-  const char *model = named ? named : getenv("LINNET_MODEL");
-  if (model && *model)
-    return strdup(model);
-  char *shipped = tool_find_shipped(MODEL_NAME);
+bool tool_names_recognizer(const char *path) {
+  struct stat found;
+  const char *ending = strrchr(path, '.');
+  return (ending && strcmp(ending, ".json") == 0) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
+}
+
+char *tool_find_recognizer(const char *named) {
+  const char *given = named ? named : getenv("LINNET_MODEL");
+  if (given && *given)
+    return strdup(given);
+  char *shipped = tool_find_shipped(SHIPPED_RECOGNIZER);
+  if (!shipped)
+    shipped = tool_find_shipped(SHIPPED_MODEL);
   if (!shipped)
     tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)",
-              LINNET_MODEL_DIR "/" MODEL_NAME);
+              LINNET_MODEL_DIR "/" SHIPPED_MODEL);
   return shipped;
+}
+
+char *tool_find_model(struct linnet_context *context, const char *named) {
+  struct linnet_recognizer_file *file = NULL;
+  char *path = tool_find_recognizer(named);
+  if (!path || !tool_names_recognizer(path))
+    return path;
+  char *model = NULL;
+  if (linnet_recognizer_file_load(context, path, &file) == LINNET_OK)
+    model = strdup(linnet_recognizer_file_settings(file)->model.path);
+  else
+    tool_fail_context(context);
+  linnet_recognizer_file_destroy(file);
+  free(path);
+  return model;
 }
 
 struct linnet_recognizer *tool_greedy_recognizer(struct linnet_context *context, const char *model) {
@@ -61,7 +86,7 @@ int tool_with_model(const char *named, const char **arguments, size_t count, too
   if (!arguments)
     return TOOL_USAGE;
   struct linnet_context *context = tool_context();
-  char *model = context ? tool_find_model(named) : NULL;
+  char *model = context ? tool_find_model(context, named) : NULL;
   int code = model ? run(context, model, arguments, count) : TOOL_FAILURE;
   free(model);
   linnet_context_destroy(context);

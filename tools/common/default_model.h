@@ -6,9 +6,16 @@
 
 #include "tool.h"
 
-/* `named` if not NULL; else $LINNET_MODEL; else the model that ships, beside the program or where it was installed.
- * Returns a path to be released with free, or NULL after printing what to do. */
-char *tool_find_model(const char *named);
+/* `named` if not NULL; else $LINNET_MODEL; else what ships, beside the program or where it was installed: a recognizer
+ * of words, or where that is not installed its model of phones. Returns a path to be released with free, or NULL after
+ * printing what to do. */
+char *tool_find_recognizer(const char *named);
+
+/* Whether a path names a recognizer (a folder, or its file of settings) and not a model alone. */
+bool tool_names_recognizer(const char *path);
+
+/* The same as tool_find_recognizer, but of a recognizer its model. */
+char *tool_find_model(struct linnet_context *context, const char *named);
 
 /* The path of a file that ships with the models, installed or in the source tree, to be released with free; NULL if it
  * is not there. */

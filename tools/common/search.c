@@ -9,19 +9,19 @@ bool search_options_given(void) {
   return beam_options_given() || word_options_given() || lattices_given();
 }
 
-bool search_options_check(bool optional) {
-  return beam_options_check(optional && !word_options_given() && !lattices_given()) && word_options_check() &&
-         lattices_check();
+bool search_options_check(bool optional, bool recognizer) {
+  const bool none = optional && !recognizer && !word_options_given() && !lattices_given();
+  return beam_options_check(none, recognizer) && word_options_check(recognizer) && lattices_check();
 }
 
 void search_options_read(struct linnet_search_settings *settings, bool optional) {
-  linnet_search_settings_default(settings);
+  const bool greedy = settings->kind == LINNET_SEARCH_GREEDY;
   settings->lattice = lattices_given();
   if (word_options_given())
     settings->kind = LINNET_SEARCH_WORDS;
-  else if (!optional || search_options_given())
+  else if (greedy && (!optional || search_options_given()))
     settings->kind = LINNET_SEARCH_SYMBOLS;
   beam_options_read(settings);
-  if (word_options_given())
+  if (settings->kind == LINNET_SEARCH_WORDS)
     word_options_read(settings);
 }

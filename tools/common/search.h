@@ -9,11 +9,13 @@
 /* Whether the options ask for a search at all. */
 bool search_options_given(void);
 
-/* False after printing what is wrong. `optional`: without the options of a search there is none. */
-bool search_options_check(bool optional);
+/* False after printing what is wrong. `optional`: without the options of a search there is none. `recognizer`: the
+ * options change settings of a recognizer, which has what a search needs. */
+bool search_options_check(bool optional, bool recognizer);
 
-/* What the options say; without the options of a search the kind is LINNET_SEARCH_GREEDY if `optional`, else
- * LINNET_SEARCH_SYMBOLS. Pointers live to the end of the program. */
+/* Puts what the options say into settings that hold defaults, or those of a recognizer. A search that is greedy stays
+ * so without the options of a search if `optional`, else it becomes LINNET_SEARCH_SYMBOLS. Pointers live to the end of
+ * the program. */
 void search_options_read(struct linnet_search_settings *settings, bool optional);
 
 #endif

@@ -8,13 +8,15 @@
 #include "beam_options.h"
 #include "tool.h"
 
+#define NOT_GIVEN (-(double)INFINITY)
+
 enum { MAX_SILENCES = 1024 };
 
 static struct {
   int words;
   char *lexicon, *hotwords, *grammar, *silence;
   double word_bonus, unknown_penalty;
-} options = {.unknown_penalty = INFINITY};
+} options = {.word_bonus = NOT_GIVEN, .unknown_penalty = INFINITY};
 
 struct poptOption word_options_table[] = {
     {"words", 'w', POPT_ARG_NONE, &options.words, 0, "search for words of a lexicon (default: for symbols)", NULL},
@@ -51,16 +53,16 @@ static const char *useless_option(void) {
     return "--silence";
   if (options.unknown_penalty < INFINITY)
     return "--unknown-penalty";
-  return options.word_bonus < 0 || options.word_bonus > 0 ? "--word-bonus" : NULL;
+  return options.word_bonus != NOT_GIVEN ? "--word-bonus" : NULL;
 }
 
-bool word_options_check(void) {
-  const char *useless = options.words ? NULL : useless_option();
+bool word_options_check(bool recognizer) {
+  const char *useless = options.words || recognizer ? NULL : useless_option();
   if (useless) {
     tool_usage("%s is for words: add --words", useless);
     return false;
   }
-  if (options.words && !word_options_lexicon(options.lexicon)) {
+  if (options.words && !recognizer && !word_options_lexicon(options.lexicon)) {
     tool_usage("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
                "(https://github.com/cmusphinx/cmudict)");
     return false;
@@ -69,7 +71,7 @@ bool word_options_check(void) {
     tool_usage("--grammar and --lm: a grammar takes the place of a language model; choose one of them");
     return false;
   }
-  if (!(fabs(options.word_bonus) <= 100) || !(options.unknown_penalty >= 0)) {
+  if ((options.word_bonus != NOT_GIVEN && !(fabs(options.word_bonus) <= 100)) || !(options.unknown_penalty >= 0)) {
     tool_usage("--word-bonus must be -100 to 100, --unknown-penalty at least 0");
     return false;
   }
@@ -80,17 +82,25 @@ bool word_options_check(void) {
 static void read_silences(struct linnet_search_settings *settings) {
   static const char *names[MAX_SILENCES];
   settings->silences = names;
+  settings->num_silences = 0;
   for (char *name = strtok(options.silence, ","); name && settings->num_silences < MAX_SILENCES;
        name = strtok(NULL, ","))
     names[settings->num_silences++] = name;
 }
 
 void word_options_read(struct linnet_search_settings *settings) {
-  settings->lexicon.path = word_options_lexicon(options.lexicon);
-  settings->grammar.path = options.grammar;
-  settings->hotwords.path = options.hotwords;
-  settings->word_bonus = (float)options.word_bonus;
-  settings->unknown_penalty = (float)options.unknown_penalty;
+  if (options.lexicon || !settings->lexicon.path)
+    settings->lexicon = (struct linnet_source){.path = word_options_lexicon(options.lexicon)};
+  if (options.grammar) {
+    settings->grammar = (struct linnet_source){.path = options.grammar};
+    settings->language_model = (struct linnet_source){.path = NULL};
+  }
+  if (options.hotwords)
+    settings->hotwords = (struct linnet_source){.path = options.hotwords};
+  if (options.word_bonus != NOT_GIVEN)
+    settings->word_bonus = (float)options.word_bonus;
+  if (options.unknown_penalty < INFINITY)
+    settings->unknown_penalty = (float)options.unknown_penalty;
   if (options.silence)
     read_silences(settings);
 }

@@ -13,10 +13,11 @@ extern struct poptOption word_options_table[];
 /* Whether words are asked for. */
 bool word_options_given(void);
 
-/* False after printing what is wrong. */
-bool word_options_check(void);
+/* False after printing what is wrong. `recognizer`: they change the settings of a recognizer, which has a lexicon. */
+bool word_options_check(bool recognizer);
 
-/* Puts what the options say into settings that hold defaults. Once: pointers live to the end of the program. */
+/* Puts what the options say into settings; what they leave open stays. Once: pointers live to the end of the program.
+ */
 void word_options_read(struct linnet_search_settings *settings);
 
 /* The lexicon's path: the option's, or that of $LINNET_LEXICON; NULL if there is none. */

@@ -81,7 +81,8 @@ static const char needing[] =
     "linnet_output_format_has_times\nlinnet_output_format_is_single\nlinnet_output_format_name\nlinnet_padding_max\n"
     "linnet_padding_settings_default\nlinnet_pronounced_text_align_words\nlinnet_pronounced_text_index\n"
     "linnet_pronounced_text_settings_default\nlinnet_pronounced_text_spoken\nlinnet_pronounced_text_words\n"
-    "linnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_recurrence_reset\nlinnet_recurrence_state_bytes\n"
+    "linnet_recognizer_file_settings\nlinnet_recurrence_num_frames\nlinnet_model_is_causal\nlinnet_recurrence_"
+    "reset\nlinnet_recurrence_state_bytes\n"
     "linnet_sample_format_find\nlinnet_score_line\nlinnet_score_percent\nlinnet_scorer_alignment\n"
     "linnet_scorer_settings_default\nlinnet_scorer_speaker\nlinnet_scorer_num_speakers\nlinnet_scorer_sum\n"
     "linnet_scorer_utterance\nlinnet_scorer_num_utterances\nlinnet_scp_num_entries\nlinnet_scp_find\nlinnet_scp_key\n"
@@ -105,6 +106,10 @@ static const char needing[] =
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
 static void refuse_networks(void) {
+  REFUSES(linnet_recognizer_file_load(NULL, "x", (void *)&out));
+  REFUSES(linnet_recognizer_file_load(f.context, NULL, (void *)&out));
+  REFUSES(linnet_recognizer_file_load(f.context, "x", NULL));
+  ALLOWS(linnet_recognizer_file_destroy(NULL));
   REFUSES(linnet_stream_set_calibrations(NULL, NULL));
   REFUSES(linnet_context_create(NULL, NULL));
   REFUSES(linnet_context_share(NULL, (void *)&out));
@@ -360,6 +365,9 @@ static void refuse_ngrams(void) {
   REFUSES(linnet_ngram_load_memory(f.context, NULL, 1, "x", (void *)&out));
   REFUSES(linnet_ngram_load_memory(f.context, "x", 1, NULL, (void *)&out));
   REFUSES(linnet_ngram_load_memory(f.context, "x", 1, "x", NULL));
+  REFUSES(linnet_ngram_prune(NULL, f.ngram, 0.1, (void *)&out));
+  REFUSES(linnet_ngram_prune(f.context, NULL, 0.1, (void *)&out));
+  REFUSES(linnet_ngram_prune(f.context, f.ngram, 0.1, NULL));
   REFUSES(linnet_ngram_quantize(NULL, f.ngram, (void *)&out));
   REFUSES(linnet_ngram_quantize(f.context, NULL, (void *)&out));
   REFUSES(linnet_ngram_quantize(f.context, f.ngram, NULL));

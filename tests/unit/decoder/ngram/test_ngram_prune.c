@@ -1,5 +1,7 @@
 /* Pruning of n-gram models: probabilities still add up to 1, and the n-grams of the smallest loss go. */
-#include "decoder/ngram/ngram_model.h"
+#include "allocators.h"
+#include "decoder/ngram/ngram_history.h"
+#include "decoder/ngram/ngram_prune.h"
 #include "test.h"
 
 enum { WORDS = 6, SENTENCES = 400 };
@@ -7,7 +9,7 @@ enum { WORDS = 6, SENTENCES = 400 };
 static const char *const NAMES[WORDS] = {"a", "b", "c", "d", "e", "f"};
 
 /* Words that depend on the one before, so that contexts matter. */
-static struct linnet_ngram *estimate(struct linnet_context *context, uint32_t *words) {
+static struct linnet_ngram *estimate(struct linnet_context *context) {
   struct linnet_ngram_estimator *estimator = NULL;
   struct linnet_ngram *ngram = NULL;
   struct linnet_ngram_estimator_settings settings;
@@ -23,7 +25,6 @@ static struct linnet_ngram *estimate(struct linnet_context *context, uint32_t *w
     for (size_t i = 0; i < count; i++) {
       word = test_below(&random, 3) > 0 ? (word * 2 + 1) % WORDS : test_below(&random, WORDS);
       sentence[i] = NAMES[word];
-      ++*words;
     }
     REQUIRE(linnet_ngram_estimator_add(estimator, sentence, count) == LINNET_OK, "%s", linnet_context_error(context));
   }
@@ -32,15 +33,11 @@ static struct linnet_ngram *estimate(struct linnet_context *context, uint32_t *w
   return ngram;
 }
 
-/* As if contexts occurred as often as the model says. */
-static uint32_t *fill_counts(const struct linnet_ngram *m, uint32_t words) {
-  uint32_t *counts = calloc(m->total, sizeof *counts);
-  REQUIRE(counts, "no memory");
-  counts[0] = words;
-  for (uint32_t parent = 0; parent < m->inner; parent++)
-    for (uint32_t node = m->first[parent]; node < m->first[parent + 1]; node++)
-      counts[node] = (uint32_t)(counts[parent] * exp(linnet_ngram_probability(m, node)) + 1);
-  return counts;
+static double *histories_of(const struct linnet_ngram *m) {
+  double *histories = calloc(m->inner, sizeof *histories);
+  REQUIRE(histories, "no memory");
+  linnet_ngram_predict_histories(m, histories);
+  return histories;
 }
 
 /* The probabilities of all words but <s> add up to 1 in every state. */
@@ -65,21 +62,21 @@ static void check_same(const struct linnet_ngram *a, const struct linnet_ngram *
           "node %u", node);
 }
 
-int main(void) {
-  struct linnet_context *context = test_context();
-  uint32_t words = 0;
-  struct linnet_ngram *exact = estimate(context, &words);
-  uint32_t *counts = fill_counts(exact, words), before = exact->total;
+/* Thresholds of which the first drops nothing, the last everything. */
+static void test_thresholds(struct linnet_context *context) {
+  struct linnet_ngram *exact = estimate(context);
+  uint32_t before = exact->total;
+  double *histories = histories_of(exact);
   check_sums(exact, "exact");
-  static const double thresholds[] = {0, 1e-5, 1e-4, 1e-3, 1};
+  static const double thresholds[] = {-INFINITY, 1e-5, 1e-4, 1e-3, 1};
   for (size_t i = 0; i < sizeof thresholds / sizeof *thresholds; i++) {
     struct linnet_ngram *pruned;
     char what[32];
     snprintf(what, sizeof what, "threshold %g", thresholds[i]);
-    REQUIRE(linnet_ngram_prune(exact, counts, thresholds[i] > 0 ? thresholds[i] : -INFINITY, &pruned) == LINNET_OK,
-            "%s", linnet_context_error(context));
+    REQUIRE(linnet_ngram_prune_histories(context, exact, histories, thresholds[i], &pruned) == LINNET_OK, "%s",
+            linnet_context_error(context));
     check_sums(pruned, what);
-    if (thresholds[i] == 0)
+    if (i == 0)
       check_same(exact, pruned);
     CHECK(pruned->total <= before, "%s: %u n-grams, %u with less", what, pruned->total, before);
     CHECK(thresholds[i] < 1 || pruned->total == 1 + pruned->shape.counts[0], "%s: %u n-grams", what, pruned->total);
@@ -87,8 +84,79 @@ int main(void) {
     before = pruned->total;
     linnet_ngram_destroy(pruned);
   }
-  free(counts);
+  free(histories);
   linnet_ngram_destroy(exact);
+}
+
+/* Words that a model forbids after a context, and words that only the context allows, stay as they are. */
+static void test_impossible(struct linnet_context *context) {
+  static const char arpa[] =
+      "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-99\t<s>\t-0.1\n-0.5\t</s>\n"
+      "-0.4\ta\t-0.2\n-0.7\tb\n-inf\tc\n\n\\2-grams:\n-inf\ta b\n-0.9\ta c\n-0.4\ta a\n\n\\end\\\n";
+  struct linnet_ngram *ngram = NULL, *pruned = NULL;
+  REQUIRE(linnet_ngram_load_memory(context, arpa, sizeof arpa - 1, "FILE", &ngram) == LINNET_OK, "%s",
+          linnet_context_error(context));
+  REQUIRE(linnet_ngram_prune(context, ngram, 0.99, &pruned) == LINNET_OK, "%s", linnet_context_error(context));
+  uint32_t a = linnet_ngram_find(pruned, "a"), state = 0, again;
+  linnet_ngram_score(pruned, &state, a);
+  again = state;
+  CHECK(linnet_ngram_score(pruned, &again, linnet_ngram_find(pruned, "b")) == -INFINITY, "b became possible");
+  again = state;
+  CHECK(linnet_ngram_score(pruned, &again, linnet_ngram_find(pruned, "c")) > -3, "c became impossible");
+  CHECK(linnet_ngram_num_ngrams(pruned, 2) == 2, "%zu bigrams", linnet_ngram_num_ngrams(pruned, 2));
+  linnet_ngram_destroy(pruned);
+  linnet_ngram_destroy(ngram);
+}
+
+static void test_refusals(struct linnet_context *context) {
+  static const double bad[] = {0, -1, 1, NAN, INFINITY};
+  struct linnet_ngram *ngram = estimate(context), *quantized = NULL, *pruned = NULL;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(linnet_ngram_prune(context, ngram, bad[i], &pruned) == LINNET_ERROR_ARGUMENT && !pruned &&
+              strstr(linnet_context_error(context), "above 0 and below 1"),
+          "threshold %g: %s", bad[i], linnet_context_error(context));
+  REQUIRE(linnet_ngram_quantize(context, ngram, &quantized) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_ngram_prune(context, quantized, 1e-3, &pruned) == LINNET_ERROR_ARGUMENT && !pruned &&
+            strstr(linnet_context_error(context), "then quantize"),
+        "quantized: %s", linnet_context_error(context));
+  linnet_ngram_destroy(quantized);
+  linnet_ngram_destroy(ngram);
+  struct linnet_ngram_estimator_settings settings;
+  struct linnet_ngram_estimator *estimator = NULL;
+  linnet_ngram_estimator_settings_default(&settings);
+  settings.prune = NAN;
+  CHECK(linnet_ngram_estimator_create(context, &settings, &estimator) == LINNET_ERROR_ARGUMENT && !estimator,
+        "an estimator's threshold");
+}
+
+/* A model that is pruned as it is estimated, and again by its own histories. */
+static enum linnet_status scenario(struct linnet_context *context) {
+  static const char *const sentences[] = {"a", "b", "a", "c", "b", "a", "b", "d"};
+  struct linnet_ngram_estimator_settings settings;
+  struct linnet_ngram_estimator *estimator = NULL;
+  struct linnet_ngram *ngram = NULL, *pruned = NULL;
+  linnet_ngram_estimator_settings_default(&settings);
+  settings.discount_fallback = 1;
+  settings.prune = 1e-6;
+  enum linnet_status status = linnet_ngram_estimator_create(context, &settings, &estimator);
+  for (size_t i = 0; i < 4 && status == LINNET_OK; i++)
+    status = linnet_ngram_estimator_add(estimator, sentences + i, 5);
+  if (status == LINNET_OK)
+    status = linnet_ngram_estimator_finish(estimator, &ngram);
+  if (status == LINNET_OK)
+    status = linnet_ngram_prune(context, ngram, 1e-2, &pruned);
+  linnet_ngram_destroy(pruned);
+  linnet_ngram_destroy(ngram);
+  linnet_ngram_estimator_destroy(estimator);
+  return status;
+}
+
+int main(void) {
+  struct linnet_context *context = test_context();
+  test_thresholds(context);
+  test_impossible(context);
+  test_refusals(context);
   linnet_context_destroy(context);
+  torture("pruning", scenario);
   return test_result();
 }

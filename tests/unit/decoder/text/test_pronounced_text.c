@@ -28,7 +28,7 @@ static enum linnet_status open_world(struct world *w, struct linnet_context *con
     status = linnet_lexicon_load_memory(context, lexicon_lines, strlen(lexicon_lines), "L", &settings, w->phones,
                                         &w->lexicon);
   if (status == LINNET_OK)
-    status = linnet_text_normalizer_load(context, test_source("models/english-text.rules"), &w->normalizer);
+    status = linnet_text_normalizer_load(context, test_source("models/english/text.rules"), &w->normalizer);
   return status;
 }
 

@@ -216,7 +216,7 @@ static void check_case(const struct linnet_text_normalizer *n, struct linnet_con
 
 static struct linnet_text_normalizer *load(struct linnet_context *context) {
   struct linnet_text_normalizer *n = NULL;
-  enum linnet_status status = linnet_text_normalizer_load(context, test_source("models/english-text.rules"), &n);
+  enum linnet_status status = linnet_text_normalizer_load(context, test_source("models/english/text.rules"), &n);
   REQUIRE(status == LINNET_OK, "%s", linnet_context_error(context));
   return n;
 }

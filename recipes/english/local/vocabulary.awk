@@ -1,0 +1,25 @@
+# The pronunciations of a recognizer's words, one a line, "WORD PHONE...": awk -f vocabulary.awk COUNTS LEXICON
+# COUNTS has the words of the language model, "WORD COUNT". Words become upper case; marks of variants, stress digits and
+# comments go, and pronunciations that are then the same.
+NR == FNR {
+	known[$1]
+	next
+}
+{
+	sub(/ *#.*/, "")
+	word = toupper($1)
+	sub(/\([0-9]+\)$/, "", word)
+	if (!(word in known))
+		next
+	line = word
+	for (i = 2; i <= NF; i++)
+		line = line " " without_stress($i)
+	if (!(line in seen))
+		print line
+	seen[line]
+}
+
+function without_stress(phone) {
+	sub(/[012]$/, "", phone)
+	return phone
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# `linnet transcribe` with the folder of a recognizer: its words, its phones, options that change it, what is wrong with it.
+# Without real speech (LINNET_DATA) noise is transcribed: options change what is found in it all the same.
+#
+#   recognizer_command.sh LINNET
+# shellcheck source=tests/recipe/command.sh
+. "$(dirname "$0")/command.sh"
+prefix=("$linnet")
+phones=$here/../../models/english/phones.safetensors
+
+# transcribed NAME OPTION...: what `linnet transcribe` writes of the recording.
+transcribed() {
+  "$linnet" transcribe "${@:2}" sound.wav > "$1" 2> err || fail "$*: $(cat err)"
+}
+
+# same FILE FILE WHAT
+same() { cmp -s "$1" "$2" || fail "$3: '$(cat "$1")', expected '$(cat "$2")'"; }
+
+speech=${LINNET_DATA:-none}/ljspeech/audio/LJ001-0002.opus
+if [[ -e $speech ]]; then
+  ln -s "$speech" sound.wav
+else
+  awk 'BEGIN {srand(1); for (i = 0; i < 32000; i++) printf "%c", 97 + int(26 * rand())}' > bytes
+  head -c 32000 bytes > sound.raw
+  printf 'RIFF\044\175\000\000WAVEfmt \020\000\000\000\001\000\001\000\200\076\000\000\000\175\000\000\002\000\020\000data\000\175\000\000' \
+    | cat - sound.raw > sound.wav
+fi
+
+mkdir folder
+ln -s "$phones" folder/phones.safetensors
+printf 'IN  IH N\nBEING  B IY IH NG\nMODERN  M AA D ER N\nCOMPARATIVELY  K AH M P EH R AH T IH V L IY\nOTHER  AH DH ER\n' > folder/lexicon.txt
+for _ in {1..20}; do printf 'IN BEING COMPARATIVELY MODERN\nOTHER\nIN\n'; done > lines
+"$linnet" ngram --order 2 --discount-fallback --text lines --binary folder/words.bin 2> /dev/null
+printf 'OTHER\nOTHER OTHER\n' > lines
+"$linnet" ngram --order 1 --discount-fallback --text lines --binary others.bin 2> /dev/null
+cat > folder/recognizer.json << 'END'
+{"model": "phones.safetensors", "search": "words", "lexicon": "lexicon.txt", "language_model": "words.bin",
+ "language_model_weight": 0.8, "beam": 20}
+END
+
+# --- the folder, its file, the same in options, the phones of its model
+transcribed words --model folder
+options=(--words --lexicon folder/lexicon.txt --beam 20)
+transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8
+same words expected 'the folder'
+[[ ! -e $speech || $(cat words) == 'IN BEING COMPARATIVELY MODERN' ]] || fail "real speech: $(cat words)"
+transcribed again --model folder/recognizer.json
+same again words 'the file'
+LINNET_MODEL=folder transcribed again
+same again words 'LINNET_MODEL'
+transcribed expected --model "$phones"
+transcribed again --model folder --phones
+same again expected '--phones'
+transcribed again --model "$phones" --phones
+same again expected '--phones of a model'
+transcribed again --model folder --phones --beam 5
+transcribed expected --model "$phones" --beam 5
+same again expected '--phones with a beam'
+
+# --- options change what the file says, and only that
+transcribed again --model folder --lm others.bin --word-bonus 2
+transcribed expected --model "$phones" "${options[@]}" --lm others.bin --lm-weight 0.8 --word-bonus 2
+same again expected 'another language model'
+transcribed again --model folder --lm-weight 0 --words
+transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0
+same again expected 'another weight'
+printf 'OTHER OTHER\n' > phrases
+transcribed again --model folder --grammar phrases
+[[ $(cat again) == 'OTHER OTHER' ]] || fail "a grammar: $(cat again)"
+check 0 '"hypotheses"' transcribe --model folder --nbest 2 --format json sound.wav
+
+# --- its model for other commands
+check 0 'english-phonemes' info folder
+"$linnet" posteriors --model folder --out folder.ark sound.wav 2> /dev/null
+"$linnet" posteriors --model "$phones" --out phones.ark sound.wav 2> /dev/null
+same folder.ark phones.ark 'posteriors'
+
+# --- what is wrong
+check 2 'only one of --phones and --words' transcribe --model folder --phones --words sound.wav
+check 2 '--lexicon is for words' transcribe --model folder --phones --lexicon folder/lexicon.txt sound.wav
+check 2 'must be -100 to 100' transcribe --model folder --word-bonus 200 sound.wav
+mkdir empty
+check 1 'empty/recognizer.json: No such file' transcribe --model empty sound.wav
+rm folder/words.bin
+check 1 'folder/words.bin: No such file' transcribe --model folder sound.wav
+printf '{"model": "phones.safetensors", "lexicons": "x"}' > folder/recognizer.json
+check 1 'lexicons' transcribe --model folder sound.wav
+
+[[ $failures -eq 0 ]] || exit 1
+echo 'all passed'
