@@ -1,3 +1,4 @@
+/* Settings of a recognizer from a JSON file. */
 #include "recognizer/recognizer_file.h"
 
 #include <math.h>

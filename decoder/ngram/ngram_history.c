@@ -1,3 +1,4 @@
+/* Probabilities of histories: counted in a text, or predicted by the model. */
 #include "decoder/ngram/ngram_history.h"
 
 #include <math.h>

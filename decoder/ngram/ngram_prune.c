@@ -1,5 +1,5 @@
 /* Removes the n-grams whose removal raises the relative entropy least, and computes new back-off weights. */
-#include "decoder/ngram/ngram_model.h"
+#include "decoder/ngram/ngram_prune.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Names of symbols, and the lexicon over them. */
 #include "decoder/search/vocabulary.h"
 
 #include <string.h>

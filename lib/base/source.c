@@ -1,3 +1,4 @@
+/* Files, or bytes in memory, as inputs of loaders. */
 #include "base/source.h"
 
 #include <stdio.h>

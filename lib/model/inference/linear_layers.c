@@ -1,3 +1,4 @@
+/* Packs the weights of linear layers for the kernels, and applies the layers. */
 #include "model/inference/linear_layers.h"
 
 #include "base/base.h"

@@ -1,3 +1,4 @@
+/* Small models for the tests of recognizers. */
 #include "recognizer_models.h"
 
 #include "random_model.h"
