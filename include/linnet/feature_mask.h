@@ -1,4 +1,6 @@
-/* A rectangle of an utterance's features: what augmentation draws and training hides. */
+/* A rectangle of an utterance's features: what augmentation draws and training hides.
+ *
+ * Stability: experimental (linnet.h). */
 #ifndef LINNET_FEATURE_MASK_H
 #define LINNET_FEATURE_MASK_H
 
