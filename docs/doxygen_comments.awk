@@ -7,7 +7,7 @@
 #
 # A function without a comment, its own or a shared one, is reported to standard error, as Doxygen reports its warnings.
 # A ..._default function needs none: it sets the defaults that the comments of the structure's members name.
-# Line numbers are preserved.
+# Line numbers are preserved, but for a type on a line of its own, which goes to the line of its function.
 
 # Text of a comment as Doxygen needs it: what it would take for a command, a link or HTML is quoted.
 function quoted(text) {
@@ -106,8 +106,17 @@ inside {
   next
 }
 
-/^LINNET_API/ {
-  printf "%s:%d: warning: the name of the function is not on its first line\n", FILENAME, FNR > "/dev/stderr"
+# A long type stands on a line of its own.
+/^LINNET_API .*\*$/ {
+  type = $0
+  print ""
+  next
+}
+
+type != "" {
+  put_function(type $0)
+  type = ""
+  next
 }
 
 /^#define / {

@@ -34,6 +34,6 @@ void linnet_ngram_predict_histories(const struct linnet_ngram *m, double *histor
   for (uint32_t context = 0; context < m->inner; context++)
     for (uint32_t node = m->first[context]; node < m->first[context + 1] && node < m->inner; node++) {
       bool begins = context == 0 && m->words[node] == m->start && m->end != LINNET_NGRAM_NO_WORD;
-      histories[node] = histories[context] * exp(linnet_ngram_probability(m, begins ? 1 + m->end : node));
+      histories[node] = histories[context] * exp((double)linnet_ngram_probability(m, begins ? 1 + m->end : node));
     }
 }

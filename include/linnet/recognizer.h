@@ -77,18 +77,6 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
 LINNET_API enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                                      struct linnet_recognizer **recognizer);
 
-/* The settings of such a file or folder alone, for programs that change some before they make a recognizer: copy them
- * and the settings of the search that they point to. What they point to belongs to the file. */
-struct linnet_recognizer_file;
-
-LINNET_API enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
-                                                          struct linnet_recognizer_file **file);
-LINNET_API const struct linnet_recognizer_settings *
-linnet_recognizer_file_settings(const struct linnet_recognizer_file *file);
-
-/* Destroys the settings; NULL is allowed. */
-LINNET_API void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file);
-
 /* Its model, which lives as long as the recognizer; what it searches for; and whether results come while audio does. */
 LINNET_API const struct linnet_model *linnet_recognizer_model(const struct linnet_recognizer *recognizer);
 LINNET_API const struct linnet_search *linnet_recognizer_search(const struct linnet_recognizer *recognizer);
@@ -96,6 +84,24 @@ LINNET_API int linnet_recognizer_is_incremental(const struct linnet_recognizer *
 
 /* Destroys the recognizer, after its streams; NULL is allowed. */
 LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
+
+/* --- settings from a file ---------------------------------------------------------------------------------------- */
+
+/* The settings of a file as linnet_recognizer_load reads it, for programs that change some of them before they create a
+ * recognizer. */
+struct linnet_recognizer_file;
+
+/* Reads the file at `path`, or "recognizer.json" in a folder. */
+LINNET_API enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, const char *path,
+                                                          struct linnet_recognizer_file **file);
+
+/* Its settings, to be copied together with the settings of the search that they point to. All that they point to
+ * belongs to the file. */
+LINNET_API const struct linnet_recognizer_settings *
+linnet_recognizer_file_settings(const struct linnet_recognizer_file *file);
+
+/* Destroys the settings; NULL is allowed. */
+LINNET_API void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file);
 
 /* --- streams ---------------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "backend/device.h"
-#include "base/base.h"
 #include "base/pool.h"
 #include "base/settings.h"
 

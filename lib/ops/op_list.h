@@ -16,6 +16,7 @@
 #include "ops/gemm.h"
 #include "ops/layernorm.h"
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `activation` is a type, which cannot stand in parentheses here */
 #define LINNET_OP_LIST(OP, activation)                                                                                 \
   OP(gemm, (g, work), const struct linnet_gemm *g, real *work)                                                         \
   OP(layernorm_forward, (n), const struct linnet_layernorm *n)                                                         \
@@ -36,5 +37,6 @@
      const activation *x, const real *w, const activation *dy, activation *dx, real *dw_add, real *dbias_add)          \
   OP(add, (n, x, y_add), size_t n, const real *x, real *y_add)                                                         \
   OP(column_sum, (rows, width, x, sums_add), size_t rows, size_t width, const activation *x, real *sums_add)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif
