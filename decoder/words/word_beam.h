@@ -7,8 +7,8 @@
  *
  * Probabilities are as in beam_search.h: relative to that of the best state, with the scale stored separately.
  *
- * A frame passes through three files: word_frame.c takes the row and makes the next beam, word_expand.c finds its
- * candidates, word_history.c scores the words that end. */
+ * A frame passes through three sources: word_frame.c takes the row and makes the next beam, word_expand.c finds its
+ * candidates, word_history.c scores the words that end. The headers they share: docs/architecture.md. */
 #ifndef LINNET_WORD_BEAM_H
 #define LINNET_WORD_BEAM_H
 

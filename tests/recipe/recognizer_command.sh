@@ -78,6 +78,10 @@ same folder.ark phones.ark 'posteriors'
 # --- what is wrong
 check 2 'only one of --phones and --words' transcribe --model folder --phones --words sound.wav
 check 2 '--lexicon is for words' transcribe --model folder --phones --lexicon folder/lexicon.txt sound.wav
+mkdir greedy && cp "$phones" greedy/phones.safetensors
+printf '{"model": "phones.safetensors"}' > greedy/recognizer.json
+check 1 '--lexicon is for words' transcribe --model greedy --lexicon /nonexistent sound.wav
+check 1 '--hotwords is for words' transcribe --model greedy --beam 5 --hotwords /nonexistent sound.wav
 check 2 'must be -100 to 100' transcribe --model folder --word-bonus 200 sound.wav
 mkdir empty
 check 1 'empty/recognizer.json: No such file' transcribe --model empty sound.wav

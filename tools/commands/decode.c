@@ -11,7 +11,7 @@
 #include "common/lattices.h"
 #include "common/matrix_source.h"
 #include "common/parallel.h"
-#include "common/search.h"
+#include "common/search_options.h"
 #include "common/word_options.h"
 
 #define NOT_GIVEN (-(double)INFINITY)
@@ -273,7 +273,7 @@ static bool open_search(struct linnet_context *context, struct decoding *d) {
   for (size_t i = 0; names && i < count; i++)
     names[i] = linnet_symbols_name(d->symbols, (int)i);
   linnet_search_settings_default(&settings);
-  search_options_read(&settings, false);
+  (void)search_options_read(&settings, false); /* check_options has refused what does not fit */
   if (!names)
     tool_fail("out of memory for the names of %zu symbols", count);
   else if (linnet_search_create(context, names, count, &settings, &d->search) != LINNET_OK)

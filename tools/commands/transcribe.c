@@ -5,7 +5,7 @@
 #include "common/lattices.h"
 #include "common/parallel.h"
 #include "common/results.h"
-#include "common/search.h"
+#include "common/search_options.h"
 #include "common/word_options.h"
 
 #include <stdlib.h>
@@ -96,9 +96,8 @@ static bool read_settings(struct linnet_context *context, const char *path, stru
     if (takes_recognizer(path))
       *search = *settings->search;
   }
-  search_options_read(search, true);
   settings->search = search;
-  return true;
+  return search_options_read(search, true);
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {

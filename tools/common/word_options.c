@@ -42,7 +42,7 @@ bool word_options_given(void) {
 }
 
 /* Options of a search for words, without one. */
-static const char *useless_option(void) {
+static const char *option_of_words(void) {
   if (options.lexicon)
     return "--lexicon";
   if (options.grammar)
@@ -56,12 +56,16 @@ static const char *useless_option(void) {
   return options.word_bonus != NOT_GIVEN ? "--word-bonus" : NULL;
 }
 
-bool word_options_check(bool recognizer) {
-  const char *useless = options.words || recognizer ? NULL : useless_option();
-  if (useless) {
+bool word_options_fit(bool words) {
+  const char *useless = words ? NULL : option_of_words();
+  if (useless)
     tool_usage("%s is for words: add --words", useless);
+  return !useless;
+}
+
+bool word_options_check(bool recognizer) {
+  if (!recognizer && !word_options_fit(options.words))
     return false;
-  }
   if (options.words && !recognizer && !word_options_lexicon(options.lexicon)) {
     tool_usage("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
                "(https://github.com/cmusphinx/cmudict)");

@@ -16,6 +16,9 @@ bool word_options_given(void);
 /* False after printing what is wrong. `recognizer`: they change the settings of a recognizer, which has a lexicon. */
 bool word_options_check(bool recognizer);
 
+/* False after printing which option is of no use, if the search is not for words. */
+bool word_options_fit(bool words);
+
 /* Puts what the options say into settings; what they leave open stays. Once: pointers live to the end of the program.
  */
 void word_options_read(struct linnet_search_settings *settings);

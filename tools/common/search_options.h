@@ -1,6 +1,6 @@
 /* The search that the options ask for, over symbols or for words. */
-#ifndef LINNET_TOOL_SEARCH_H
-#define LINNET_TOOL_SEARCH_H
+#ifndef LINNET_TOOL_SEARCH_OPTIONS_H
+#define LINNET_TOOL_SEARCH_OPTIONS_H
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@ bool search_options_check(bool optional, bool recognizer);
 
 /* Puts what the options say into settings that hold defaults, or those of a recognizer. A search that is greedy stays
  * so without the options of a search if `optional`, else it becomes LINNET_SEARCH_SYMBOLS. Pointers live to the end of
- * the program. */
-void search_options_read(struct linnet_search_settings *settings, bool optional);
+ * the program. False after printing which option is of no use for that search. */
+bool search_options_read(struct linnet_search_settings *settings, bool optional);
 
 #endif

@@ -1,5 +1,5 @@
 /* Chooses between the search over symbols and that for words, and forwards calls to it. */
-#include "search.h"
+#include "search_options.h"
 
 #include "beam_options.h"
 #include "lattices.h"
@@ -14,7 +14,7 @@ bool search_options_check(bool optional, bool recognizer) {
   return beam_options_check(none, recognizer) && word_options_check(recognizer) && lattices_check();
 }
 
-void search_options_read(struct linnet_search_settings *settings, bool optional) {
+bool search_options_read(struct linnet_search_settings *settings, bool optional) {
   const bool greedy = settings->kind == LINNET_SEARCH_GREEDY;
   settings->lattice = lattices_given();
   if (word_options_given())
@@ -24,4 +24,5 @@ void search_options_read(struct linnet_search_settings *settings, bool optional)
   beam_options_read(settings);
   if (settings->kind == LINNET_SEARCH_WORDS)
     word_options_read(settings);
+  return word_options_fit(settings->kind == LINNET_SEARCH_WORDS);
 }
