@@ -13,7 +13,7 @@
  *
  * The condition on s is that of the causal kind; else row t sees all rows. A state is S (key_width, width), then z
  * (key_width), per head. First each piece of a sequence sums its own state. Then these are added in order: over the
- * whole sequence or, if causal, over the pieces before (or behind) each piece. Finally a row adds the product with this
+ * whole sequence or, if causal, over the pieces before or after each piece. Finally a row adds the product with this
  * state and, if causal, the tiles of its own piece one by one. So no state is stored per step; the state of a piece
  * takes 3 % of the memory of its rows. */
 #include "backend/cuda/tile.h"
@@ -26,7 +26,7 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-enum order { TOTAL, BEFORE, BEHIND }; /* the pieces that a state sums over: all, those before, or those behind */
+enum order { TOTAL, BEFORE, BEHIND }; /* the pieces that a state sums over: all, those before, or those after */
 
 /* --- states ------------------------------------------------------------------------------------------------------- */
 
