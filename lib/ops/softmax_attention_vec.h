@@ -116,8 +116,8 @@ static size_t softmax_seen(const struct softmax_head *h, const struct softmax_ti
   return end > t->key ? end - t->key : 0;
 }
 
-/* The start of the first tile of queries that sees the key. Tiles start at `from` and at multiples of `rows` after it.
- */
+/* The start of the first tile of queries that sees the key. Tiles start at `from` (a multiple of `rows`) and every
+ * `rows` queries after it. */
 static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size_t rows, size_t key) {
   return h->causal && key > from ? key / rows * rows : from;
 }

@@ -70,7 +70,7 @@ static bool find_functions(struct linnet_cuda_cudnn *c) {
   return true;
 }
 
-/* A version of cuDNN, with the libraries that cuDNN itself loads when a layer runs. They are checked here, because
+/* A version of cuDNN, with the libraries that cuDNN itself loads when a layer runs. open_all loads them first, because
  * cuDNN ends the process if one of them is missing. */
 enum { PARTS = 4 };
 static const struct library {

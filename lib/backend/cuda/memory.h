@@ -43,7 +43,7 @@ void linnet_cuda_free_host(struct linnet_device *device, void *memory);
 /* The next wait fails with LINNET_ERROR_MEMORY. */
 void linnet_cuda_out_of_memory(struct linnet_device *device);
 
-/* For functions that launch kernels: the stream, and the scratch (LINNET_CUDA_SCRATCH bytes). */
+/* For functions that launch kernels: the stream, and scratch of `bytes`, at most LINNET_CUDA_SCRATCH. */
 void *linnet_cuda_stream(const struct linnet_device *device);
 /* Records whether the driver accepted the last launch. */
 void linnet_cuda_launched(struct linnet_device *device, const char *kernel);
