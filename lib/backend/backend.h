@@ -1,16 +1,16 @@
-/* The kernels of the CPU behind one table: cpu.c fills it with the C reference, which instruction sets override slot by
- * slot (cpu_vec.c). Recognition on the CPU runs on it; networks and training see it through device.h. The ops are
- * described in ops/NAME.h.
+/* The table of CPU kernels. cpu.c fills one with the C reference; cpu_vec.c replaces slots by the kernels of an
+ * instruction set. Inference on the CPU calls this table; training reaches it through device.h. The headers ops/NAME.h
+ * describe the ops.
  *
  * Conventions
  * - Matrices are row-major and dense unless a leading dimension (elements from row to row) is given.
- * - A batch is packed: the frames of all its sequences one after the other, T rows in all, and offsets
- *   (ops/pack.h). No padding exists.
+ * - A batch is packed: the frames of all its sequences follow each other, T rows in all, with offsets (ops/pack.h).
+ *   There is no padding.
  * - `real` is float (double in the gradient checks).
- * - Ops neither allocate nor fail; what they need beyond their arguments comes as `work`, whose size in elements the
- *   `..._work` functions tell. Outputs never alias inputs unless the op says so.
+ * - Ops neither allocate nor fail. An op that needs workspace takes it as `work`; a function `..._work` returns its
+ *   size in elements. Outputs never alias inputs unless the op allows it.
  * - An op runs on one thread. Callers run ops on different data from different threads.
- * - Backward ops whose name ends in `_add` outputs (gradients of parameters) accumulate; others overwrite.
+ * - Backward ops add to outputs whose name ends in `_add` (gradients of parameters) and overwrite all others.
  * - Results are the same from run to run and do not depend on how callers distribute work over threads. */
 #ifndef LINNET_BACKEND_H
 #define LINNET_BACKEND_H
@@ -28,18 +28,18 @@
 
 struct linnet_ops {
   const char *name;                /* "reference", "generic", "avx2", "avx512", ... */
-  enum linnet_precision precision; /* of the operands of gemm and of the LSTM's products; all else is float32 */
+  enum linnet_precision precision; /* of the operands of gemm and of the LSTM's products; everything else is float32 */
 
-  /* --- those that devices have in the same form */
+  /* --- ops that devices have in the same form */
   LINNET_OP_LIST(LINNET_KERNEL_SLOT, real)
-  size_t gemm_work;        /* elements of work that any product needs */
-  size_t feature_map_work; /* ... and any feature map */
+  size_t gemm_work;        /* elements of workspace that are enough for any product */
+  size_t feature_map_work; /* ... and for any feature map */
 
   /* --- ops/attention.h: one row for each kind, by enum linnet_attention_kind */
   const struct linnet_attention_ops *attention[LINNET_ATTENTION_KINDS];
 
-  /* --- what devices put together: ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h of one sequence,
-   * ops/optimizer.h without clipping, ops/vector.h */
+  /* --- parts from which devices compose their ops: ops/activation.h without dropout, ops/lstm.h over spans, ops/ctc.h
+   * for one sequence, ops/optimizer.h without clipping, ops/vector.h */
   void (*activation_forward)(enum linnet_activation f, size_t n, const real *x, real *y);
   void (*activation_backward)(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy, real *dx);
   void (*lstm_forward)(const struct linnet_lstm *l, real *gates, real *cells, real *state, real *h, real *work);
@@ -48,8 +48,8 @@ struct linnet_ops {
   void (*update)(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m, real *v);
   double (*sum_of_squares)(size_t n, const real *x);
 
-  /* --- what recognition needs besides. Weights laid out as the kernels read them, for products that use them often; a
-   * NULL slot of pack_b: not offered. */
+  /* --- only for inference: weights in the layout that the kernels read, for products that use the same weights often.
+   * pack_b is NULL if the table does not support this. */
   size_t (*pack_b_size)(size_t k, size_t n);
   void (*pack_b)(bool transpose_b, size_t k, size_t n, const real *b, size_t ldb, real *packed);
   size_t (*lstm_pack_size)(size_t width, enum linnet_lstm_use use);
@@ -60,10 +60,11 @@ struct linnet_ops {
   void (*linear_apply)(const struct linnet_attention *a, size_t rows, const real *q, const real *state, real *out);
 };
 
-/* The CPU table by name. NULL: unknown name, or not runnable here. Tables are constant and live for ever. */
+/* Returns the CPU table with this name. NULL: the name is unknown, or this processor cannot run the table. Tables are
+ * constant and are never freed. */
 const struct linnet_ops *linnet_cpu_ops(const char *name);
 
-/* The fastest table that this processor runs, none less precise than that. */
+/* The fastest table that this processor runs with at least this precision. */
 const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision);
 
 #endif

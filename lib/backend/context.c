@@ -1,5 +1,5 @@
-/* Contexts: handles on a shared core of allocator, log callback, thread pool, kernels and device. What the rest of the
- * library sees of them: base/base.h. */
+/* Contexts: handles on a shared core, which holds the allocator, log callback, thread pool, kernels and device.
+ * base/base.h declares what the rest of the library sees of them. */
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ struct linnet_context {
   char error[LINNET_ERROR_BYTES];
 };
 
-/* Shared by all handles; freed with the last. */
+/* Shared by all handles; the last handle frees it. */
 struct core {
   linnet_reallocate_fn reallocate;
   void *reallocate_user;
@@ -36,7 +36,7 @@ struct core {
   void *progress_user;
   const struct linnet_ops *ops;
   struct linnet_pool *pool;
-  struct linnet_context own; /* a handle for devices, which outlive all others; not counted */
+  struct linnet_context own; /* the handle that devices use, since they outlive all others; not counted */
   struct linnet_cpu_device cpu;
   struct linnet_device *device; /* cpu.base, or another one */
   unsigned handles;             /* atomic */
@@ -117,7 +117,7 @@ static enum linnet_status handle_create(struct core *core, struct linnet_context
   return LINNET_OK;
 }
 
-/* What fails leaves its sentence in `failed`. */
+/* A failure writes its message into `failed`. */
 static enum linnet_status open_device(struct linnet_context *failed, struct core *core,
                                       const struct linnet_context_settings *settings) {
   struct linnet_device *device = NULL;
@@ -300,7 +300,7 @@ void linnet_progress(const struct linnet_context *context, enum linnet_stage sta
 
 enum { ALIGNMENT = 64 };
 
-/* A block as the hook gave it, and what is handed out:
+/* The block that the allocation hook returned, and the part that the caller gets:
  *
  *   raw                                 block (aligned to 64)
  *   |  0 to 63 bytes  |  struct header  |  bytes ...
@@ -359,7 +359,7 @@ char *linnet_strdup(struct linnet_context *context, const char *text) {
 
 /* --- limits of memory --------------------------------------------------------------------------------------------- */
 
-/* Pages that are not touched take no memory, but count for the limits. */
+/* Maps the pages without touching them: they use no memory, but they count towards the limits of the process. */
 bool linnet_memory_available(size_t bytes) {
   void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return pages != MAP_FAILED && munmap(pages, bytes) == 0;

@@ -1,4 +1,4 @@
-/* The CPU's op tables: the C reference, and the choice among the instruction sets that were compiled in. */
+/* The op tables of the CPU: the C reference, and the choice among the instruction sets that this build contains. */
 #include <string.h>
 
 #include "backend/backend.h"

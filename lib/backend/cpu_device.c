@@ -1,4 +1,4 @@
-/* The CPU as a device: ops run at once in the calling thread on the kernels of a table of backend.h. */
+/* The CPU as a device: ops run immediately, in the calling thread, with the kernels of a table of backend.h. */
 #include <math.h>
 #include <string.h>
 
@@ -55,8 +55,7 @@ static enum linnet_status cpu_upload_batch(struct linnet_device *d, struct linne
   return LINNET_OK;
 }
 
-/* --- ops that are those of the kernels -------------------------------------------------------------------------------
- */
+/* --- ops that call the kernels directly --------------------------------------------------------------------------- */
 
 #define FORWARDER(name, arguments, ...)                                                                                \
   static void cpu_##name(struct linnet_device *device, __VA_ARGS__) {                                                  \
@@ -129,7 +128,7 @@ static size_t cpu_attention_saved_bytes(struct linnet_device *d, const struct li
   return attention_ops(d, a)->saved_bytes(a, frames, sequences);
 }
 
-/* The op asks for the longest sequence; no sequence is longer than the batch. */
+/* The op asks for the length of the longest sequence. The number of frames of the batch is an upper bound. */
 static size_t cpu_attention_work_bytes(struct linnet_device *d, const struct linnet_attention *a, size_t frames,
                                        size_t sequences) {
   (void)sequences;
@@ -147,10 +146,10 @@ static void cpu_attention_backward(struct linnet_device *d, const struct linnet_
 /* --- LSTM --------------------------------------------------------------------------------------------------------- */
 
 struct lstm_work {
-  real *packed;              /* the recurrent weights as the kernels read them */
+  real *packed;              /* the recurrent weights in the kernels' layout */
   real *state;               /* (2, sequences, H) */
   struct linnet_span *spans; /* (sequences) */
-  real *work;                /* of the op */
+  real *work;                /* workspace of the op */
 };
 
 static struct lstm_work plan_lstm(const struct linnet_device *d, size_t width, size_t sequences,
@@ -172,7 +171,7 @@ static size_t cpu_lstm_work_bytes(struct linnet_device *d, size_t width, size_t 
   return arena.used;
 }
 
-/* The op with its weights and spans laid out in `memory`. */
+/* The op, with its weights and spans copied to `memory`. */
 static struct linnet_lstm prepare_lstm(struct linnet_device *d, const struct linnet_lstm *l, enum linnet_lstm_use use,
                                        const struct linnet_pack *p, void *memory, struct lstm_work *w) {
   struct linnet_arena arena = {.base = memory, .size = SIZE_MAX};

@@ -1,7 +1,7 @@
-/* The op table of one instruction set: compiled once per set, with LINNET_KERNEL_SET naming it and the compiler's flags
- * allowing it (cmake/LinnetKernels.cmake). The kernels lie beside the references of their ops, in ops/NAME_vec.h; they
- * are float only, and differ between sets in the width of a vector alone. Slots with nothing to gain are the
- * reference's. */
+/* The op table of one instruction set. The build compiles this file once per set: LINNET_KERNEL_SET names the set, and
+ * compiler flags enable its instructions (cmake/LinnetKernels.cmake). The kernels are in ops/NAME_vec.h, beside the
+ * references of their ops. They support float only; between sets they differ only in the vector width. Ops that vectors
+ * would not speed up use the reference. */
 #include "backend/backend.h"
 #include "ops/activation_vec.h"
 #include "ops/causal_attention_vec.h"
@@ -26,7 +26,7 @@
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-/* All slots but those of products and of the LSTM, which is made of them. */
+/* All slots except those of products and of the LSTM, which consists of products. */
 #define COMMON_SLOTS                                                                                                   \
   .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
   .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \

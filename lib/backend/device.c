@@ -21,7 +21,7 @@ static enum linnet_status open_cuda(struct linnet_context *context, int index, e
 #endif
 }
 
-/* The number behind "cuda:"; "cuda" is 0. -1: neither. */
+/* Returns the number after "cuda:", 0 for "cuda", and -1 for anything else. */
 static int cuda_index(const char *name) {
   char *end = NULL;
   if (strcmp(name, "cuda") == 0)
@@ -56,7 +56,7 @@ bool linnet_device_reserve(struct linnet_device *device, struct linnet_device_bu
     return true;
   device->ops->free(device, buffer->data);
   *buffer = (struct linnet_device_buffer){0};
-  /* With room for more, or without. */
+  /* First with spare capacity for later growth; if that fails, without. */
   const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 8 : bytes, bytes};
   for (size_t i = 0; i < 2 && !buffer->data; i++) {
     buffer->data = device->ops->alloc(device, wanted[i]);

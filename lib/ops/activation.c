@@ -1,4 +1,4 @@
-/* Reference of element-wise activations and the gated linear unit, forward and backward. */
+/* Reference of the element-wise activations and of the gated linear unit, forward and backward. */
 #include "ops/activation.h"
 
 #define SQRT_HALF ((real)0.70710678118654752440)
@@ -8,7 +8,7 @@ static real sigmoid(real x) {
   return 1 / (1 + real_exp(-x));
 }
 
-/* GELU is x times the normal distribution function (Hendrycks, Gimpel 2016); SiLU is x * sigmoid(x). */
+/* GELU(x) is x times the cumulative normal distribution at x (Hendrycks, Gimpel 2016); SiLU is x * sigmoid(x). */
 static real value(enum linnet_activation f, real x) {
   switch (f) {
   case LINNET_RELU:

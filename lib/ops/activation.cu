@@ -1,5 +1,5 @@
-/* Activation functions with the dropout behind them, gated linear unit, sums of vectors, and numbers as activations:
- * one element a time or four, formulas as in activation.c. */
+/* Activation functions with the dropout after them, the gated linear unit, sums of vectors, and conversion of numbers
+ * to activations. A thread processes one or four elements at a time, with the formulas of activation.c. */
 #include "backend/cuda/activation_value.h"
 #include "backend/cuda/dropout_mask.h"
 
@@ -28,7 +28,8 @@ static __global__ void __launch_bounds__(THREADS) forward_kernel(dropout_mask ma
   });
 }
 
-/* The caller takes the draws out of the mask of a ReLU: what was dropped reads 0, which has no slope. */
+/* For ReLU the caller turns dropout off in the mask. Here x is the forward output: dropped elements are 0, where the
+ * slope is 0. */
 template <enum linnet_activation F, int V, class T>
 static __global__ void __launch_bounds__(THREADS)
     backward_kernel(dropout_mask mask, size_t n, const T *x, const T *dy, T *dx) {

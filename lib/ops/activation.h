@@ -6,7 +6,8 @@
 
 enum linnet_activation { LINNET_IDENTITY, LINNET_RELU, LINNET_GELU, LINNET_SILU };
 
-/* n elements; backward: dx = scale * dy * f'(x), dx may be dy. LINNET_RELU takes y for x. */
+/* n elements. backward: dx = scale * dy * f'(x), where dx may be dy. For LINNET_RELU, y in place of x gives the same
+ * result. */
 void linnet_activation_forward_reference(enum linnet_activation f, size_t n, const real *x, real *y);
 void linnet_activation_backward_reference(enum linnet_activation f, size_t n, real scale, const real *x, const real *dy,
                                           real *dx);

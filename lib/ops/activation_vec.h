@@ -1,4 +1,4 @@
-/* Activations on vectors, and the slots made of them. */
+/* Activations on vectors, and the functions of the op table that use them. */
 #ifndef LINNET_ACTIVATION_VEC_H
 #define LINNET_ACTIVATION_VEC_H
 
@@ -9,8 +9,8 @@ VEC_INLINE vf sigmoid_value(vf x) {
   return 1.0f / (1.0f + vf_exp(-x));
 }
 
-/* The normal distribution function, and its density times sqrt(2 pi): Phi(-|x|) = t poly(t) exp(-x^2 / 2) / 2 with
- * t = 1 / (1 + p |x|) (Abramowitz, Stegun 1964, 7.1.26, absolute error 7.5e-8). */
+/* The cumulative normal distribution Phi, and its density times sqrt(2 pi): Phi(-|x|) = t poly(t) exp(-x^2 / 2) / 2
+ * with t = 1 / (1 + p |x|) (Abramowitz, Stegun 1964, 7.1.26, absolute error 7.5e-8). */
 VEC_INLINE vf normal_distribution(vf x, vf *density) {
   vf t = 1.0f / (1.0f + vf_abs(x) * 0.23164189f);
   vf p = -1.453152027f * 0.5f + t * (1.061405429f * 0.5f);
@@ -22,7 +22,7 @@ VEC_INLINE vf normal_distribution(vf x, vf *density) {
   return vf_select(x < 0.0f, tail, 1.0f - tail);
 }
 
-/* x Phi(x) = max(x, 0) - |x| Phi(-|x|), the logarithm of Phi(-|x|) being close to a polynomial: absolute error 1e-7. */
+/* x Phi(x) = max(x, 0) - |x| Phi(-|x|). A polynomial approximates the logarithm of Phi(-|x|): absolute error 1e-7. */
 VEC_INLINE vf gelu_value(vf x) {
   vf a = vf_min(vf_set(12), vf_abs(x));
   vf p = -0.000533182174f + a * 2.29381585e-05f;
@@ -66,7 +66,7 @@ VEC_INLINE vf activation_slope(enum linnet_activation f, vf x) {
   return vf_set(1);
 }
 
-/* Inlined once per activation. */
+/* The compiler inlines it once per activation. */
 VEC_INLINE void activation_forward_all(const enum linnet_activation f, size_t n, const float *x, float *y) {
   size_t i = 0;
   for (; i + VW <= n; i += VW)

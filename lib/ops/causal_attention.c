@@ -2,18 +2,18 @@
  *
  *   out_i = phi(q_i)^T S_i / d_i,   d_i = max(phi(q_i) . z_i, least) + epsilon
  *
- * Backward, with n_i = dout_i / d_i and e_i = -(n_i . out_i), or 0 where d_i is the least:
+ * Backward, with n_i = dout_i / d_i, and e_i = -(n_i . out_i) or, where d_i has its minimum, e_i = 0:
  *
  *   dphi(q_i) = S_i n_i + z_i e_i           dS_j = sum of phi(q_i) n_i^T, dz_j = sum of phi(q_i) e_i over i >= j
  *   dphi(k_j) = dS_j v_j + dz_j             dv_j = dS_j^T phi(k_j)
  *
- * Written as causal products P(X, A, B)_i = sum of (x_i . a_j) b_j over j <= i, and P' over j >= i (eq. 12-15):
+ * As causal products P(X, A, B)_i = sum of (x_i . a_j) b_j over j <= i, and P' over j >= i (eq. 12-15), this is
  *
  *   out = P(phi(Q), phi(K), V) / d          dphi(Q) = P(N, V, phi(K)) + e z
  *   dphi(K) = P'(V, N, phi(Q)) + dz         dV = P'(phi(K), phi(Q), N)
  *
- * So a form is a way to compute P, and P' is P with rows taken from the last to the first. The normalisers are prefix
- * sums of rows in all forms. In backward 1 / d_i waits in the first column of dq_i, which is written last. */
+ * So a form is a way to compute P, and P' is P with the rows in reverse order. In all forms the normalisers are prefix
+ * sums of rows. Backward stores 1 / d_i in the first column of dq_i until it writes dq_i, which it does last. */
 #include "ops/causal_attention.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@
 
 /* --- the reference: products ------------------------------------------------------------------------------------ */
 
-enum { PREFIX_ROWS = 8 }; /* states that parallel-state holds at once */
+enum { PREFIX_ROWS = 8 }; /* number of states that parallel-state holds at a time */
 
 /* to = from + a b^T */
 static void add_outer(const struct linnet_causal_product *p, size_t row, const real *from, real *to) {
@@ -112,7 +112,7 @@ static void phi(enum linnet_feature_map map, size_t rows, size_t width, const re
   }
 }
 
-/* Of elu(x) + 1 the slope is exp(x) = phi(x) up to 0, and 1 above, where phi(x) > 1. */
+/* The slope of elu(x) + 1 is exp(x) = phi(x) for x <= 0, and 1 above, where phi(x) > 1. */
 static void slope(enum linnet_feature_map map, size_t rows, size_t width, const real *phi, const real *dy, size_t ld,
                   real *dx, ptrdiff_t ldx) {
   for (size_t t = 0; t < rows; t++, phi += ld, dy += ld) {
@@ -151,7 +151,7 @@ static void project(size_t rows, size_t width, const real *n, size_t ld, const r
 
 static void prefix(size_t rows, size_t ld, const real *f, const real *in, const real *by, real *z, real *y) {
   for (size_t c = 0; c < ld; c++) {
-    real before = z[c], sum = 0; /* the block by itself: z may be large */
+    real before = z[c], sum = 0; /* the block has a sum of its own: z may be large */
     for (size_t t = 0; t < rows; t++) {
       sum += in ? f[t * ld + c] * in[t] : f[t * ld + c];
       z[c] = before + sum;
@@ -205,40 +205,39 @@ static const struct {
     [LINNET_CAUSAL_CHUNKED] = {"chunked", product_chunks},
     [LINNET_CAUSAL_STATE] = {"state", product_scan},
     [LINNET_CAUSAL_PARALLEL_STATE] = {"parallel-state", product_prefix_states},
-    [LINNET_CAUSAL_ATTENTION] = {"attention", product_chunks}, /* the sequence is one chunk */
+    [LINNET_CAUSAL_ATTENTION] = {"attention", product_chunks}, /* the whole sequence is one chunk */
 };
 
 const char *linnet_causal_form_name(enum linnet_causal_form form) {
   return forms[form].name;
 }
 
-/* --- blocks of one head of one sequence ----------------------------------------------------------------------------
- */
+/* --- blocks of one head of one sequence --------------------------------------------------------------------------- */
 
 enum operand { QUERIES, KEYS, VALUES, GRADIENTS, OPERANDS }; /* phi(q), phi(k), v, n */
 
-/* What a pass multiplies: P(x, a, b), or P' if it is reversed. */
+/* The factors of a product: P(x, a, b), or P' if the pass is reversed. */
 struct factors {
   enum operand x, a, b;
 };
 
 struct scratch {
   real *operands[OPERANDS]; /* of a block: (ROWS, leading dimension) */
-  real *others[OPERANDS];   /* of an earlier block of a long chunk */
-  real *y[2];               /* results of up to two products */
+  real *others[OPERANDS];   /* of an earlier block of a chunk that is longer than a block */
+  real *y[2];               /* outputs of up to two products */
   real *scale, *e;          /* (ROWS): 1 / d and e */
   real *room;
-  real *states[2]; /* (heads, key_ld, value_ld) between blocks */
+  real *states[2]; /* (heads, key_ld, value_ld), from block to block */
   real *z;         /* (heads, key_ld) */
 };
 
-/* A sequence, and one of its heads. */
+/* A sequence, and the current head. */
 struct sequence {
   const struct linnet_causal_kernels *kernels;
   const struct linnet_attention *a;
-  size_t key_ld, value_ld; /* of operands: widths rounded up to lanes */
+  size_t key_ld, value_ld; /* of operands: widths rounded up to multiples of `lanes` */
   size_t start, rows, head;
-  bool reversed; /* rows count from the last of the sequence */
+  bool reversed; /* rows count backwards from the last row of the sequence */
   const real *q, *k, *v, *out, *dout;
   real *output, *dq, *dk, *dv;
   struct scratch s;
@@ -256,7 +255,8 @@ static size_t operand_ld(const struct sequence *s, enum operand o) {
   return of_values(o) ? s->value_ld : s->key_ld;
 }
 
-/* Where the head's row `row` of a pass lies in a tensor of heads of `width`, and how far the next one is. */
+/* The offset of the head's row `row` of a pass, in a tensor whose heads have this width. row_step: the distance to the
+ * next row. */
 static size_t place(const struct sequence *s, size_t row, size_t width, size_t ld) {
   return (s->start + (s->reversed ? s->rows - 1 - row : row)) * ld + s->head * width;
 }
@@ -297,7 +297,7 @@ static void store_scale(const struct sequence *s, size_t first, size_t rows) {
     *row_to(to, row_step(s, s->a->key_ld), t) = s->s.scale[t];
 }
 
-/* An operand of rows [first, first + rows) of the pass; n comes with `scale`. */
+/* Computes an operand for the rows [first, first + rows) of the pass. n also loads `scale`. */
 static void load(const struct sequence *s, enum operand o, size_t first, size_t rows, real *to) {
   const struct linnet_attention *a = s->a;
   const ptrdiff_t ld = (ptrdiff_t)operand_ld(s, o);
@@ -316,8 +316,8 @@ static void load(const struct sequence *s, enum operand o, size_t first, size_t 
   }
 }
 
-/* --- passes ---------------------------------------------------------------------------------------------------------
- * begin makes the operands of a block and what its products are added to; end takes the results. */
+/* --- passes. `begin` computes the operands of a block and the initial values that its products are added to; `end`
+ * stores the results. */
 
 static void clear(real *x, size_t n) {
   memset(x, 0, n * sizeof *x);
@@ -342,7 +342,7 @@ static void end_output(const struct sequence *s, size_t first, size_t rows) {
                     row_step(s, s->a->out_ld));
 }
 
-/* Where the normaliser is the least it is a constant: its scale is the largest. */
+/* e = 0 where the normaliser has its minimum, since it is a constant there. Those rows have the largest scale. */
 static void clear_constant(const struct sequence *s, size_t rows) {
   const real largest = linnet_causal_scale(s->a->least, s->a->least);
   for (size_t t = 0; t < rows; t++)
@@ -350,7 +350,7 @@ static void clear_constant(const struct sequence *s, size_t rows) {
       s->s.e[t] = 0;
 }
 
-/* All operands, and e. */
+/* Computes all operands, and e. */
 static void begin_gradient(const struct sequence *s, size_t first, size_t rows) {
   for (int o = 0; o < OPERANDS; o++)
     load(s, (enum operand)o, first, rows, s->s.operands[o]);
@@ -385,7 +385,7 @@ static void end_key_value(const struct sequence *s, size_t first, size_t rows) {
                   s->dv + value_place(s, first), row_step(s, s->a->value_ld));
 }
 
-/* Products of a pass have the same a and b, or each other's. */
+/* The products of a pass read the same a and b, perhaps exchanged. */
 struct pass {
   bool reversed;
   size_t products;
@@ -400,7 +400,7 @@ static const struct pass query_pass = {false, 1, {{GRADIENTS, VALUES, KEYS}}, be
 static const struct pass key_value_pass = {
     true, 2, {{VALUES, GRADIENTS, QUERIES}, {KEYS, QUERIES, GRADIENTS}}, begin_key_value, end_key_value};
 
-/* Product i of a pass: x of the block, a and b of `operands`. */
+/* Product i of a pass, with x from the current block and a and b from `operands`. */
 static struct linnet_causal_product product_of(const struct sequence *s, const struct pass *pass, size_t i, size_t rows,
                                                real *const *operands, size_t keys) {
   const struct factors *f = &pass->factors[i];
@@ -418,7 +418,7 @@ static struct linnet_causal_product product_of(const struct sequence *s, const s
                                         .room = s->s.room};
 }
 
-/* Rows between states: 1 in forms without chunks. */
+/* The number of rows between states: 1 in forms without chunks. */
 static size_t chunk_rows(const struct sequence *s) {
   size_t chunk = 1;
   if (s->a->form == LINNET_CAUSAL_ATTENTION)
@@ -428,10 +428,9 @@ static size_t chunk_rows(const struct sequence *s) {
   return chunk > 0 ? chunk : 1;
 }
 
-/* --- a pass over a sequence -----------------------------------------------------------------------------------------
- */
+/* --- a pass over a sequence --------------------------------------------------------------------------------------- */
 
-/* A block that is some chunks. */
+/* A block that consists of whole chunks. */
 static void run_block(const struct sequence *s, const struct pass *pass, size_t chunk, size_t first, size_t rows) {
   pass->begin(s, first, rows);
   for (size_t i = 0; i < pass->products; i++) {
@@ -448,8 +447,8 @@ static void load_others(const struct sequence *s, const struct pass *pass, size_
   load(s, f->b, first, rows, s->s.others[f->b]);
 }
 
-/* A block of a chunk that is longer than a block: the state of the chunk's start, itself, the chunk's earlier blocks.
- */
+/* A block of a chunk that is longer than a block. Adds up the state at the start of the chunk, the block itself, and
+ * the earlier blocks of the chunk. */
 static void run_part(const struct sequence *s, const struct pass *pass, size_t chunk, size_t first, size_t rows) {
   pass->begin(s, first, rows);
   for (size_t i = 0; i < pass->products; i++) {
@@ -488,7 +487,7 @@ static void run_long_chunk(const struct sequence *s, const struct pass *pass, si
     sum_chunk(s, pass, first, end);
 }
 
-/* Heads go side by side through the rows, since they lie so in memory. */
+/* For each stretch of rows, all heads run before the next stretch, since heads are side by side in memory. */
 static void run_pass(struct sequence *s, const struct pass *pass) {
   const size_t chunk = chunk_rows(s), most = LINNET_CAUSAL_ROWS, heads = s->a->heads;
   const size_t stretch = chunk > most ? chunk : most / chunk * chunk;
@@ -504,14 +503,13 @@ static void run_pass(struct sequence *s, const struct pass *pass) {
         run_block(s, pass, chunk, t, linnet_min_size(stretch, s->rows - t));
 }
 
-/* --- all sequences --------------------------------------------------------------------------------------------------
- */
+/* --- all sequences ------------------------------------------------------------------------------------------------ */
 
 static real *take(struct linnet_arena *arena, size_t rows, size_t width) {
   return linnet_arena_take(arena, rows * width, sizeof(real));
 }
 
-/* Lays the scratch out in the arena. */
+/* Places the scratch in the arena. */
 static void plan(struct sequence *q, struct linnet_arena *arena) {
   const size_t rows = LINNET_CAUSAL_ROWS, key = q->key_ld, value = q->value_ld, heads = q->a->heads;
   struct scratch *s = &q->s;
@@ -544,7 +542,7 @@ size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, con
   return arena.used;
 }
 
-/* With the scratch all zero, so that columns between width and leading dimension are. */
+/* Clears the whole scratch, so that the columns between width and leading dimension are zero. */
 static struct sequence prepare(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
                                void *work) {
   struct sequence s = sequence_of(kernels, a);
@@ -590,8 +588,7 @@ size_t linnet_causal_state_size(const struct linnet_attention *a, size_t steps) 
   return linnet_linear_state_size(a);
 }
 
-/* --- the row of the reference ---------------------------------------------------------------------------------------
- */
+/* --- the functions of the reference ------------------------------------------------------------------------------- */
 
 static size_t work_bytes(const struct linnet_attention *a, size_t longest) {
   (void)longest;

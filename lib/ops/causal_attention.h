@@ -1,12 +1,13 @@
-/* Causal linear attention (Katharopoulos et al. 2020, eq. 8-15): one function in four forms (Buckman and Gelada 2024,
- * "Linear transformers are faster"), which differ in how they sum, and so in what they cost for T frames of depth C:
+/* Causal linear attention (Katharopoulos et al. 2020, eq. 8-15). Its four forms compute the same function (Buckman and
+ * Gelada 2024, "Linear transformers are faster"). They differ in the order of sums, and so in the cost for T frames and
+ * key width C:
  *
- *   state            one row after the other, a running state           T C^2, nothing to do at once
- *   parallel-state   states of some rows at once, by prefix sums           T C^2, memory of some states
- *   attention        masked phi(Q) phi(K)^T in tiles, no state             T^2 C
- *   chunked          a state per chunk of c rows, attention inside it      T C^2 + T c C
+ *   state            one row after the other, a running state           T C^2, nothing runs in parallel
+ *   parallel-state   states of several rows at once, by prefix sums     T C^2, memory for several states
+ *   attention        masked phi(Q) phi(K)^T in tiles, no state          T^2 C
+ *   chunked          a state per chunk of c rows, attention inside it   T C^2 + T c C
  *
- * Nothing is saved for backward, and work does not grow with the sequence. */
+ * Nothing is saved for backward, and the workspace does not grow with the sequence. */
 #ifndef LINNET_CAUSAL_ATTENTION_H
 #define LINNET_CAUSAL_ATTENTION_H
 
@@ -14,19 +15,19 @@
 #include "ops/linear_attention.h"
 
 enum {
-  LINNET_CAUSAL_CHUNK = 16, /* where the terms name no chunk */
-  LINNET_CAUSAL_ROWS = 64   /* of a block: operands are made and multiplied so many rows at a time */
+  LINNET_CAUSAL_CHUNK = 16, /* default of `chunk` */
+  LINNET_CAUSAL_ROWS = 64   /* rows of a block: operands are computed and multiplied for so many rows at a time */
 };
 
 /* "chunked", "state", "parallel-state", "attention". */
 const char *linnet_causal_form_name(enum linnet_causal_form form);
 
-/* The one product that the op consists of, on a block of rows:
+/* The product that the op consists of, on a block of rows:
  *
  *   y_t += x_t^T S_t,  S_t = S + sum of a_s b_s^T over s <= t
  *
- * x, a are (rows, depth) and b, y (rows, width), with rows depth_ld and width_ld apart; S is (depth, width_ld).
- * Columns beyond depth and width are zero in x, a, b and S, and free in y. */
+ * x, a are (rows, depth) with leading dimension depth_ld; b, y are (rows, width) with width_ld; S is (depth, width_ld).
+ * In x, a, b and S the columns beyond depth and width are zero; in y they may hold anything. */
 struct linnet_causal_product {
   size_t rows, depth, width, depth_ld, width_ld;
   size_t chunk; /* rows between the states of the chunked form */
@@ -34,32 +35,34 @@ struct linnet_causal_product {
   size_t keys; /* rows of a and b in `attend` */
   const real *a, *b;
   real *y, *state;
-  real *room; /* as much as `room` says */
+  real *room; /* scratch; linnet_causal_kernels.room returns its size */
 };
 
-/* 1 / d; `sum` is phi(q) . z. */
+/* 1 / d, where `sum` is phi(q) . z. */
 static inline real linnet_causal_scale(real sum, real least) {
   return 1 / ((sum < least ? least : sum) + (real)LINNET_ATTENTION_EPSILON);
 }
 
-/* What computes it, and what makes its operands: the C reference, or the kernels of an instruction set. */
+/* Functions that compute the product and its operands: the C reference, or the kernels of an instruction set. */
 struct linnet_causal_kernels {
-  size_t lanes; /* leading dimensions are multiples of it */
+  size_t lanes; /* leading dimensions are multiples of this */
   size_t (*room)(size_t depth_ld, size_t width_ld);
 
-  /* The whole product, leaving S of the last row: row by row, and by prefix sums. */
+  /* The whole product, row by row (scan) or by prefix sums. At return `state` is S of the last row. */
   void (*scan)(const struct linnet_causal_product *p);
   void (*prefix_states)(const struct linnet_causal_product *p);
-  /* Its parts: y_t += x_t^T S;  y_t += (x_t . a_s) b_s over all s, or s <= t;  S += sum of a_s b_s^T. */
+  /* The parts of the product. apply: y_t += x_t^T S. attend: y_t += (x_t . a_s) b_s over all s, or over s <= t if
+   * masked. accumulate: S += sum of a_s b_s^T. */
   void (*apply)(const struct linnet_causal_product *p);
   void (*attend)(const struct linnet_causal_product *p, bool masked);
   void (*accumulate)(const struct linnet_causal_product *p);
 
-  /* Rows of operands. What lies in the caller's tensors has a leading dimension of either sign.
-   * phi: y = phi(x).              slope: dx = dy * phi'(x), from phi(x)
-   * normalise: scale_t = linnet_causal_scale(fq_t . z_t, least)
-   * scale: y_t = x_t * scale_t    project: e_t = -(n_t . out_t)
-   * prefix: z += f_t * in_t, y_t = z * by_t; in, by NULL: 1 */
+  /* Rows of operands. Leading dimensions of the caller's tensors may be negative.
+   *   phi: y = phi(x).              slope: dx = dy * phi'(x), from phi(x)
+   *   normalise: scale_t = linnet_causal_scale(fq_t . z_t, least)
+   *   scale: y_t = x_t * scale_t    project: e_t = -(n_t . out_t)
+   *   prefix: z += f_t * in_t, y_t = z * by_t; in, by NULL: 1
+   */
   void (*phi)(enum linnet_feature_map map, size_t rows, size_t width, const real *x, ptrdiff_t ldx, real *y,
               ptrdiff_t ldy);
   void (*slope)(enum linnet_feature_map map, size_t rows, size_t width, const real *phi, const real *dy, size_t ld,
@@ -72,13 +75,13 @@ struct linnet_causal_kernels {
 
 extern const struct linnet_causal_kernels linnet_causal_kernels_reference;
 
-/* The slots of an op table's row, with the kernels to run. */
+/* The functions of an op table's row, which call the given kernels. */
 size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a);
 void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c);
 void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c);
 
 size_t linnet_causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
-/* S and z of each head, as linear attention has them. */
+/* S and z of each head, as in linear attention. */
 size_t linnet_causal_state_size(const struct linnet_attention *a, size_t steps);
 
 extern const struct linnet_attention_ops linnet_causal_attention_reference;

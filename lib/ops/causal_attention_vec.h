@@ -1,10 +1,11 @@
-/* The kernels of causal linear attention (interface: causal_attention.h). Operands have rows of a multiple of
- * GEMM_COLUMNS floats, zero beyond the width.
+/* The kernels of causal linear attention (interface: causal_attention.h). The rows of operands have a multiple of
+ * GEMM_COLUMNS floats, with zeros beyond the width.
  *
- * scan      a tile of S, SCAN_ROWS x 2 vectors, lives in registers while the rows of the block pass: no state is
- *           written between rows, and no product is done that the state form does not ask for
- * apply, attend, accumulate
- *           products as in gemm_vec.h; masked attention goes in bands of rows, each with the keys up to its end */
+ *   scan      A tile of S, SCAN_ROWS x 2 vectors, stays in registers for all rows of the block. No state is written
+ *             between rows, and the number of multiplications is that of the state form.
+ *   apply, attend, accumulate
+ *             Products as in gemm_vec.h. Masked attention runs in bands of rows, each with the keys up to its end.
+ */
 #ifndef LINNET_CAUSAL_ATTENTION_VEC_H
 #define LINNET_CAUSAL_ATTENTION_VEC_H
 
@@ -21,7 +22,7 @@ enum { CAUSAL_BAND = 2 * GEMM_ROWS };
 
 /* --- Products */
 
-/* y_t += x_t^T S_t over one tile of S: rows c ... c + SCAN_ROWS, columns m ... m + 2 VW. */
+/* y_t += x_t^T S_t over one tile of S: rows [c, c + SCAN_ROWS), columns [m, m + 2 VW). */
 static void causal_scan_tile(const struct linnet_causal_product *p, size_t c, size_t m) {
   const float *x = p->x + c, *a = p->a + c, *b = p->b + m;
   float *y = p->y + m, *state = p->state + c * p->width_ld + m;
@@ -34,7 +35,7 @@ static void causal_scan_tile(const struct linnet_causal_product *p, size_t c, si
   for (size_t t = 0; t < p->rows; t++, x += p->depth_ld, a += p->depth_ld, b += p->width_ld, y += p->width_ld) {
     vf b0 = vf_load(b), b1 = vf_load(b + VW), y0 = vf_load(y), y1 = vf_load(y + VW), even0 = vf_set(0), even1 = even0;
     VEC_UNROLL
-    for (size_t i = 0; i < SCAN_ROWS; i += 2) { /* two chains of sums: rows do not depend on each other otherwise */
+    for (size_t i = 0; i < SCAN_ROWS; i += 2) { /* two chains of sums, which are the only dependence between rows */
       s[i][0] += b0 * a[i], s[i][1] += b1 * a[i];
       s[i + 1][0] += b0 * a[i + 1], s[i + 1][1] += b1 * a[i + 1];
       even0 += s[i][0] * x[i], even1 += s[i][1] * x[i];
@@ -56,7 +57,7 @@ static void causal_scan(const struct linnet_causal_product *p) {
       causal_scan_tile(p, c, m);
 }
 
-/* A (depth, width_ld) matrix as panels; in `room` where it is not so already. */
+/* A (depth, width_ld) matrix as panels. Returns `from` if it is a panel already, else fills `room`. */
 static const float *causal_panels(size_t depth, size_t ld, const float *from, float *room) {
   if (ld == GEMM_COLUMNS)
     return from;
@@ -64,7 +65,7 @@ static const float *causal_panels(size_t depth, size_t ld, const float *from, fl
   return room;
 }
 
-/* c (rows, width) += left (rows, depth) * panels (depth, width); add false: c = ... */
+/* c (rows, width) += left (rows, depth) * panels (depth, width). If add is false, = in place of +=. */
 static void causal_multiply(size_t rows, size_t width, size_t depth, struct gemm_left left, const float *panels,
                             float *c, size_t ldc, bool add) {
   struct gemm_right to = {.c = c, .ldc = ldc, .add = add};
@@ -81,7 +82,7 @@ static void causal_accumulate(const struct linnet_causal_product *p) {
                   causal_panels(p->keys, p->width_ld, p->b, p->room), p->state, p->width_ld, true);
 }
 
-/* Zero above the diagonal, which row 0 crosses at column `first`. */
+/* Sets weights above the diagonal to zero. The diagonal crosses row 0 at column `first`. */
 static void causal_mask(size_t rows, size_t first, size_t columns, float *weights, size_t ld) {
   for (size_t t = 0; t < rows; t++)
     for (size_t s = first + t + 1; s < columns; s++)
@@ -104,7 +105,8 @@ static void causal_attend(const struct linnet_causal_product *p, bool masked) {
   }
 }
 
-/* Of the panels: keys, and whichever of S and b is taller; and of the reference's prefix sums. */
+/* Scratch in floats: panels of the keys and of the taller of S and b, or the reference's prefix sums if they are
+ * larger. */
 static size_t causal_room(size_t depth_ld, size_t width_ld) {
   size_t rows = LINNET_CAUSAL_ROWS + GEMM_COLUMNS, taller = depth_ld > rows ? depth_ld : rows;
   size_t panels = rows * depth_ld + taller * width_ld;
@@ -177,7 +179,7 @@ static void causal_project(size_t rows, size_t width, const float *n, size_t ld,
 static void causal_prefix(size_t rows, size_t ld, const float *f, const float *in, const float *by, float *z,
                           float *y) {
   for (size_t c = 0; c < ld; c += VW) {
-    vf before = vf_load(z + c), sum = vf_set(0); /* the block by itself: z may be large */
+    vf before = vf_load(z + c), sum = vf_set(0); /* the block has a sum of its own: z may be large */
     for (size_t t = 0; t < rows; t++) {
       sum += vf_load(f + t * ld + c) * (in ? in[t] : 1);
       vf_store(y + t * ld + c, (before + sum) * (by ? by[t] : 1));
@@ -202,7 +204,7 @@ static const struct linnet_causal_kernels causal_kernels = {
     .prefix = causal_prefix,
 };
 
-/* --- The row */
+/* --- The row of the op table */
 
 static size_t causal_work_bytes(const struct linnet_attention *a, size_t longest) {
   (void)longest;

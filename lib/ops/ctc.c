@@ -44,7 +44,7 @@ static double log_sum(double a, double b) {
   return low == -INFINITY ? high : high + log1p(exp(low - high));
 }
 
-/* False if the frame has no distribution. */
+/* Returns false if the frame has no distribution. */
 static bool log_probabilities(const struct linnet_ctc *c, size_t t, double *log_p) {
   const real *x = c->logits + t * c->symbols;
   double largest = -INFINITY, sum = 0;
@@ -93,7 +93,7 @@ static double log_likelihood(const struct lattice *l) {
   return l->states > 1 ? log_sum(sum, last[l->states - 2]) : sum;
 }
 
-/* beta of the frame before, from beta of a frame and its log_p. */
+/* Computes beta of the previous frame from beta and log_p of this frame. */
 static void beta_step(struct lattice *l) {
   for (size_t s = 0; s < l->states; s++)
     l->next[s] = l->beta[s] + l->log_p[symbol_of(l->c, s)];

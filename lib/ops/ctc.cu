@@ -1,12 +1,13 @@
-/* CTC of all sequences of a batch: formulas as in ctc.c. Three launches, none of which knows a limit on labels:
+/* CTC of all sequences of a batch, with the formulas of ctc.c. There are three launches, none of which limits the
+ * number of labels:
  *
- *   rows       per frame the logarithm (base 2) that its logits are normalised by
- *   sweeps     per sequence two blocks at a time: alpha from its first frame on, and beta from its last
- *   gradients  per frame a warp: alpha beta / P, summed for each symbol in the order of the labels
+ *   rows       per frame, the logarithm (base 2) of the sum that normalises its logits
+ *   sweeps     per sequence, two blocks at the same time: alpha from the first frame on, beta from the last
+ *   gradients  per frame, a warp: alpha beta / P, summed for each symbol in the order of the labels
  *
- * Probabilities are pairs m 2^e with a float m in [1, 2), or 0, and an integer e: sums and products as in log space,
- * for any length, but without a logarithm in the loop and with a relative error of 2^-24 per step, where logarithms of
- * a long sequence would leave 10 bits. */
+ * Probabilities are pairs m 2^e with a float m in [1, 2), or 0, and an integer e. Like logarithms, they allow sums and
+ * products of any length. They need no logarithm in the loop and have a relative error of 2^-24 per step, while the
+ * logarithm of a long sequence would leave 10 bits. */
 #include "backend/cuda/kernel.h"
 
 namespace {
@@ -14,7 +15,7 @@ namespace {
 enum {
   WARPS = 8,
   THREADS = 32 * WARPS,
-  MOST_SWEEPERS = 1024, /* threads of a sweep */
+  MOST_SWEEPERS = 1024, /* maximum of the threads of a sweep */
   AHEAD = 8,            /* frames whose symbols are read at once */
   MOST_SHARED = 48 * 1024
 };
@@ -28,12 +29,12 @@ struct __align__(8) number { /* one load or store */
 
 enum { NOTHING = -(1 << 30) }; /* exponent of 0 */
 
-/* 2^e for e in [-126, 127]; below: 0. */
+/* 2^e for e in [-126, 127]; 0 for smaller e. */
 static __device__ __forceinline__ float power(int e) {
   return e < -126 ? 0 : __int_as_float((e + 127) << 23);
 }
 
-/* m >= 0 of moderate size, e as it was: brings m to [1, 2). */
+/* Normalises m 2^e, for m >= 0 of moderate size: brings m to [1, 2). */
 static __device__ __forceinline__ number normal(float m, int e) {
   const int bits = __float_as_int(m), own = (bits >> 23) - 127;
   number n = {__int_as_float((bits & 0x7fffff) | 0x3f800000), e + own};
@@ -49,7 +50,8 @@ static __device__ __forceinline__ number add(number a, number b, number c) {
   return normal(a.m * power(a.e - e) + b.m * power(b.e - e) + c.m * power(c.e - e), e);
 }
 
-/* Smaller than this is 0: no sum of exponents overflows. Sequences of 20 000 frames with logits 15 000 apart fit. */
+/* Smaller exponents become 0, so that no sum of exponents overflows. The limits suffice for 20 000 frames whose logits
+ * differ by 15 000. */
 enum { LEAST = -(1 << 29), LEAST_OF_FRAME = -100000000 };
 
 static __device__ __forceinline__ number multiply(number a, number b) {
@@ -57,7 +59,7 @@ static __device__ __forceinline__ number multiply(number a, number b) {
   return a.e == NOTHING || b.e == NOTHING || a.e + b.e < LEAST ? zero : normal(a.m * b.m, a.e + b.e);
 }
 
-/* 2^x for x up to about 0; x = -infinity: 0. */
+/* 2^x for x up to about 0; 0 for x = -infinity. */
 static __device__ __forceinline__ number exponential(double x) {
   const number zero = {0, NOTHING};
   if (!(x > LEAST_OF_FRAME))
@@ -70,18 +72,18 @@ static __device__ __forceinline__ number exponential(double x) {
 
 struct batch {
   struct linnet_cuda_pack pack;
-  size_t symbols, ld; /* ld: states of a frame in memory */
+  size_t symbols, ld; /* ld: number of states of a frame in memory */
   const uint32_t *label_offsets;
   const int *labels;
   const float *logits;
   float scale;
   float *gradient;
   double *loss;
-  double *shift;                /* (T): log2 of the sum of exp(logits); NaN: the frame has no distribution */
-  number *alpha, *beta, *total; /* (T, ld), beta without the symbol of its frame; (sequences): P */
-  number *rows;                 /* (sequences, 2, 2, ld): of sweeps whose rows do not fit into shared memory */
-  int *next;                    /* (labels): the next place of the same label in its sequence; 0: none */
-  int *leads;                   /* (labels): whether no earlier label is the same */
+  double *shift;                /* (T): log2 of the sum of exp(logits); NaN if the frame has no distribution */
+  number *alpha, *beta, *total; /* (T, ld), beta without the symbol of its own frame; total (sequences): P */
+  number *rows;                 /* (sequences, 2, 2, ld): for sweeps whose rows do not fit into shared memory */
+  int *next;                    /* (labels): index of the next equal label in the sequence; 0: none */
+  int *leads;                   /* (labels): whether no earlier label of the sequence is equal */
 };
 
 #define LOG2_E 1.4426950408889634074
@@ -93,20 +95,21 @@ static __global__ void __launch_bounds__(THREADS) row_kernel(batch b) {
     const float *x = b.logits + t * b.symbols;
     float largest = -INFINITY, sum = 0;
     for (size_t k = lane; k < b.symbols; k += 32)
-      largest = fmaxf(largest, x[k]); /* NaN shows in the sum */
+      largest = fmaxf(largest, x[k]); /* NaN reaches the sum */
     largest = warp_max(largest);
     for (size_t k = lane; k < b.symbols; k += 32)
       sum += expf(x[k] - largest);
     sum = warp_sum(sum);
     if (lane == 0)
-      b.shift[t] = largest * LOG2_E + log2((double)sum); /* infinite largest: NaN */
+      b.shift[t] = largest * LOG2_E + log2((double)sum); /* NaN if largest is infinite */
   }
 }
 
 /* --- sweeps ------------------------------------------------------------------------------------------------------- */
 
-/* One sequence in one direction: +1 for alpha, -1 for beta. Both do the same with states counted from their own end:
- * before(s) = sum of after(s), after(s - d) [, after(s - 2 d)] of the last step, after(s) = before(s) p(symbol of s).
+/* One sequence in one direction: +1 for alpha, -1 for beta. Both directions compute the same, if states are counted
+ * from their own end. A step computes, from after() of the previous step:
+ *   before(s) = sum of after(s), after(s - d) [, after(s - 2 d)],   after(s) = before(s) p(symbol of s)
  */
 struct sweep {
   int direction, states;
@@ -135,7 +138,8 @@ static __device__ __forceinline__ number probability(const batch &b, const sweep
   return exponential(b.logits[t * b.symbols + symbol] * LOG2_E - b.shift[t]);
 }
 
-/* Whether state s is reached from, or reaches, the label two states on. */
+/* Whether a path may go from the previous label directly to state s (alpha), or from state s to the next label (beta).
+ */
 static __device__ __forceinline__ bool may_skip(const sweep &w, int s) {
   const int upper = w.direction > 0 ? s : s + 2;
   return s % 2 && upper >= 3 && upper < w.states && w.label[upper / 2] != w.label[upper / 2 - 1];
@@ -150,8 +154,8 @@ static __device__ __forceinline__ number step_before(const sweep &w, size_t step
              may_skip(w, s) ? last[s - 2 * d] : zero);
 }
 
-/* Takes `count` steps from `step` on; rows: of the last step and the one to come, by turns. symbols (AHEAD, ld): each
- * thread's own, or NULL. */
+/* Runs `count` steps from `step` on. `rows` holds the previous and the current step, alternately. symbols (AHEAD, ld)
+ * may be NULL; a thread reads only what it wrote there itself. */
 static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t count, number *rows, number *symbols) {
   for (int s = (int)threadIdx.x; symbols && s < w.states; s += (int)blockDim.x) {
     const int symbol = s % 2 ? w.label[s / 2] : 0;
@@ -178,7 +182,7 @@ static __device__ void walk(const batch &b, const sweep &w, size_t step, size_t 
   }
 }
 
-/* Where each label comes next in its sequence. */
+/* For each label: finds the next equal label of the sequence, and whether an earlier one exists. */
 static __device__ void link_labels(const batch &b, const sweep &w, size_t first_label) {
   const int labels = w.states / 2;
   for (int i = (int)threadIdx.x; i < labels; i += (int)blockDim.x) {
@@ -192,7 +196,7 @@ static __device__ void link_labels(const batch &b, const sweep &w, size_t first_
   }
 }
 
-/* P and the loss, from the last step of alpha; thread 0. */
+/* Computes P and the loss from the last step of alpha. Called by thread 0. */
 static __device__ void finish(const batch &b, const sweep &w, size_t s, bool good, const number *last) {
   const number zero = {0, NOTHING}, one = {1, 0};
   number total = w.states == 1 ? one : zero;
@@ -206,7 +210,7 @@ static __device__ void finish(const batch &b, const sweep &w, size_t s, bool goo
   b.total[s] = total;
 }
 
-/* Whether all frames have a distribution; all threads. */
+/* Whether all frames have a distribution. Called by all threads. */
 static __device__ bool check_frames(const batch &b, const sweep &w, unsigned *bad) {
   if (threadIdx.x == 0)
     *bad = 0;
@@ -218,7 +222,8 @@ static __device__ bool check_frames(const batch &b, const sweep &w, unsigned *ba
   return !*bad;
 }
 
-/* Block (sequence, direction). Shared: a count in 16 bytes; where SMALL, rows (2, ld) and symbols (AHEAD, ld). */
+/* Block (sequence, direction). Shared memory: a counter in 16 bytes; if SMALL, also rows (2, ld) and symbols (AHEAD,
+ * ld). */
 template <bool SMALL> static __global__ void __launch_bounds__(MOST_SWEEPERS) sweep_kernel(batch b) {
   LINNET_SHARED(number, shared);
   const size_t s = blockIdx.x;
@@ -237,7 +242,7 @@ template <bool SMALL> static __global__ void __launch_bounds__(MOST_SWEEPERS) sw
 
 /* --- gradients ---------------------------------------------------------------------------------------------------- */
 
-/* One frame of a sequence. */
+/* The state probabilities of one frame. */
 struct posterior {
   const number *alpha, *beta; /* (states) */
   number total;
@@ -251,7 +256,8 @@ static __device__ __forceinline__ float posterior_of(const posterior &p, int s) 
   return a.m * b.m / p.total.m * power(a.e + b.e - p.total.e);
 }
 
-/* gradient (symbols) -= scale times the posteriors of labels: those of one symbol by the lane of its first place. */
+/* gradient (symbols) -= scale times the posteriors of the labels. All labels with the same symbol are summed by one
+ * lane, that of the first of them. */
 static __device__ void subtract_labels(const batch &b, const posterior &p, size_t first_label, int labels,
                                        float *gradient) {
   for (int i = (int)threadIdx.x % 32; i < labels; i += 32) {

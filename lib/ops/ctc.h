@@ -4,7 +4,7 @@
 
 #include "ops/pack.h"
 
-/* CTC on one sequence; see ops/ctc.h. */
+/* The arguments of CTC on one sequence. */
 struct linnet_ctc {
   size_t frames, symbols, labels;
   const real *logits; /* (frames, symbols), not normalised */
@@ -15,10 +15,11 @@ struct linnet_ctc {
 
 size_t linnet_ctc_work_bytes(size_t frames, size_t symbols, size_t labels);
 
-/* The negative log likelihood, +infinity if infeasible (then the gradient is zero). */
+/* Returns the negative log likelihood, or +infinity if the labels are infeasible (the gradient is then zero). */
 double linnet_ctc_reference(const struct linnet_ctc *c, void *work);
 
-/* The fewest frames that can carry the labels: their number plus one blank between equal neighbours. */
+/* The minimum number of frames that can carry the labels: one per label, plus one per pair of equal neighbours for the
+ * blank between them. */
 size_t linnet_ctc_min_frames(const int *label, size_t labels);
 
 #endif

@@ -1,22 +1,23 @@
-/* CTC over vectors of states. The lattice is kept as numbers m * 2^e, m a float and e an integer per state, which adds
- * like a log domain (no range to fall out of) but without exponentials and logarithms, and keeps 24 bits where the
- * logarithm of a long sequence keeps 13.
+/* CTC over vectors of states. The lattice stores each state's probability as m * 2^e, with a float m and an integer e.
+ * Like logarithms, these numbers neither overflow nor underflow. Sums need no exponential and no logarithm, and keep 24
+ * bits, while the logarithm of a long sequence keeps 13.
  *
- * States: label i and the blank after it are lane i % VW of chunk i / VW; the blank before all labels stands apart
- * (`lead`). With u_t(k) = exp(logit_t(k)) / 2^n_t, the largest of a frame about 1, not normalised:
+ * States: label i and the blank after it are lane i % VW of chunk i / VW. The blank before all labels is stored
+ * separately (`lead`). With u_t(k) = exp(logit_t(k)) / 2^n_t, where n_t makes the largest u_t(k) of a frame about 1
+ * (u_t is not normalised):
  *
  *   alpha: lead' = lead u(0)        blank'_i = (blank_i + label_i) u(0)
  *          label'_i = (label_i + blank_{i-1} + [label_{i-1}]) u(l_i)        where the skip [] is allowed
  *   beta:  the same backwards, with the emission of its own frame included
  *
- * and loss = sum_t log Z_t - log P, Z_t = sum_k u_t(k). Sums align on the largest exponent: what is 2^-127 of it is
- * nothing. Mantissas are left to grow, at most 2^2.1 a frame, and brought back to [1, 2) every 16 frames.
+ * and loss = sum_t log Z_t - log P, Z_t = sum_k u_t(k). Sums align on the largest exponent: terms below 2^-127 of it
+ * are dropped. Mantissas grow by at most 2^2.1 a frame; every 16 frames they are normalised to [1, 2).
  *
- * Of frame t only the labels that t frames reach, and that the frames left can finish from, are computed. Lanes
- * outside are stale or zero; they never meet a path that counts.
+ * At frame t, only labels are computed that a path can reach in t frames and from which it can finish in the remaining
+ * frames. Other lanes hold old values or zero; no path that contributes reads them.
  *
- * An impossible symbol (-infinity) has a logit of CTC_IMPOSSIBLE. Where the best path is that improbable, where logits
- * are no distribution or excessive, or where there are more frames than an exponent can count, the reference decides.
+ * An impossible symbol (-infinity) gets the logit CTC_IMPOSSIBLE. The reference takes over if the best path is that
+ * improbable, if logits form no distribution or are too large, or if there are more frames than an exponent can count.
  */
 #ifndef LINNET_CTC_VEC_H
 #define LINNET_CTC_VEC_H
@@ -26,12 +27,12 @@
 
 enum {
   CTC_PERIOD = 16,             /* frames between normalisations */
-  CTC_ZERO = -(1 << 28),       /* exponent of nothing */
-  CTC_IMPROBABLE = -(1 << 21), /* exponent of a total that is left to the reference */
-  CTC_FRAMES = 1 << 18         /* no more than this, for the same reason */
+  CTC_ZERO = -(1 << 28),       /* exponent of zero */
+  CTC_IMPROBABLE = -(1 << 21), /* a total with a smaller exponent is left to the reference */
+  CTC_FRAMES = 1 << 18         /* maximum number of frames, for the same reason */
 };
 #define CTC_IMPOSSIBLE (-0x1p21f)
-#define CTC_EXCESSIVE 0x1p18f /* no largest logit may be beyond */
+#define CTC_EXCESSIVE 0x1p18f /* maximum of a frame's largest logit, in size */
 
 struct ctc_number {
   vf m;
@@ -57,12 +58,12 @@ struct ctc_vec {
   struct ctc_chunk *alpha; /* (frames, chunks) */
   struct ctc_lead *leads;  /* (frames): alpha of the first blank */
   struct ctc_row *rows;    /* (frames) */
-  struct ctc_chunk *now;   /* (chunks + 1): alpha or beta of one frame; the last is nothing */
+  struct ctc_chunk *now;   /* (chunks + 1): alpha or beta of one frame; the last chunk is zero */
   struct ctc_lead lead;
-  vi *skip_in, *skip_out;    /* (chunks): 0 where label i may follow i-1, or i+1 follow i, directly; else CTC_ZERO */
+  vi *skip_in, *skip_out;    /* (chunks): 0 where label i may directly follow i-1, or i+1 follow i; else CTC_ZERO */
   float *logits, *occupancy; /* (chunks * VW): of the labels at one frame */
   struct ctc_number blank;   /* u(0) of one frame */
-  int32_t shift;             /* n_t of it */
+  int32_t shift;             /* n_t of that frame */
   struct ctc_lead total;     /* P */
 };
 
@@ -72,7 +73,7 @@ VEC_INLINE struct ctc_number ctc_nothing(void) {
   return (struct ctc_number){vf_set(1), vi_set(CTC_ZERO)};
 }
 
-/* 2^d for -127 < d < 128, 0 below. */
+/* 2^d for -127 < d < 128; 0 for smaller d. */
 VEC_INLINE vf ctc_power(vi d) {
   return (vf)(vi_max(d + 127, vi_set(0)) << 23);
 }
@@ -165,8 +166,8 @@ static inline struct ctc_lead ctc_lane(struct ctc_number a, size_t i) {
 
 /* --- One frame of input */
 
-/* Largest logit and the sum of exponentials; false if the frame has no distribution or is excessive. NaN and +infinity
- * end up in the sum, whatever the largest is. */
+/* Computes the largest logit and the sum of exponentials. Returns false if the frame has no distribution or too large
+ * logits. NaN and +infinity always reach the sum, whatever the largest logit is. */
 static bool ctc_read_row(size_t symbols, const float *x, struct ctc_row *row, float *sum) {
   const vf none = vf_set(0);
   size_t full = symbols / VW * VW, rest = symbols - full;
@@ -196,14 +197,14 @@ static void ctc_write_row(size_t symbols, const float *x, struct ctc_row row, fl
     vf_store_n(y + full, vf_exp_negative(vf_load_n(x + full, rest) - row.largest) * scale, rest);
 }
 
-/* Chunks [*first, *end) hold the labels that frame t can be at. */
+/* Chunks [*first, *end) contain all labels that a path can be at in frame t. */
 static void ctc_band(const struct ctc_vec *v, size_t t, size_t *first, size_t *end) {
   size_t labels = v->c->labels, left = v->c->frames - t;
   *first = labels > left ? (labels - left) / VW : 0;
   *end = t / VW < v->chunks ? t / VW + 1 : v->chunks;
 }
 
-/* u(0), and the logits of the labels of chunks [first, end). */
+/* Computes u(0), and reads the logits of the labels in chunks [first, end). */
 static void ctc_gather(struct ctc_vec *v, size_t t, size_t first, size_t end) {
   const float *x = v->c->logits + t * v->c->symbols;
   size_t last = linnet_min_size(end * VW, v->c->labels);
@@ -252,7 +253,7 @@ static void ctc_clear(struct ctc_vec *v) {
     v->now[j] = (struct ctc_chunk){ctc_nothing(), ctc_nothing()};
 }
 
-/* sum_t log Z_t, NaN if a frame has no distribution; alpha. */
+/* Computes alpha. Returns sum_t log Z_t, NaN if a frame has no distribution. */
 static double ctc_forward(struct ctc_vec *v) {
   const struct linnet_ctc *c = v->c;
   double product = 1, log_sums = 0;
@@ -291,7 +292,7 @@ VEC_INLINE vf ctc_occupancy(struct ctc_number alpha, struct ctc_number beta, flo
   return alpha.m * beta.m * scale * ctc_power(alpha.e + beta.e - total);
 }
 
-/* Beta of frame t; stores the occupancies of the labels and returns that of the blank. */
+/* Computes beta of frame t, stores the occupancies of the labels, and returns that of the blank. */
 VEC_INLINE float ctc_backward_frame(struct ctc_vec *v, size_t t, size_t first, size_t end, const bool normalise) {
   const float scale = v->c->scale / v->total.m;
   const int32_t shift = v->shift, total = v->total.e;
@@ -346,7 +347,7 @@ static void ctc_backward(struct ctc_vec *v) {
   }
 }
 
-/* --- The whole */
+/* --- The op */
 
 static void ctc_skips(struct ctc_vec *v) {
   const int *label = v->c->label;
@@ -354,7 +355,7 @@ static void ctc_skips(struct ctc_vec *v) {
   for (size_t i = 0; i < v->chunks * VW; i++) {
     in[i] = i > 0 && i < v->c->labels && label[i] != label[i - 1] ? 0 : CTC_ZERO;
     out[i] = i + 1 < v->c->labels && label[i] != label[i + 1] ? 0 : CTC_ZERO;
-    v->logits[i] = -INFINITY; /* of lanes beyond the labels */
+    v->logits[i] = -INFINITY; /* for the lanes beyond the labels */
   }
 }
 

@@ -1,7 +1,8 @@
 /* Reference of depthwise convolution, one sequence at a time, forward and backward. */
 #include "ops/depthwise_conv.h"
 
-/* Calls that walk pairs (output frame t, input frame t + j - half) inside one sequence of `frames`. */
+/* Whether input frame t + j - half, which tap j reads for output frame t, is inside the sequence; returns it in *input.
+ */
 static bool tap(size_t frames, size_t t, size_t j, size_t half, size_t *input) {
   if (t + j < half || t + j - half >= frames)
     return false;

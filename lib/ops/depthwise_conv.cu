@@ -1,5 +1,6 @@
-/* Depthwise convolution: a block has a piece of a sequence and 32 channels, a warp a row at a time. What neighbouring
- * rows share comes from the first cache. Gradients of the weights are summed per block, then over blocks. */
+/* Depthwise convolution: a block processes a piece of a sequence and 32 channels, a warp one row at a time.
+ * Neighbouring rows read mostly the same inputs, from the L1 cache. Gradients of the weights are summed per block, then
+ * over blocks. */
 #include "backend/cuda/kernel.h"
 
 namespace {
@@ -15,7 +16,7 @@ template <class T> struct terms {
   T *y;
 };
 
-/* What a thread walks: its channel, and the sequence of a piece. */
+/* What a thread processes: its channel, and the sequence that contains its piece. */
 struct place {
   size_t channel, begin, end; /* frames of the sequence */
   struct linnet_cuda_piece piece;
@@ -29,8 +30,8 @@ template <class T> static __device__ __forceinline__ place place_of(const terms<
   return p;
 }
 
-/* The sum over taps j of w[j] x[frame + j - half], or, turned around, of w[j] x[frame - j + half]; zero outside, so
- * that only taps [from, to) are walked. */
+/* The sum over taps j of w[j] x[frame + j - half], or reversed: w[j] x[frame - j + half]. x is zero outside the
+ * sequence, so the loop runs over the taps [from, to) only. */
 template <class T>
 static __device__ __forceinline__ float taps(const terms<T> &t, const place &p, const T *x, size_t frame, bool turned,
                                              float sum) {
@@ -59,7 +60,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) conv_kernel
   }
 }
 
-/* The sum over the rows of a piece of x[t + j - half] dy[t]; j = kernel: of dy[t]. */
+/* The sum of x[t + j - half] dy[t] over the rows t of a piece; for j = kernel, the sum of dy[t]. */
 template <class T> static __device__ float weight_gradient(const terms<T> &t, const place &p, size_t j, float sum) {
   const size_t half = t.c.kernel / 2, channels = t.c.channels, piece_end = p.piece.first + p.piece.rows;
   const T *dy = t.dy + p.channel, *x = t.x + p.channel;
@@ -77,7 +78,8 @@ template <class T> static __device__ float weight_gradient(const terms<T> &t, co
   return sum;
 }
 
-/* Block (part, channels): every gridDim.x-th piece; warps share the taps. partial (parts, kernel + 1, channels). */
+/* Block (part, channels): every gridDim.x-th piece; the warps divide the taps among them. partial (parts, kernel + 1,
+ * channels). */
 template <class T> static __global__ void __launch_bounds__(THREADS) weight_kernel(terms<T> t, float *partial) {
   if (blockIdx.y * 32 + threadIdx.x % 32 >= t.c.channels)
     return;

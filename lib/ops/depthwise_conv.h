@@ -4,8 +4,8 @@
 
 #include "ops/pack.h"
 
-/* A convolution over time of each channel by itself, zero outside the sequence; `kernel` is odd:
- * y[t][c] = bias[c] + sum_j w[j][c] x[t + j - kernel/2][c]. */
+/* A convolution over time, for each channel separately, with zeros outside the sequence; `kernel` is odd: y[t][c] =
+ * bias[c] + sum_j w[j][c] x[t + j - kernel/2][c]. */
 struct linnet_conv {
   size_t channels, kernel;
 };

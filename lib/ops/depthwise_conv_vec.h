@@ -1,6 +1,7 @@
-/* Depthwise convolution over time, a vector of channels after the other, in spans of frames that stay in L2. Where the
- * windows of CONV_BLOCK frames lie inside the sequence and the kernel is the usual 15, the frames' sums stay in
- * registers while the inputs they share pass by; elsewhere one frame at a time. Both add the taps in the same order. */
+/* Depthwise convolution over time, one vector of channels after the other, in spans of frames that stay in L2. There is
+ * a fast path for kernels of 15 taps: where the windows of CONV_BLOCK frames lie inside the sequence, the frames' sums
+ * stay in registers while the code reads the inputs that they share. All other frames run one at a time. Both paths add
+ * the taps in the same order. */
 #ifndef LINNET_DEPTHWISE_CONV_VEC_H
 #define LINNET_DEPTHWISE_CONV_VEC_H
 
@@ -10,11 +11,11 @@
 
 enum { CONV_KERNEL = 15, CONV_BLOCK = 8, CONV_SPAN = 128 };
 
-/* One sequence and one vector of channels; pointers at the first channel. */
+/* One sequence and one vector of channels; the pointers are at its first channel. */
 struct conv_lanes {
-  size_t frames, width, kernel, channels; /* channels: of the vector, may be more than VW */
+  size_t frames, width, kernel, channels; /* width: of a row; channels: those left in the row */
   const float *x, *w, *bias;              /* bias NULL: 0 */
-  bool reverse;                           /* taps in reverse order, as the gradient of x wants them */
+  bool reverse;                           /* taps in reverse order, for the gradient of x */
   float *y;
 };
 
@@ -22,7 +23,7 @@ static inline const float *conv_tap(const struct conv_lanes *l, size_t j) {
   return l->w + (l->reverse ? l->kernel - 1 - j : j) * l->width;
 }
 
-/* The taps [*first, *end) of frame t that lie inside the sequence. */
+/* The taps [*first, *end) that read inside the sequence for frame t. */
 static void conv_taps(size_t frames, size_t kernel, size_t t, size_t *first, size_t *end) {
   size_t half = kernel / 2;
   *first = t < half ? half - t : 0;
@@ -38,7 +39,7 @@ static void conv_frame(const struct conv_lanes *l, size_t t) {
   vf_store_part(l->y + t * l->width, sum, l->channels);
 }
 
-/* Frames t ... t + CONV_BLOCK - 1, `taps` being the kernel. */
+/* Frames t ... t + CONV_BLOCK - 1; `taps` is the kernel. */
 VEC_INLINE void conv_block(const struct conv_lanes *l, size_t t, const vf *taps, vf bias) {
   const float *x = l->x + (t - CONV_KERNEL / 2) * l->width;
   float *y = l->y + t * l->width;
@@ -95,9 +96,10 @@ static void conv_forward_vec(const struct linnet_conv *c, const struct linnet_pa
 
 /* --- Gradient of the taps: dw[j] = sum_t x[t + j - half] dy[t] */
 
-#define CONV_TAPS (VW == 16 ? CONV_KERNEL : 8) /* sums that fit into registers */
+#define CONV_TAPS (VW == 16 ? CONV_KERNEL : 8) /* the number of sums that fit into registers */
 
-/* `taps` taps from j on, over frames [first, end) where all of them lie inside. */
+/* The gradients of taps [j, j + taps), over the frames [first, end), where all of these taps read inside the sequence.
+ */
 VEC_INLINE void conv_tap_gradients(size_t width, const size_t taps, size_t j, size_t first, size_t end, const float *x,
                                    const float *dy, float *dw_add) {
   vf sum[CONV_KERNEL];
@@ -117,7 +119,7 @@ VEC_INLINE void conv_tap_gradients(size_t width, const size_t taps, size_t j, si
     vf_store(dw, vf_load(dw) + sum[i]);
 }
 
-/* One tap of one vector of channels over frames [first, end). */
+/* The gradient of one tap, for one vector of channels, over the frames [first, end). */
 static void conv_tap_gradient(const struct linnet_conv *c, size_t channels, size_t j, size_t first, size_t end,
                               const float *x, const float *dy, float *dw_add) {
   vf sum = vf_set(0);
@@ -128,8 +130,8 @@ static void conv_tap_gradient(const struct linnet_conv *c, size_t channels, size
   vf_store_part(dw, vf_load_part(dw, channels) + sum, channels);
 }
 
-/* Frames [middle, end), whose taps all lie inside, in spans: what a span gives is summed on its own, so that less is
- * rounded away. */
+/* The gradients of all taps over the frames [middle, end), where all taps read inside the sequence. Each span has a sum
+ * of its own, which reduces rounding errors. */
 static void conv_inner_gradients(size_t width, size_t middle, size_t end, const float *x, const float *dy,
                                  float *dw_add) {
   for (size_t t = middle; t < end; t += CONV_SPAN)
@@ -141,7 +143,7 @@ static void conv_inner_gradients(size_t width, size_t middle, size_t end, const 
     }
 }
 
-/* The other frames of a vector of channels, tap by tap. */
+/* The remaining frames of a vector of channels, tap by tap. */
 static void conv_outer_gradients(const struct linnet_conv *c, size_t frames, size_t channels, size_t middle, size_t end,
                                  const float *x, const float *dy, float *dw_add) {
   size_t half = c->kernel / 2;

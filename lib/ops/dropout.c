@@ -1,6 +1,7 @@
-/* The mask: element e = (row in the whole batch) * width + column draws 16 bits of Philox(key = seed,
- * counter = (step << 32 | site, e / 8)): word (e % 8) / 2, its low half for even e. Dropped if the draw is below
- * rate * 2^16. So the mask depends on where an element lies in the run, not on thread, device or order. */
+/* The mask. Element e = (row in the whole batch) * width + column takes 16 random bits from Philox(key = seed, counter
+ * = (step << 32 | site, e / 8)): half of word (e % 8) / 2, the low half if e is even. The element is dropped if these
+ * bits are below rate * 2^16. So the mask depends on the indices of an element in the run, and not on threads, device
+ * or order. */
 #include "ops/dropout.h"
 
 #include "base/philox.h"

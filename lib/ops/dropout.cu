@@ -1,4 +1,4 @@
-/* Dropout: a thread makes the eight elements that one call of Philox decides on. */
+/* Dropout: a thread computes the eight elements that one call of Philox decides on. */
 #include "backend/cuda/dropout_mask.h"
 
 namespace {

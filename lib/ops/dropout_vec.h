@@ -1,5 +1,6 @@
-/* Dropout, DROPOUT_BLOCK elements of the mask at a time (the mask: dropout.c). A Philox counter takes a lane of 64
- * bits: the product of its low halves is what one instruction gives, and what is left in high halves does no harm. */
+/* Dropout, for DROPOUT_BLOCK elements of the mask at a time (dropout.c defines the mask). Each 64-bit lane holds one
+ * Philox counter: one instruction multiplies the low halves of the lanes. Bits that remain in the high halves have no
+ * effect. */
 #ifndef LINNET_DROPOUT_VEC_H
 #define LINNET_DROPOUT_VEC_H
 
@@ -10,7 +11,7 @@ enum { DROPOUT_COUNTERS = VW / 2, DROPOUT_BLOCK = 8 * DROPOUT_COUNTERS };
 
 typedef uint64_t vq __attribute__((vector_size(4 * VW)));
 
-/* Products of the low halves. */
+/* Products of the low halves of the lanes. */
 VEC_INLINE vq vq_multiply(vq a, vq b) {
 #if defined(__AVX512F__)
   return (vq)_mm512_mul_epu32((__m512i)a, (__m512i)b);
@@ -23,7 +24,7 @@ VEC_INLINE vq vq_multiply(vq a, vq b) {
 #endif
 }
 
-/* The four draws of each lane, the one in its low bits first. */
+/* Stores the four 16-bit numbers of each lane, that of the lowest bits first. */
 VEC_INLINE void dropout_store(vq lanes, uint16_t *draws) {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   lanes = lanes << 48 | (lanes & 0xffff0000) << 16 | (lanes >> 16 & 0xffff0000) | lanes >> 48;
@@ -31,7 +32,7 @@ VEC_INLINE void dropout_store(vq lanes, uint16_t *draws) {
   memcpy(draws, &lanes, sizeof lanes);
 }
 
-/* Draws of elements 8 * counter ... in order; counters run from `counter`. */
+/* The random numbers of the elements from 8 * counter on, in order. */
 VEC_INLINE void dropout_draws(uint64_t seed, uint64_t high, uint64_t counter, uint16_t *draws) {
   const vq m0 = (uint64_t)0xD2511F53 - (vq){0}, m1 = (uint64_t)0xCD9E8D57 - (vq){0};
   vq low;
@@ -62,7 +63,7 @@ VEC_INLINE void dropout_draws(uint64_t seed, uint64_t high, uint64_t counter, ui
   dropout_store(odd, draws + DROPOUT_BLOCK / 2);
 }
 
-/* n elements that use draws[0 ... n-1]. */
+/* n elements with the random numbers draws[0 ... n-1]. */
 VEC_INLINE void dropout_lanes(const uint16_t *draws, int32_t threshold, float scale, size_t n, const float *x,
                               const float *residual, float *y) {
   typedef uint16_t narrow __attribute__((vector_size(2 * VW)));
@@ -78,7 +79,7 @@ static void dropout_vec(const struct linnet_dropout *d, size_t rows, size_t widt
   uint32_t threshold = linnet_dropout_threshold(d->rate);
   float scale = (float)linnet_dropout_scale(d->rate);
   uint64_t first = d->row * width, high = (uint64_t)d->step << 32 | d->site;
-  size_t n = rows * width, skipped = first % DROPOUT_BLOCK; /* elements of the first block that are not ours */
+  size_t n = rows * width, skipped = first % DROPOUT_BLOCK; /* elements of the first block before the first row */
   uint16_t draws[DROPOUT_BLOCK + VW] = {0};
   for (size_t i = 0; i < n;) {
     size_t count = linnet_min_size(DROPOUT_BLOCK - skipped, n - i);

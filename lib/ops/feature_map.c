@@ -1,10 +1,10 @@
-/* Per head, with y = s x, s = C^(-1/4), u = W y, n = 1 / sqrt(features); backward from phi itself where that saves the
- * function:
+/* Per head, with y = s x, s = C^(-1/4), u = W y, n = 1 / sqrt(features). Backward reads phi itself where it can, to
+ * avoid computing the function again:
  *
  *   relu        dx = dphi where x > 0
  *   polynomial  dx_i = 2 x_i dphi_ii + sqrt(2) sum_{j != i} x_j dphi_ij
- *   fourier     g_f = cos_f dsin_f - sin_f dcos_f                  dx = s W^T g
- *   positive    g_f = phi_f dphi_f, 0 at the largest exponent      dx = s W^T g - s^2 x sum_f g_f
+ *   fourier     g_f = cos_f dsin_f - sin_f dcos_f                     dx = s W^T g
+ *   positive    g_f = phi_f dphi_f, or 0 if the exponent is capped    dx = s W^T g - s^2 x sum_f g_f
  */
 #include "ops/feature_map.h"
 

@@ -1,5 +1,5 @@
-/* Feature maps: a warp has one head of one row; lanes share its features, or, backward, its inputs. Formulas as in
- * feature_map.c. */
+/* Feature maps: a warp processes one head of one row. In forward the lanes divide its features among them, in backward
+ * its inputs. Formulas as in feature_map.c. */
 #include "backend/cuda/kernel.h"
 
 extern "C" {
@@ -12,7 +12,7 @@ enum { WARPS = 8, THREADS = 32 * WARPS, MOST_SHARED = 48 * 1024, ROWS_OF_WARP = 
 
 template <class T> struct terms {
   struct linnet_feature_map_terms m;
-  size_t rows, size; /* size: features of a head */
+  size_t rows, size; /* size: number of features of a head */
   float input_scale, feature_scale, largest;
   const T *x, *dphi;
   const T *phi;
@@ -33,7 +33,7 @@ template <class T> static __device__ void polynomial_forward(const terms<T> &t, 
       write(phi + j - i, (i == j ? 1 : sqrtf(2)) * widen(x[i]) * widen(x[j]));
 }
 
-/* Where the products of i with i, i + 1, ... begin. */
+/* The offset of the products of i with i, i + 1, ... */
 static __device__ __forceinline__ size_t pairs_of(size_t i, size_t width) {
   return i * (2 * width + 1 - i) / 2;
 }
@@ -48,7 +48,7 @@ template <class T> static __device__ float polynomial_backward(const terms<T> &t
   return sum;
 }
 
-/* Features first ... first + count - 1, whose directions are so far apart. */
+/* Features first ... first + count - 1. Their directions have leading dimension `apart`. */
 template <class T>
 static __device__ void random_forward(const terms<T> &t, const T *x, T *phi, size_t first, size_t count,
                                       const float *directions, size_t apart) {
@@ -108,8 +108,8 @@ static __device__ void random_rows(const terms<T> &t, size_t first, size_t count
   }
 }
 
-/* Directions go to shared memory, a slice at a time, apart by an odd number: lanes read words of different banks. Where
- * there is no room for one (slice 0) they stay where they are. */
+/* Copies slices of the directions to shared memory. Their leading dimension there is odd, so that lanes read different
+ * banks. If not even one direction fits (slice 0), they are read from global memory. */
 template <class T> static __global__ void __launch_bounds__(THREADS) random_kernel(terms<T> t, size_t slice) {
   LINNET_SHARED(float, directions);
   const size_t width = t.m.width, apart = width | 1;
@@ -148,7 +148,7 @@ template <class T> terms<T> terms_of(const struct linnet_feature_map_terms *m, s
   t.m = *m, t.rows = rows, t.size = linnet_feature_map_size(m->map, m->width, m->features);
   t.input_scale = 1 / sqrtf(sqrtf((float)m->width));
   t.feature_scale = 1 / sqrtf((float)m->features);
-  const float rounding = sizeof(T) < sizeof(float) ? 1 / 256.0f : 1e-5f; /* and the device's exponential may differ */
+  const float rounding = sizeof(T) < sizeof(float) ? 1 / 256.0f : 1e-5f; /* tolerance for the rounding of T */
   t.largest = t.feature_scale * expf(LINNET_MAX_EXPONENT) * (1 - rounding);
   t.x = x, t.y = y;
   return t;

@@ -1,5 +1,5 @@
-/* Feature maps on vectors (formulas: feature_map.c). Random maps are a product with W and a function of each element:
- * forward makes the product in phi itself, backward takes MAP_ROOM elements of g at a time. */
+/* Feature maps on vectors (formulas: feature_map.c). Random maps are a product with W, then a function of each element.
+ * Forward computes the product in phi itself; backward computes MAP_ROOM elements of g at a time. */
 #ifndef LINNET_FEATURE_MAP_VEC_H
 #define LINNET_FEATURE_MAP_VEC_H
 
@@ -11,13 +11,13 @@
 
 enum { MAP_ROOM = 65536, FEATURE_MAP_WORK = GEMM_WORK + MAP_ROOM };
 
-/* sin and cos within 2e-7 absolutely, for |x| <= SINCOS_LARGEST: x = n pi/2 + r, then polynomials of r in
+/* sin and cos with an absolute error below 2e-7, for |x| <= SINCOS_LARGEST: x = n pi/2 + r, then polynomials of r in
  * [-pi/4, pi/4] (Moshier's Cephes). */
 #define SINCOS_LARGEST 4096.0f
 
 VEC_INLINE void vf_sincos(vf x, vf *sine, vf *cosine) {
   vf n = vf_round(x * 0x1.45f306p-1f);
-  vf r = x - n * 0x1.92p0f; /* pi/2 in three parts, of which two are short enough for exact products */
+  vf r = x - n * 0x1.92p0f; /* pi/2 as a sum of three; n times the first two is exact */
   r = r - n * 0x1.fb4p-12f;
   r = r - n * 0x1.4442d2p-24f;
   vf r2 = r * r;
@@ -69,7 +69,7 @@ static void polynomial_map_gradient(size_t width, const float *x, const float *d
   }
 }
 
-/* --- With W: what follows the product, row by row */
+/* --- With W: functions that run after the product, row by row */
 
 /* y = s x and n of feature_map.c. */
 struct map_scales {
@@ -131,7 +131,7 @@ static float positive_map_gradient(size_t n, struct map_scales scales, const flo
   return vf_sum(sum);
 }
 
-/* --- One head; rows lie as in the whole */
+/* --- One head; the leading dimensions are those of all heads */
 
 static void random_map_forward(const struct linnet_feature_map_terms *m, size_t rows, const float *x, float *phi,
                                float *work) {
@@ -156,7 +156,7 @@ static void random_map_forward(const struct linnet_feature_map_terms *m, size_t 
       positive_map_row(m->features, scales, scales.s * scales.s * square_sum(m->width, x) / 2, phi);
 }
 
-/* dx = s g W, then what the squares of `positive` add: -s^2 x sum g. */
+/* dx = s g W; `positive` also adds the gradient of the squares, -s^2 x sum g. */
 static void random_map_backward_rows(const struct linnet_feature_map_terms *m, size_t rows, const float *x,
                                      const float *phi, const float *dphi, float *dx, float *work) {
   const struct map_scales scales = map_scales(m);

@@ -1,4 +1,4 @@
-/* Reference of matrix products: three loops. */
+/* Reference of the matrix product: three loops. */
 #include "ops/gemm.h"
 
 #include "ops/activation.h"

@@ -1,17 +1,20 @@
-/* Matrix products where cuBLASLt is not there: 64 x 64 of C to a block. Bias and activation are part of it. */
+/* Matrix products for devices without cuBLASLt. A block computes 64 x 64 elements of C, and applies bias and
+ * activation. */
 #include "backend/cuda/activation_value.h"
 #include "backend/cuda/tile.h"
 
 namespace {
 
-/* op(X) as rows of a tile: element (row, k) of the (rows, depth) matrix; stored transposed: at x[k * ld + row]. */
+/* op(X) as rows of a tile: element (row, k) of the (rows, depth) matrix. `transposed`: it is stored at x[k * ld + row].
+ */
 template <class T> struct factor {
   const T *x;
   size_t ld, rows, depth;
   bool transposed;
 };
 
-/* Rows first ..., columns k ... into to (TILE_ROWS, TILE_LD); zeros outside. Neighbouring threads read neighbours. */
+/* Loads the rows from `first` on and the columns from `k` on to `to` (TILE_ROWS, TILE_LD), with zeros outside.
+ * Neighbouring threads read neighbouring elements. */
 template <class T> static __device__ void load_factor(const factor<T> &f, size_t first, size_t k, float *to) {
   for (int i = (int)threadIdx.x; i < TILE_ROWS * TILE_COLUMNS; i += TILE_THREADS) {
     const int row = f.transposed ? i % TILE_ROWS : i / TILE_COLUMNS;
@@ -24,7 +27,7 @@ template <class T> static __device__ void load_factor(const factor<T> &f, size_t
   }
 }
 
-/* C and bias have a type of their own. */
+/* C and bias may differ in type from the operands. */
 template <class P, class C> struct product {
   factor<typename P::activation> a, b;
   C *c;
@@ -34,7 +37,8 @@ template <class P, class C> struct product {
   enum linnet_activation activation;
 };
 
-/* Block (tile of rows, of which there may be more than a grid has in y; tile of columns). Shared: two tiles. */
+/* Block (tile of rows, tile of columns). There may be more tiles of rows than a grid allows in y, so they are in x.
+ * Shared memory: two tiles. */
 template <class P, class C>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) gemm_kernel(product<P, C> g) {
   LINNET_SHARED(float, room);
@@ -62,7 +66,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) gemm_kernel(
 
 template <class P, class C>
 void multiply(struct linnet_device *device, const struct linnet_gemm *g, P operands, C results) {
-  const void *a = g->a, *b = g->b, *bias = g->bias; /* g only carries the pointers */
+  const void *a = g->a, *b = g->b, *bias = g->bias; /* g carries pointers only */
   void *c = g->c;
   const product<P, typename C::activation> p = {{operands(a), g->lda, g->m, g->k, g->transpose_a},
                                                 {operands(b), g->ldb, g->n, g->k, !g->transpose_b},

@@ -4,11 +4,11 @@
 
 #include "ops/activation.h"
 
-/* What a product leaves behind, on devices whose activations are not reals. */
+/* The type of a product's result, on devices whose activations are not reals. */
 enum linnet_gemm_result { LINNET_GEMM_ACTIVATIONS, LINNET_GEMM_REALS };
 
-/* A matrix product C = op(A) op(B) [+ C | + bias], then the activation.
- * op(A) is (m, k), op(B) is (k, n), C is (m, n). */
+/* A matrix product C = op(A) op(B) [+ C | + bias], followed by the activation. op(A) is (m, k), op(B) is (k, n), C is
+ * (m, n). */
 struct linnet_gemm {
   bool transpose_a, transpose_b; /* A is stored (k, m), B is stored (n, k) */
   size_t m, n, k;
@@ -22,8 +22,8 @@ struct linnet_gemm {
   const real *bias;                  /* (n) or NULL; not with accumulate */
   enum linnet_activation activation; /* not with accumulate */
   const real *packed;                /* op(B) as pack_b wrote it */
-  /* On a device a and b are activations or weights, and c is what this says; the structure only carries the pointers.
-   * b is not packed. */
+  /* On a device, a and b are activations or weights, and `result` defines the type of c; the structure only carries the
+   * pointers. b is not packed. */
   enum linnet_gemm_result result;
 };
 

@@ -1,8 +1,8 @@
-/* The matrix product with operands rounded to bfloat16 (to nearest, ties to even) and sums in float32: twice the
+/* The matrix product with operands rounded to bfloat16 (to nearest, ties to even) and sums in float32: twice as many
  * multiply-adds per instruction. Subnormal operands and products count as zero.
  *
- * A word is the pair of an even number along k, in the low half, and the odd one after it; behind the last of an odd k
- * comes a zero. */
+ * A word is a pair of numbers that follow each other along k: the even one is the low half, the odd one the high half.
+ * If k is odd, zero completes the last pair. */
 #ifndef LINNET_GEMM_BF16_VEC_H
 #define LINNET_GEMM_BF16_VEC_H
 
@@ -17,20 +17,20 @@ static inline size_t gemm_pairs_of(size_t numbers) {
   return (numbers + 1) / 2;
 }
 
-/* words (rows, ceil(k / 2)) from x (rows, k). */
+/* Writes words (rows, ceil(k / 2)) from x (rows, k). */
 static void gemm_pair_rows(size_t rows, size_t k, const float *x, size_t ldx, float *words, size_t ld) {
   for (size_t i = 0; i < rows; i++, x += ldx, words += ld)
     for (size_t p = 0; p < k; p += 2 * VW)
       vf_store_part(words + p / 2, vf_pairs_along(x + p, k - p), gemm_pairs_of(k - p));
 }
 
-/* Rows p and p + 1 of (k, n), the second one zero if it is beyond k: the pairs of columns j to j + columns, at most VW.
- */
+/* The pairs of rows p and p + 1 of a (k, n) matrix, for `columns` columns, at most VW. If row p + 1 is beyond k, it
+ * counts as zero. */
 VEC_INLINE vf gemm_pairs_across(size_t k, size_t p, const float *x, size_t ld, size_t columns) {
   return vf_pairs_across(vf_load_part(x, columns), p + 1 < k ? vf_load_part(x + ld, columns) : vf_set(0));
 }
 
-/* Panels of `panel` columns (GEMM_COLUMNS or GEMM_ROWS) from (k, n) at `from`. */
+/* Writes panels of `panel` columns (GEMM_COLUMNS or GEMM_ROWS) from the (k, n) matrix `from`. */
 VEC_INLINE void gemm_pack_pairs_straight(size_t k, size_t n, const size_t panel, const float *from, size_t ld,
                                          float *to) {
   size_t depth = gemm_pairs_of(k);

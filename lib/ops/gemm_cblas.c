@@ -1,4 +1,4 @@
-/* Products by a CBLAS library, which is loaded when its kernels are chosen. */
+/* Products by a CBLAS library, which is loaded when its kernel set is chosen. */
 #ifdef LINNET_HAVE_CBLAS
 #include "ops/gemm_cblas.h"
 
@@ -12,11 +12,11 @@
 
 typedef __typeof__(&cblas_sgemm) sgemm_fn;
 
-/* Of the loaded library, which stays loaded; every load stores the same value. Atomic. */
+/* A function of the library, which is never unloaded. Every load stores the same value. Atomic. */
 static sgemm_fn sgemm;
 
-/* In bytes. OpenBLAS maps 128 MiB of work memory for each thread, when it first multiplies, and 40 MB of code; with one
- * thread that is 310 MB. The rest is for the program itself, which goes on to allocate. */
+/* In bytes. At the first product, OpenBLAS maps 128 MiB of workspace for each thread, and its code takes 40 MB: 310 MB
+ * with one thread. The rest is for later allocations of the program. */
 static size_t needed_memory(void) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   return (size_t)(processors < 1 ? 6 : 2 * processors + 4) << 27;
@@ -31,7 +31,7 @@ bool linnet_gemm_cblas_load(void) {
   void *symbol = library ? dlsym(library, "cblas_sgemm") : NULL;
   if (!symbol)
     return false;
-  void (*set_threads)(int) = NULL; /* OpenBLAS alone has this */
+  void (*set_threads)(int) = NULL; /* only OpenBLAS has this function */
   void *found = dlsym(library, "openblas_set_num_threads");
   memcpy(&set_threads, &found, sizeof found);
   if (set_threads)
@@ -52,7 +52,7 @@ static void add_bias(const struct linnet_gemm *g) {
 
 void linnet_gemm_cblas(const struct linnet_gemm *g, real *work) {
   (void)work;
-  for (size_t i = 0; !g->accumulate && i < g->m; i++) /* a product over k = 0 leaves zeros */
+  for (size_t i = 0; !g->accumulate && i < g->m; i++) /* so that a product with k = 0 is zero */
     for (size_t j = 0; j < g->n; j++)
       g->c[i * g->ldc + j] = 0;
   if (g->m > 0 && g->n > 0 && g->k > 0)

@@ -1,9 +1,10 @@
-/* The matrix product with operands of 8 bits and sums of 32, for recognition: rows of A and columns of B are integers
- * of at most GEMM_LARGEST in size times a scale of their own, that of the row, or column, and block along k (dynamic
+/* The matrix product with 8-bit operands and 32-bit sums, for inference. Within a block along k, each row of A and each
+ * column of B has a scale; its numbers are integers of at most GEMM_LARGEST in size times this scale (dynamic
  * quantisation; Jacob et al. 2018, equation 2, with zero points of 0).
  *
- * A word is four numbers that follow each other along k, zeros behind the last. The instruction takes those of A
- * without sign: they have GEMM_OFFSET added, and sums begin with what that adds, as a negative number. */
+ * A word is four numbers that follow each other along k, with zeros after the last. The instruction needs the numbers
+ * of A without sign, so they have GEMM_OFFSET added. Each sum starts with a negative number that cancels this offset.
+ */
 #ifndef LINNET_GEMM_INT8_VEC_H
 #define LINNET_GEMM_INT8_VEC_H
 
@@ -18,14 +19,14 @@ static inline size_t gemm_quads_of(size_t numbers) {
   return (numbers + 3) / 4;
 }
 
-/* The scale of numbers of which the largest has this size, and what they are multiplied by: nothing is left of zeros.
- */
+/* The scale for numbers whose maximum size is `largest`. *inverse: the factor that the numbers are multiplied by; 0 if
+ * all are zero. */
 VEC_INLINE vf gemm_quad_scale(vf largest, vf *inverse) {
   *inverse = vf_select(largest > 0, (float)GEMM_LARGEST / largest, vf_set(0));
   return largest * (1.0f / GEMM_LARGEST);
 }
 
-/* NaN if a number of the row is no number, or infinite: then all products of the row are. */
+/* The maximum size in the row. NaN if the row has a NaN or an infinite number; then all products of the row are NaN. */
 static float gemm_quad_largest(size_t k, const float *x) {
   vf largest = vf_set(0), odd = vf_set(0);
   for (size_t p = 0; p < k; p += VW) {
@@ -36,7 +37,7 @@ static float gemm_quad_largest(size_t k, const float *x) {
   return vf_largest(largest) + vf_sum(odd);
 }
 
-/* words (ceil(k / 4)) from x (k); returns their scale. */
+/* Writes words (ceil(k / 4)) from x (k). Returns their scale. */
 static float gemm_quad_row(size_t k, const float *x, float *words) {
   vf inverse, scale = gemm_quad_scale(vf_set(gemm_quad_largest(k, x)), &inverse);
   unsigned char *bytes = (unsigned char *)words;
@@ -51,13 +52,13 @@ static float gemm_quad_row(size_t k, const float *x, float *words) {
   return scale[0];
 }
 
-/* words (rows, ceil(k / 4)) from x (rows, k), and their scales. */
+/* Writes words (rows, ceil(k / 4)) and their scales from x (rows, k). */
 static void gemm_quad_rows(size_t rows, size_t k, const float *x, float *words, float *scales) {
   for (size_t i = 0; i < rows; i++)
     scales[i] = gemm_quad_row(k, x + i * k, words + i * gemm_quads_of(k));
 }
 
-/* `numbers` rows of a panel's columns as floats, those beyond `columns` zero. */
+/* Copies `numbers` rows of a panel's columns as floats, with zeros beyond `columns`. */
 static void gemm_quad_band(bool transposed, size_t numbers, size_t columns, const float *b, size_t ldb, float *band) {
   if (transposed)
     gemm_pack_transposed(numbers, columns, b, ldb, band);
@@ -65,7 +66,8 @@ static void gemm_quad_band(bool transposed, size_t numbers, size_t columns, cons
     gemm_pack_straight(numbers, columns, GEMM_COLUMNS, b, ldb, band);
 }
 
-/* Words of VW columns from four rows of a band, `ld` apart; adds their numbers to `sum`. */
+/* Returns words of VW columns from four rows of a band, which have leading dimension `ld`. Adds their numbers to `sum`.
+ */
 VEC_INLINE vi gemm_quads_across(const float *rows, size_t ld, size_t count, vf inverse, vi *sum) {
   vi word = vi_set(0);
   for (size_t i = 0; i < count; i++) {
@@ -110,7 +112,7 @@ static void gemm_pack_quads(bool transposed, size_t k, size_t n, const float *b,
                          packed);
 }
 
-/* Row i of op(A), where it lies or in `room`. */
+/* Row i of op(A): a pointer into A, or a copy in `room`. */
 static const float *gemm_left_row(const struct linnet_gemm *g, size_t i, size_t from, size_t to, float *room) {
   if (!g->transpose_a)
     return g->a + i * g->lda + from;
@@ -126,7 +128,7 @@ static struct gemm_left gemm_left_quads(const struct linnet_gemm *g, size_t i, s
   for (size_t r = 0; r < m; r++)
     scales[r] = gemm_quad_row(to - from, gemm_left_row(g, i + r, from, to, room), strips + r * depth);
   struct gemm_left left = gemm_left(strips, depth, 1);
-  left.kind = depth > 0 ? GEMM_QUADS : GEMM_FLOATS; /* nothing was packed of nothing, no terms either */
+  left.kind = depth > 0 ? GEMM_QUADS : GEMM_FLOATS; /* with k = 0 nothing was packed, so there are no terms either */
   left.scales = scales;
   return left;
 }

@@ -1,18 +1,20 @@
 /* The matrix product, packed and blocked (Goto and van de Geijn 2008; BLIS).
  *
- * What the kernels multiply are words of 32 bits: a float, or a pair of bfloat16 numbers (gemm_bf16_vec.h) or four
- * 8-bit integers (gemm_int8_vec.h) that follow each other along k. op(B) is copied into panels of GEMM_COLUMNS columns,
- * in blocks of at most GEMM_DEPTH words along k:
+ * The kernels multiply words of 32 bits. A word is a float, a pair of bfloat16 numbers (gemm_bf16_vec.h), or four 8-bit
+ * integers (gemm_int8_vec.h); the numbers of a word follow each other along k. op(B) is copied into panels of
+ * GEMM_COLUMNS columns, in blocks of at most GEMM_DEPTH words along k:
  *
  *   packed = for each block of depth d: for each panel: (d, GEMM_COLUMNS) words, columns beyond n zero
  *
- * A panel of integers has GEMM_TERMS more rows before the words: what their sums begin with, and the columns' scales.
+ * A panel of integers has GEMM_TERMS more rows before the words: the initial values of the sums, and the scales of the
+ * columns.
  *
- * A tile of GEMM_ROWS x GEMM_COLUMNS of C lives in registers while it runs down a block; op(A) is read where it lies
- * (strides: a_row from row to row, a_depth along k), or from strips of rows where it is transposed or in pairs.
+ * A tile of GEMM_ROWS x GEMM_COLUMNS of C stays in registers for a whole block along k. op(A) is read in place
+ * (strides: a_row from row to row, a_depth along k), or from strips of rows if it is transposed or its words are not
+ * floats.
  *
- * An element of C is a chain of multiply-adds along k per block, blocks added in order. Neither the tile's height nor
- * the way C is divided changes it: rows are the same bits whatever m, packed or not. */
+ * An element of C is a chain of multiply-adds along k per block, and the blocks are added in order. Neither the height
+ * of a tile nor the division of C changes this: a row has the same bits for every m, packed or not. */
 #ifndef LINNET_GEMM_VEC_H
 #define LINNET_GEMM_VEC_H
 
@@ -39,23 +41,23 @@ enum {
   GEMM_WORK = (GEMM_DEPTH + GEMM_TERMS) * GEMM_WIDTH + (GEMM_DEPTH + 1) * GEMM_STRIPS + 16
 };
 
-/* What words are. */
+/* The content of a word. */
 enum gemm_kind { GEMM_FLOATS, GEMM_PAIRS, GEMM_QUADS };
 
-/* Rows of a panel. */
+/* The number of rows of a panel. */
 VEC_INLINE size_t gemm_panel_rows(const enum gemm_kind kind, size_t depth) {
   return depth + (kind == GEMM_QUADS ? GEMM_TERMS : 0);
 }
 
-/* k cut into equal blocks of at most `largest`, multiples of `step` but the last. */
+/* The size of the blocks that k is divided into: equal, at most `largest`, and multiples of `step` except the last. */
 static inline size_t gemm_block_size(size_t k, size_t largest, size_t step) {
   size_t blocks = linnet_divide_up(k, largest);
   size_t size = blocks ? linnet_divide_up(k, blocks) : 0;
   return linnet_round_up(size, step);
 }
 
-/* Where the block of packed panels lies that begins at word p of k, of blocks of `block` words and `padded` columns;
- * that at the end of k is the size of all. */
+/* The offset of the block of packed panels that begins at word p of k, where blocks have `block` words along k and
+ * `padded` columns. For the end of k this is the size of the whole. */
 VEC_INLINE size_t gemm_block_at(const enum gemm_kind kind, size_t p, size_t block, size_t padded) {
   size_t blocks = block ? linnet_divide_up(p, block) : 0;
   return (p + blocks * gemm_panel_rows(kind, 0)) * padded;
@@ -63,7 +65,7 @@ VEC_INLINE size_t gemm_block_at(const enum gemm_kind kind, size_t p, size_t bloc
 
 /* --- Packing */
 
-/* A (4, 4) block transposed. */
+/* Transposes a (4, 4) block. */
 VEC_INLINE void gemm_transpose4(const float *from, size_t from_ld, float *to, size_t to_ld) {
   typedef float loose __attribute__((vector_size(16), aligned(4), may_alias));
   vf4 r0 = *(const loose *)from, r1 = *(const loose *)(from + from_ld);
@@ -76,8 +78,9 @@ VEC_INLINE void gemm_transpose4(const float *from, size_t from_ld, float *to, si
   *(loose *)(to + 3 * to_ld) = __builtin_shufflevector(t2, t3, 2, 3, 6, 7);
 }
 
-/* to (depth, GEMM_COLUMNS) = from (columns, depth) transposed, columns <= GEMM_COLUMNS; the rest is zero. In bands of
- * 16 steps of depth: a line of each row of `from` is used up at once, and what is written meanwhile stays in L1. */
+/* to (depth, GEMM_COLUMNS) = from (columns, depth) transposed, columns <= GEMM_COLUMNS; the remaining columns are zero.
+ * Runs in bands of 16 steps of depth: a band uses whole cache lines of each row of `from`, and its output stays in L1.
+ */
 static void gemm_pack_transposed(size_t depth, size_t columns, const float *from, size_t ld, float *to) {
   const size_t panel = GEMM_COLUMNS;
   size_t squares = columns / 4 * 4;
@@ -94,7 +97,7 @@ static void gemm_pack_transposed(size_t depth, size_t columns, const float *from
   }
 }
 
-/* Panels of `panel` columns from (depth, n) at `from`; row by row, so that what is read is contiguous. */
+/* Writes panels of `panel` columns from the (depth, n) matrix `from`, row by row, so that reads are contiguous. */
 VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, const float *from, size_t ld,
                                    float *to) {
   size_t full = n / panel * panel;
@@ -108,7 +111,7 @@ VEC_INLINE void gemm_pack_straight(size_t depth, size_t n, const size_t panel, c
   }
 }
 
-/* Panels of the (depth, n) part of op(B) that starts at `b`. */
+/* Writes the panels of the (depth, n) part of op(B) that starts at `b`. */
 static void gemm_pack_panels(bool transposed, size_t depth, size_t n, const float *b, size_t ldb, float *packed) {
   if (!transposed)
     gemm_pack_straight(depth, n, GEMM_COLUMNS, b, ldb, packed);
@@ -123,16 +126,16 @@ static inline size_t gemm_padded(size_t n) {
 
 /* --- One tile */
 
-/* op(A) as tiles read it, where it lies or in strips: word (i, p) of the tile that starts at row r (multiple of
- * GEMM_ROWS) is at a[r / GEMM_ROWS * strip + i * row + p * depth]. */
+/* op(A) as tiles read it, in place or in strips: word (i, p) of the tile that starts at row r (a multiple of GEMM_ROWS)
+ * is a[r / GEMM_ROWS * strip + i * row + p * depth]. */
 struct gemm_left {
   const float *a;
   size_t row, depth, strip;
-  enum gemm_kind kind; /* of the words, and of those of the panels */
-  const float *scales; /* of rows of integers, the first one's first */
+  enum gemm_kind kind; /* of the words of A and of the panels */
+  const float *scales; /* the scale of each row of integers, from the first row on */
 };
 
-/* A matrix with `row` elements from row to row and `depth` along k. */
+/* A matrix whose elements are `row` apart from row to row, and `depth` apart along k. */
 static inline struct gemm_left gemm_left(const float *a, size_t row, size_t depth) {
   return (struct gemm_left){.a = a, .row = row, .depth = depth, .strip = GEMM_ROWS * row};
 }
@@ -141,35 +144,36 @@ static inline const float *gemm_row(const struct gemm_left *left, size_t i) {
   return left->a + i / GEMM_ROWS * left->strip + i % GEMM_ROWS * left->row;
 }
 
-/* What is written: C, and what happens on the way. */
+/* The output: C, and the operations on the sums before they are stored. */
 struct gemm_right {
   float *c;
   size_t ldc;
-  bool add;          /* to C */
+  bool add;          /* add to C */
   const float *bias; /* of the first column, or NULL */
   enum linnet_activation activation;
 };
 
-/* Activations that take more than an instruction follow the tile, while it is in L1. */
+/* Applies activations that need more than one instruction, after a tile is stored and while it is in L1. */
 static void gemm_activate(enum linnet_activation f, size_t rows, size_t columns, float *c, size_t ldc) {
   for (size_t i = 0; i < rows; i++, c += ldc)
     for (size_t j = 0; j < columns; j += VW)
       vf_store_part(c + j, activation_value(f, vf_load_part(c + j, columns - j)), columns - j);
 }
 
-/* Keeps the compiler from computing a pointer from others, and all rows' addresses ahead: they would not fit into
- * registers. */
+/* Stops the compiler from computing a pointer from others, and from computing the addresses of all rows in advance:
+ * they would not fit into registers. */
 #define GEMM_FORGET(pointer) __asm__("" : "+r"(pointer))
 
-/* What a tile does to its sums before it stores them: adds C, adds the bias, and cuts off below `floor` (ReLU). */
+/* What a tile does to its sums before it stores them: adds C, adds the bias, and takes the maximum with `floor` (ReLU).
+ */
 struct gemm_store {
   bool add;
   const float *bias;
   float floor;
-  const float *scales; /* of the tile's rows, if they are integers */
+  const float *scales; /* the scales of the tile's rows, for integers */
 };
 
-/* A row of `vectors` vectors of C, `last` lanes of the last one. */
+/* Stores a row of `vectors` vectors of C; if `partial`, only `last` lanes of the last vector. */
 VEC_INLINE void gemm_store_row(const vf *sum, const vf *bias, vf floor, const size_t vectors, const bool partial,
                                size_t last, float *c, bool add) {
   VEC_UNROLL
@@ -186,7 +190,7 @@ VEC_INLINE void gemm_store_row(const vf *sum, const vf *bias, vf floor, const si
   }
 }
 
-/* sum + x * y; of pairs and quads, all products. Sums of quads are integers. */
+/* sum + x * y. For pairs and quads: the sum of all products of the word. Sums of quads are integers. */
 VEC_INLINE vf gemm_multiply_add(const enum gemm_kind kind, vf x, vf y, vf sum) {
 #ifdef VEC_BF16
   if (kind == GEMM_PAIRS)
@@ -200,20 +204,20 @@ VEC_INLINE vf gemm_multiply_add(const enum gemm_kind kind, vf x, vf y, vf sum) {
   return sum + x * y;
 }
 
-/* The sum that it stands for, given the scales of its row and its column. */
+/* The floating-point value of a sum. For integers it needs the scales of the row and the column. */
 VEC_INLINE vf gemm_sum_of(const enum gemm_kind kind, vf sum, float row, vf column) {
   return kind == GEMM_QUADS ? vf_from((vi)sum) * (column * row) : sum;
 }
 
-/* C (rows, columns) at `c` from `depth` steps along a and the panel b. The first four are constants where this is
- * inlined, so that `sum` is registers. */
+/* C (rows, columns) at `c` from `depth` steps along a and the panel b. The first four arguments are constants at each
+ * inlined call, so that `sum` stays in registers. */
 VEC_INLINE void gemm_tile(const enum gemm_kind kind, const size_t rows, const size_t vectors, const bool partial,
                           size_t depth, const struct gemm_left *left, const float *a, const float *b, size_t columns,
                           float *c, size_t ldc, const struct gemm_store *store) {
   vf sum[GEMM_ROWS][2], bias[2], column_scale[2];
-  const float *scales = b + GEMM_COLUMNS; /* of columns */
+  const float *scales = b + GEMM_COLUMNS; /* of the columns */
   const size_t a_row = left->row, a_depth = left->depth;
-  const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* of every third row */
+  const float *row = c, *base[(GEMM_ROWS + 2) / 3]; /* address of every third row */
   VEC_UNROLL
   for (size_t i = 0; i < rows; i++, row += ldc) {
     __builtin_prefetch(row, 1);
@@ -314,7 +318,7 @@ GEMM_TILE(1)
 /* Tallest first. */
 static const struct gemm_tile_row {
   size_t rows;
-  gemm_tile_fn *tile[3]; /* by the kind of words */
+  gemm_tile_fn *tile[3]; /* by gemm_kind */
 } gemm_tiles[] = {
 #if VW == 16 || defined(__aarch64__)
     GEMM_TILE_ROW(12), GEMM_TILE_ROW(8),
@@ -323,7 +327,7 @@ static const struct gemm_tile_row {
 #endif
     GEMM_TILE_ROW(4), GEMM_TILE_ROW(2), GEMM_TILE_ROW(1)};
 
-/* The tallest tile that fits into `rows`, at least 1. */
+/* The tallest tile with at most `rows` rows; at least 1. */
 static const struct gemm_tile_row *gemm_tile_for(size_t rows) {
   const struct gemm_tile_row *tile = gemm_tiles;
   while (tile->rows > rows)
@@ -333,7 +337,7 @@ static const struct gemm_tile_row *gemm_tile_for(size_t rows) {
 
 /* --- Blocks */
 
-/* m <= GEMM_HEIGHT rows of C, n columns, from one block of k. `left` at the first row. */
+/* n columns of m <= GEMM_HEIGHT rows of C, from one block of k. `left` starts at the first row. */
 static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
                        const struct gemm_right *to) {
   enum linnet_activation f = to->activation;
@@ -354,7 +358,7 @@ static void gemm_block(size_t m, size_t n, size_t depth, const struct gemm_left 
   }
 }
 
-/* m rows of C likewise. */
+/* The same for any number m of rows. */
 static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left *left, const float *panels,
                         const struct gemm_right *to) {
   for (size_t i = 0; i < m; i += GEMM_HEIGHT) {
@@ -370,22 +374,22 @@ static void gemm_blocks(size_t m, size_t n, size_t depth, const struct gemm_left
 
 /* --- Products */
 
-/* How the operands of a product become words. `from` and `to` are numbers along k. */
+/* The functions that convert the operands of a product to words. `from` and `to` are indices of numbers along k. */
 struct gemm_operands {
   enum gemm_kind kind;
   size_t numbers; /* in a word */
-  /* Rows i to i + m of op(A), m <= GEMM_STRIPS; `strips` is room for GEMM_STRIPS * (GEMM_DEPTH + 1) words. */
+  /* Rows [i, i + m) of op(A), m <= GEMM_STRIPS; `strips` is scratch of GEMM_STRIPS * (GEMM_DEPTH + 1) words. */
   struct gemm_left (*left)(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to, float *strips);
   /* Panels of the (k, n) part of op(B) that starts at `b`. */
   void (*panels)(bool transposed, size_t k, size_t n, const float *b, size_t ldb, float *packed);
 };
 
-/* The words that k numbers take. */
+/* The number of words for k numbers. */
 static size_t gemm_words(const struct gemm_operands *operands, size_t k) {
   return linnet_divide_up(k, operands->numbers);
 }
 
-/* Those along k in a block. */
+/* The number of words along k in a block. */
 static size_t gemm_depth(const struct gemm_operands *operands, size_t k) {
   return gemm_block_size(gemm_words(operands, k), GEMM_DEPTH, 4);
 }
@@ -450,7 +454,7 @@ static struct gemm_left gemm_left_floats(const struct linnet_gemm *g, size_t i, 
 
 static const struct gemm_operands gemm_floats = {GEMM_FLOATS, 1, gemm_left_floats, gemm_pack_panels};
 
-/* The slots of products, for one kind of words. */
+/* The functions of the op table for products, for one kind of words. */
 #define GEMM_SLOTS(suffix, operands)                                                                                   \
   static size_t pack_b_size_##suffix(size_t k, size_t n) {                                                             \
     return gemm_pack_size(operands, k, n);                                                                             \

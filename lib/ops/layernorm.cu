@@ -1,5 +1,6 @@
-/* Layer normalisation: one warp a row. A row is read three times, but once from memory: it stays in the first cache.
- * Gradients of gain and bias are summed per warp in shared memory, per block, then over blocks (column sums). */
+/* Layer normalisation, with one warp per row. A row is read three times, but only once from memory: then it is in the
+ * L1 cache. Gradients of gain and bias are summed per warp in shared memory, then per block, then over blocks (column
+ * sums). */
 #include "backend/cuda/kernel.h"
 
 #include "backend/cuda/dropout_mask.h"
@@ -59,7 +60,7 @@ template <int V, class T> static __global__ void __launch_bounds__(THREADS) forw
     normalise_row<V>(n, t, n.x + t * n.width);
 }
 
-/* n.x is the sum that is written first. A lane reads back what itself wrote. */
+/* First writes n.x, the sum of residual and dropout(x). Each lane reads back only what it wrote itself. */
 template <int V, class T>
 static __global__ void __launch_bounds__(THREADS)
     dropout_kernel(norm_terms<T> n, dropout_mask mask, const T *x, const T *residual, T *sum) {
@@ -79,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
 template <class T> struct norm_backward {
-  size_t rows, width, stretch; /* rows of a block */
+  size_t rows, width, stretch; /* stretch: rows per block */
   const T *x;
   const float *gain, *mean, *rstd;
   const T *dy, *residual; /* residual may be NULL */
@@ -89,7 +90,7 @@ template <class T> struct norm_backward {
   float *partial; /* (blocks, 2, width): sums for gain, then bias */
 };
 
-/* Adds the row to the lane's own columns of sums (2, width). */
+/* Adds the row to `sums` (2, width); a lane owns some of the columns. */
 template <int V, class T> static __device__ void backward_row(const norm_backward<T> &n, size_t t, float *sums) {
   const size_t width = n.width;
   const T *x = n.x + t * width, *dy = n.dy + t * width;
@@ -125,7 +126,7 @@ template <int V, class T> static __device__ void backward_row(const norm_backwar
   }
 }
 
-/* Shared: (warps, 2, width); where WIDE, one warp sums in the block's place of `partial`. */
+/* Shared memory: (warps, 2, width). If WIDE, there is one warp, which sums in its block's part of `partial`. */
 template <int V, bool WIDE, class T>
 static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward<T> n) {
   LINNET_SHARED(float, room);
@@ -148,7 +149,8 @@ static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward<
   }
 }
 
-/* As many warps as have room for their sums in 48 KiB, or one that has not. */
+/* Uses as many warps as have space for their sums in 48 KiB. If not even one has, runs one warp with sums in global
+ * memory. */
 template <int V, class T> void launch_backward(struct linnet_device *device, size_t blocks, const norm_backward<T> &n) {
   const size_t row = 2 * n.width * sizeof(float), warps = smaller(48 * 1024 / row, WARPS);
   if (warps > 0)
@@ -157,7 +159,7 @@ template <int V, class T> void launch_backward(struct linnet_device *device, siz
     LINNET_LAUNCH(device, (backward_kernel<V, true, T>), (unsigned)blocks, 32, 0, n);
 }
 
-/* `fours`: what only some launchers read is aligned, too. */
+/* `fours`: the arrays that only some callers pass are aligned, too. */
 template <class T>
 void run_backward(struct linnet_device *device, norm_backward<T> n, bool fours, float *dgain_add, float *dbias_add) {
   if (n.rows == 0 || n.width == 0)
@@ -193,7 +195,7 @@ void run_dropout(struct linnet_device *device, const norm_terms<T> &n, const dro
     LINNET_LAUNCH(device, (dropout_kernel<1, T>), linnet_blocks(n.rows, WARPS), THREADS, 0, n, mask, x, residual, sum);
 }
 
-/* `as` gives activations their type. */
+/* `as` converts pointers to the type of activations. */
 template <class A> auto terms_of(A as, const struct linnet_layernorm *n, const void *x) {
   return norm_terms<typename A::activation>{n->rows, n->width, as(x), n->gain, n->bias, as(n->y), n->mean, n->rstd};
 }

@@ -1,5 +1,6 @@
-/* Layer normalisation, LAYERNORM_ROWS rows at a time: their chains of additions run side by side, and the gradients of
- * gain and bias are read and written once for all of them. Sums over a row run in VW chains, folded at the end. */
+/* Layer normalisation of LAYERNORM_ROWS rows at a time: their chains of additions run in parallel, and the gradients of
+ * gain and bias are read and written once for all of these rows. A sum over a row has VW partial sums, which are folded
+ * at the end. */
 #ifndef LINNET_LAYERNORM_VEC_H
 #define LINNET_LAYERNORM_VEC_H
 

@@ -2,7 +2,7 @@
  *
  *   out_i = phi(q_i)^T S / d_i,   d_i = max(phi(q_i) . z, least) + epsilon
  *
- * Backward, with n_i = dout_i / d_i and e_i = -(n_i . out_i), or 0 where d_i is the least:
+ * Backward, with n_i = dout_i / d_i, and e_i = -(n_i . out_i) or, where d_i has its minimum, e_i = 0:
  *
  *   dphi(q_i) = S n_i + z e_i           dS = sum_i phi(q_i) n_i^T     dz = sum_i phi(q_i) e_i
  *   dphi(k_j) = dS v_j + dz             dv_j = dS^T phi(k_j)
@@ -25,7 +25,7 @@ static size_t head_size(const struct linnet_attention *a) {
   return a->key_width * (a->width + 1);
 }
 
-/* --- rows of one head; state is S, then z ------------------------------------------------------------------------- */
+/* --- rows of one head; `state` is S, followed by z ---------------------------------------------------------------- */
 
 static void accumulate_row(const struct linnet_attention *a, const real *k, const real *v, real *state) {
   real *z = state + a->key_width * a->width;
@@ -37,7 +37,7 @@ static void accumulate_row(const struct linnet_attention *a, const real *k, cons
   }
 }
 
-/* Without epsilon. */
+/* The normaliser, without epsilon. */
 static real normaliser(const struct linnet_attention *a, const real *q, const real *state) {
   const real *z = state + a->key_width * a->width;
   real sum = 0;

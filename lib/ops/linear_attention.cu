@@ -1,6 +1,7 @@
-/* Linear attention, of all frames and causal: formulas and names as in linear_attention.c and causal_attention.c.
+/* Linear attention of all frames, and causal: formulas and names as in linear_attention.c and causal_attention.c.
  *
- * Outputs and gradients are one product in four roles: rows of y are sums over the rows s that row t sees,
+ * Outputs and gradients are the same product in four roles. Row t of y is a sum over the rows s that it may attend to
+ * ("sees"):
  *
  *   y_t = sum of (x_t . a_s + g_t f_s) b_s
  *
@@ -10,10 +11,11 @@
  *   dk_t     v        n        phi(q)  1    e    dS^T, dz               s >= t    then times phi'(k)
  *   dv_t     phi(k)   phi(q)   n       -    -    dS                     s >= t
  *
- * A state is S (key_width, width), then z (key_width), per head. Each piece of a sequence sums its own; these are added
- * in their order: to that of the sequence, or, causal, to that of the pieces before (behind) each. A row then takes the
- * state, and, causal, the tiles of its own piece one by one: no state is stored per step, and a piece's is 3 % of what
- * its rows are. */
+ * The condition on s is that of the causal kind; else row t sees all rows. A state is S (key_width, width), then z
+ * (key_width), per head. First each piece of a sequence sums its own state. Then these are added in order: over the
+ * whole sequence or, if causal, over the pieces before or after each piece. Finally a row adds the product with this
+ * state and, if causal, the tiles of its own piece one by one. So no state is stored per step; the state of a piece
+ * takes 3 % of the memory of its rows. */
 #include "backend/cuda/tile.h"
 
 extern "C" {
@@ -24,7 +26,7 @@ namespace {
 
 enum { WARPS = 8, THREADS = 32 * WARPS };
 
-enum order { TOTAL, BEFORE, BEHIND }; /* which pieces a state is the sum of */
+enum order { TOTAL, BEFORE, BEHIND }; /* the pieces that a state sums over: all, those before, or those after */
 
 /* --- states ------------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +38,7 @@ template <class P> struct state_terms {
   float *state;                         /* (pieces, heads, size) */
 };
 
-/* Sums f_s a_s of a tile's rows into lanes: thread (g, c) has rows 8 g ... 8 g + 7 of column c. */
+/* Sums f_s a_s over the rows of a tile. Thread (g, c) sums rows 8 g ... 8 g + 7 of column c. */
 template <class P> static __device__ float sum_rows(const state_terms<P> &t, const tile_rows &rows, const float *a) {
   const int c = (int)threadIdx.x % 32, g = (int)threadIdx.x / 32;
   float sum = 0;
@@ -57,7 +59,7 @@ static __device__ void store_z(const state_terms<P> &t, float *state, size_t k, 
   }
 }
 
-/* Block (piece, tile of the state, head). Shared: two tiles. */
+/* Block (piece, tile of the state, head). Shared memory: two tiles. */
 template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) state_kernel(state_terms<P> t) {
   LINNET_SHARED(float, room);
   const size_t across = (t.b.width + TILE_COLUMNS - 1) / TILE_COLUMNS, head = blockIdx.z;
@@ -86,7 +88,8 @@ template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_B
 
 enum { AHEAD = 8 }; /* pieces that are read at once */
 
-/* A thread has one element of one sequence's state. `total` (sequences, size); elsewhere pieces are replaced. */
+/* A thread computes one element of the state of one sequence. TOTAL: writes `total` (sequences, size). Else: replaces
+ * the states of the pieces. */
 static __global__ void __launch_bounds__(THREADS)
     add_states_kernel(struct linnet_cuda_pack p, enum order order, size_t size, float *pieces, float *total) {
   const size_t element = (size_t)blockIdx.x * THREADS + threadIdx.x, s = blockIdx.y;
@@ -113,7 +116,7 @@ static __global__ void __launch_bounds__(THREADS)
     total[s * size + element] = (float)sum;
 }
 
-/* The states that rows of `order` take: per sequence to `total`, or per piece in `pieces`. */
+/* Computes the states that rows use: per sequence in `total` if order is TOTAL, else per piece in `pieces`. */
 template <class P>
 void sum_states(struct linnet_device *device, const state_terms<P> &t, enum order order, float *total) {
   const unsigned tiles = column_tiles(t.a.width) * column_tiles(t.b.width);
@@ -132,14 +135,14 @@ template <class P> struct product {
   enum order order;
   size_t heads, size;
   operand<number> x, a, b;
-  bool pairs_extra;   /* the term g_t f_s */
+  bool pairs_extra;   /* whether the product has the term g_t f_s */
   const float *g, *f; /* (heads, T); NULL: 1 */
   const float *state; /* (sequences or pieces, heads, size) */
-  bool transposed;    /* of the state */
-  bool normalised;    /* divided by d */
+  bool transposed;    /* whether the state is transposed */
+  bool normalised;    /* whether the result is divided by d */
   float least;
-  float *scale;        /* (heads, T): 1 / d; written where normalised */
-  const number *slope; /* (T, heads * width) with the leading dimension of y: times phi'(slope), or NULL */
+  float *scale;        /* (heads, T): 1 / d; written if `normalised` */
+  const number *slope; /* (T, heads * width) with the leading dimension of y: multiply by phi'(slope); NULL: do not */
   number *y;
   size_t y_ld;
 };
@@ -150,11 +153,11 @@ static __device__ __forceinline__ float at(const float *per_row, const tile_rows
   return per_row[t.head * t.frames + t.first + row];
 }
 
-/* W (32, 32) of the state: rows k ... of x's columns, columns m ... of y's. */
+/* A (32, 32) tile of the state: rows from `k` on (columns of x), columns from `m` on (columns of y). */
 template <class P>
 static __device__ void load_state(const product<P> &p, const float *state, size_t k, size_t m, float *to) {
   enum { EACH = TILE_COLUMNS * TILE_COLUMNS / TILE_THREADS, APART = TILE_THREADS / TILE_COLUMNS };
-  const size_t fast = threadIdx.x % TILE_COLUMNS; /* neighbours read neighbours */
+  const size_t fast = threadIdx.x % TILE_COLUMNS; /* neighbouring threads read neighbouring elements */
   const size_t ld = p.transposed ? p.x.width : p.b.width;
   const size_t rows = p.transposed ? p.b.width - m : p.x.width - k,
                columns = p.transposed ? p.x.width - k : p.b.width - m;
@@ -172,7 +175,7 @@ static __device__ void load_state(const product<P> &p, const float *state, size_
   }
 }
 
-/* y += x W, and the quad's share of x . z. */
+/* Adds x W to y, and the quad's part of x . z to `sum`. */
 template <class P>
 static __device__ void apply_state(const product<P> &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
                                    float *sum, float *room) {
@@ -189,7 +192,7 @@ static __device__ void apply_state(const product<P> &p, const float *state, cons
   }
 }
 
-/* y_t += g_t z, as the state's share of the extra term. */
+/* y_t += g_t z: the part of the extra term that comes from the state. */
 template <class P>
 static __device__ void apply_extra(const product<P> &p, const float *state, const tile_rows &t, size_t m,
                                    tile<4, 2> *y) {
@@ -200,7 +203,7 @@ static __device__ void apply_extra(const product<P> &p, const float *state, cons
         y->x[r][n] = fmaf(at(p.g, t, y->row(r)), z[m + y->column(n)], y->x[r][n]);
 }
 
-/* Weights of rows t against rows s of the same piece, zero where t does not see s. */
+/* Attention weights of rows t against rows s of the same piece; zero where t does not see s. */
 template <class P>
 static __device__ void weigh(const product<P> &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
   tile<4, 4> w = {};
@@ -215,7 +218,7 @@ static __device__ void weigh(const product<P> &p, const tile_rows &t, const tile
     }
 }
 
-/* The rows of the own piece that rows t see. */
+/* Adds the rows of the same piece that rows t see. */
 template <class P>
 static __device__ void apply_piece(const product<P> &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
                                    float *weights, float *room) {
@@ -231,7 +234,7 @@ static __device__ void apply_piece(const product<P> &p, const tile_rows &t, size
   }
 }
 
-/* y times 1 / d; `sum` is the quad's share of phi(q) . z. */
+/* Multiplies y by 1 / d; `sum` is the quad's part of phi(q) . z. */
 template <class P>
 static __device__ void normalise(const product<P> &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
   const float d = quad_sum(sum), scale = 1 / ((d < p.least ? p.least : d) + (float)LINNET_ATTENTION_EPSILON);
@@ -266,7 +269,7 @@ static __device__ void store_rows(const product<P> &p, const tile_rows &t, size_
               slope[r][n] > 0 ? y.x[r][n] : y.x[r][n] * expf(slope[r][n]));
 }
 
-/* Block (tile of rows, tile of y's columns, head). Shared: two tiles, and weights where causal. */
+/* Block (tile of rows, tile of y's columns, head). Shared memory: two tiles and, if causal, weights. */
 template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) product_kernel(product<P> p) {
   LINNET_SHARED(float, room);
   const tile_rows t = block_tile(p.pack, blockIdx.z);
@@ -295,7 +298,7 @@ template <class P> void multiply(struct linnet_device *device, const product<P> 
 
 /* --- e ------------------------------------------------------------------------------------------------------------ */
 
-/* e_t = -(dout_t . out_t) / d_t, 0 where d_t is the least. A warp has a row of a head. */
+/* e_t = -(dout_t . out_t) / d_t, or 0 where d_t has its minimum. A warp processes a row of a head. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
     project_kernel(struct linnet_attention a, size_t frames, const T *out, const T *dout, const float *scale,
@@ -320,7 +323,7 @@ size_t head_state(const struct linnet_attention *a) {
   return a->key_width * (a->width + 1);
 }
 
-/* What forward leaves: the states that its rows took, then 1 / d. */
+/* Saved for backward: the states that the rows used, then 1 / d. */
 struct saved {
   float *states, *scale;
 };
@@ -352,7 +355,7 @@ size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequen
          sizeof(float);
 }
 
-/* Queries, keys, values, and the gradient over d as operands. */
+/* The operands: queries, keys, values, and n, the gradient divided by d. */
 template <class T> struct operands { operand<T> q, k, v, n; };
 
 template <class T>
@@ -388,7 +391,7 @@ void forward_as(P as, struct linnet_device *device, const struct linnet_attentio
   multiply(device, y);
 }
 
-/* The gradient of queries or keys: transposed states, and the extra term. */
+/* The gradient of queries or keys, which uses transposed states and the extra term. */
 template <class P>
 void key_gradient(struct linnet_device *device, product<P> y, const operand<typename P::activation> &of,
                   typename P::activation *to) {

@@ -1,9 +1,9 @@
 /* Linear attention (Katharopoulos et al. 2020, eq. 5-7): the C reference.
  *
- * A normaliser phi(q) . z below `least` counts as `least`, and is then a constant to backward. The maps whose features
- * are positive, or make a square, need no such bound: least is 0. Sums of random Fourier features are estimates that
- * may be 0 or negative where no key is near the query; there least is LINNET_FOURIER_LEAST, what one key equal to the
- * query adds. Outputs then fade instead of growing without bound. */
+ * If a normaliser phi(q) . z is below `least`, it is replaced by `least`, and backward treats it as a constant. Feature
+ * maps whose features are positive or make a square need no such bound: least is 0. Sums of random Fourier features are
+ * estimates, which may be 0 or negative if no key is near the query. There least is LINNET_FOURIER_LEAST, the
+ * contribution of one key that equals the query. Outputs then go to zero instead of growing without bound. */
 #ifndef LINNET_LINEAR_ATTENTION_H
 #define LINNET_LINEAR_ATTENTION_H
 
@@ -14,13 +14,13 @@
 #define LINNET_FOURIER_LEAST 1
 
 /* Linear attention in parts. `state` of a sequence: per head S (key_width, width), then z (key_width). accumulate adds
- * rows of keys and values to the state; apply reads queries against it. */
+ * rows of keys and values to the state; apply computes the outputs of queries from it. */
 void linnet_linear_accumulate_reference(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
                                         real *state_add);
 void linnet_linear_apply_reference(const struct linnet_attention *a, size_t rows, const real *q, const real *state,
                                    real *out);
 
-/* Saved: the state of each sequence. Work: two states and room for the operands of a block. */
+/* Saved: the state of each sequence. Work: two states, and scratch for the operands of a block. */
 size_t linnet_linear_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
 size_t linnet_linear_work_bytes(const struct linnet_attention *a, size_t longest);
 

@@ -1,13 +1,15 @@
-/* Linear attention as small products of blocks of rows, head by head, with phi, its slope and the normalisers computed
- * into the operands (formulas: linear_attention.c). With E = exp(min(x, 0)): phi(x) = E + max(x, 0), phi'(x) = E.
+/* Linear attention as small products of blocks of rows, head by head. phi, its slope and the normalisers are applied
+ * when operands are copied (formulas: linear_attention.c). For elu, with E = exp(min(x, 0)): phi(x) = E + max(x, 0),
+ * phi'(x) = E.
  *
  *   S += phi(K)^T V             out = (phi(Q) / d) S
  *   dphi(Q) = N S^T + e z^T     dS += phi(Q)^T N      N = dout / d, e = -(N . out) per row
  *   dphi(K) = V dS^T + dz       dV = phi(K) dS
  *
- * Sums over rows are sums of blocks of ATTENTION_ROWS rows counted from the first row of a call, or fewer where heads
- * are wide. Queries and keys that were mapped before are operands where they lie, of any width; the products are cut
- * along it so that a part of the state fits a square. Heads beyond ATTENTION_WIDTH are left to the reference. */
+ * Sums over rows are sums over blocks of ATTENTION_ROWS rows, counted from the first row of a call; wide heads have
+ * smaller blocks. Queries and keys that the feature map op has mapped before may have any width and are read in place.
+ * Their products are divided along this width, so that a part of the state fits into a square. The reference computes
+ * heads wider than ATTENTION_WIDTH. */
 #ifndef LINNET_LINEAR_ATTENTION_VEC_H
 #define LINNET_LINEAR_ATTENTION_VEC_H
 
@@ -17,15 +19,15 @@
 
 enum { ATTENTION_ROWS = 96, ATTENTION_FLOATS = 4096, ATTENTION_WIDTH = 128 };
 
-/* One head. Operands of products lie in rows of `stride`, width rounded up to vectors. */
+/* One head. Operands of products have rows of `stride` elements: the width rounded up to vectors. */
 struct attention_head {
-  size_t width, stride; /* of values; elu: and of queries and keys */
+  size_t width, stride; /* of values; elu: also of queries and keys */
   size_t key_width;
   size_t key_ld, value_ld, out_ld; /* of queries and keys, values, outputs, and of their gradients */
-  float least;                     /* mapped before: of normalisers */
+  float least;                     /* minimum of the normalisers, if queries and keys were mapped before */
 };
 
-/* Blocks of rows of one head; `state` is S, then z. */
+/* The functions for blocks of rows of one head; `state` is S, then z. */
 struct attention_blocks {
   void (*accumulate)(const struct attention_head *h, size_t rows, const float *k, const float *v, float *state_add);
   void (*apply)(const struct attention_head *h, size_t rows, const float *q, const float *state, float *out);
@@ -54,12 +56,13 @@ static size_t attention_rows(const struct attention_head *h) {
 }
 
 VEC_INLINE vf attention_phi(vf x, vf *slope) {
-  const vf zero = vf_set(0); /* first, so that NaN gets through */
+  const vf zero = vf_set(0); /* first operand, so that NaN passes through */
   *slope = vf_exp_negative(vf_min(zero, x));
   return *slope + vf_max(zero, x);
 }
 
-/* Row loops below are inlined twice: for the usual width, whose loops over vectors unroll then, and for any.
+/* The row loops below are inlined twice: once for the usual width, so that the compiler unrolls loops over vectors, and
+ * once for any width.
  *
  * product (rows, width) = left (rows, depth) * panels (depth, width) [+ product] */
 static void attention_product(size_t rows, size_t width, size_t depth, struct gemm_left left, const float *panels,
@@ -68,7 +71,8 @@ static void attention_product(size_t rows, size_t width, size_t depth, struct ge
   gemm_block(rows, width, depth, &left, panels, &to);
 }
 
-/* A (width, width) matrix or its transpose as panels, in `room` where it is not so already. */
+/* A (width, width) matrix or its transpose as panels. Returns the matrix itself if it is a panel already, else fills
+ * `room`. */
 static const float *attention_panels(bool transpose, size_t width, const float *square, float *room) {
   if (!transpose && width == GEMM_COLUMNS)
     return square;
@@ -78,7 +82,7 @@ static const float *attention_panels(bool transpose, size_t width, const float *
 
 /* --- elu: forward */
 
-/* phi of keys, and their sum into z. */
+/* phi of the keys, and its sum, which is added to z. */
 VEC_INLINE void attention_keys(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
                                const float *k, float *phi, float *z_add) {
   for (size_t t = 0; t < rows; t++, k += h->key_ld, phi += stride) {
@@ -108,7 +112,7 @@ static void attention_accumulate_block(const struct attention_head *h, size_t ro
   attention_product(w, w, rows, gemm_left(phi, 1, h->stride), values, state_add, w, true);
 }
 
-/* phi of queries over their normaliser. */
+/* phi of the queries divided by their normalisers. */
 VEC_INLINE void attention_queries(const struct attention_head *h, const size_t width, const size_t stride, size_t rows,
                                   const float *q, const float *z, float *phi) {
   for (size_t t = 0; t < rows; t++, q += h->key_ld, phi += stride) {
@@ -139,14 +143,14 @@ static void attention_apply_block(const struct attention_head *h, size_t rows, c
 
 /* --- elu: backward */
 
-/* What one block of queries needs: elu: phi and its slope; N twice (rows of `stride`, and panels), e per row; products.
- */
+/* Workspace of one block of queries. elu: phi and its slope. N twice (rows of `stride`, and panels), e per row;
+ * products. */
 struct attention_gradient {
   attention_operand phi, slope, n, n_panels, product;
   float e[ATTENTION_ROWS];
 };
 
-/* N as panels: its rows are, where heads are as wide as a panel. */
+/* N as panels. Where heads are as wide as a panel, its rows are panels already. */
 static const float *attention_n_panels(const struct attention_head *h, size_t rows, struct attention_gradient *g) {
   if (h->stride == GEMM_COLUMNS)
     return g->n;
@@ -154,7 +158,7 @@ static const float *attention_n_panels(const struct attention_head *h, size_t ro
   return g->n_panels;
 }
 
-/* Everything of a block but the products; dz is added to. */
+/* Computes everything of a block except the products; adds to dz. */
 VEC_INLINE void attention_query_gradients(const struct attention_head *h, const size_t width, const size_t stride,
                                           size_t rows, const float *q, const float *z, const float *out,
                                           const float *dout, struct attention_gradient *g, float *dz_add) {
@@ -245,14 +249,14 @@ static const struct attention_blocks elu_blocks = {
     .backward_keys = attention_backward_keys,
 };
 
-/* --- Mapped before: queries and keys (rows, key_width), S (key_width, width) */
+/* --- Queries and keys that were mapped before (rows, key_width), S (key_width, width) */
 
-/* Rows of S whose panels, and those of their transpose, fit a square. */
+/* The number of rows of S whose panels, and those of their transpose, fit into a square. */
 static size_t mapped_part(const struct attention_head *h) {
   return ATTENTION_WIDTH * ATTENTION_WIDTH / gemm_padded(h->width) / GEMM_COLUMNS * GEMM_COLUMNS;
 }
 
-/* n rows of S as panels, in `room` where they are not so already. */
+/* n rows of S as panels. Returns the rows themselves if they are panels already, else fills `room`. */
 static const float *mapped_panels(const struct attention_head *h, size_t n, const float *s, float *room) {
   if (h->width == GEMM_COLUMNS)
     return s;
@@ -273,7 +277,7 @@ VEC_INLINE void mapped_add(size_t n, float scale, const float *x, float *y_add) 
     vf_store_part(y_add + j, vf_load_part(y_add + j, n - j) + vf_load_part(x + j, n - j) * scale, n - j);
 }
 
-/* z += sum of rows, each times its weight (NULL: 1). The block is summed by itself first: z may be large. */
+/* z += sum of rows, each times its weight (NULL: 1). The block has a sum of its own first: z may be large. */
 VEC_INLINE void mapped_sum(const struct attention_head *h, size_t rows, const float *x, const float *weights,
                            float *z_add) {
   for (size_t j = 0; j < h->key_width; j += VW) {
@@ -325,7 +329,7 @@ static void mapped_apply(const struct attention_head *h, size_t rows, const floa
   }
 }
 
-/* n and e of a block. */
+/* Computes n and e of a block. */
 static void mapped_query_gradients(const struct attention_head *h, size_t rows, const float *q, const float *z,
                                    const float *out, const float *dout, struct attention_gradient *g) {
   float *n = g->n;
@@ -366,9 +370,9 @@ static const struct attention_blocks mapped_blocks = {
     .backward_keys = mapped_backward_keys,
 };
 
-/* --- Either */
+/* --- The choice between both */
 
-/* NULL: the reference's case. */
+/* NULL: the reference computes it. */
 static const struct attention_blocks *attention_blocks(const struct linnet_attention *a) {
   if (a->width > ATTENTION_WIDTH)
     return NULL;

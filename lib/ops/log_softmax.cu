@@ -1,4 +1,4 @@
-/* Log-softmax: one warp a row, which stays in the first cache between the three times it is read. */
+/* Log-softmax: one warp per row. The row is read three times and stays in the L1 cache meanwhile. */
 #include "backend/cuda/kernel.h"
 
 namespace {

@@ -3,8 +3,8 @@
  *   ds = p (dout_i . v_j - D_i) / sqrt(C)     dv_j += p dout_i
  *   dq_i += ds key_j                          dq_j += ds (q_i - key_j (key_j . q_i)) / n_j
  *
- * the last one being the gradient of key_j through its norm. m and l are those of all rounds, so that rounds need no
- * more than each other's sums: forward scales what it has by exp(m - m') when m grows to m'. */
+ * The last one is the gradient of key_j through its norm. m and l are those of all rounds, so that a round needs only
+ * the running sums of the others: when m grows to m', forward multiplies its earlier sums by exp(m - m'). */
 #include "ops/lsh_attention.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ uint32_t linnet_lsh_bucket(const struct linnet_attention *a, const real *q, cons
     real x = 0;
     for (size_t c = 0; c < a->key_width; c++)
       x += q[c] * rotation[c * half + b];
-    /* x and -x are candidates b and b + half. Of equals the first wins, whatever the sign of another one. */
+    /* x and -x are the candidates b and b + half. Among equal maxima the candidate with the lowest index wins, so a
+     * later x > 0 replaces an earlier -x. */
     if (real_fabs(x) > largest || (real_fabs(x) == largest && sign < 0 && x > 0)) {
       largest = real_fabs(x);
       sign = x < 0 ? -1 : 1;
@@ -59,7 +60,8 @@ static void hash(const struct linnet_attention *a, size_t rows, const real *q, c
     bucket[t] = linnet_lsh_bucket(a, q + t * a->key_ld, rotation);
 }
 
-/* Counting sort; stable, so that the rows of a bucket stay in order of time. `starts` has room for buckets + 1. */
+/* Counting sort. It is stable, so that the rows of a bucket stay in order of time. `starts` has buckets + 1 elements.
+ */
 static void sort(size_t rows, size_t first_frame, size_t buckets, const uint32_t *bucket, uint32_t *starts,
                  struct linnet_lsh_row *sorted) {
   memset(starts, 0, (buckets + 1) * sizeof *starts);
@@ -71,7 +73,7 @@ static void sort(size_t rows, size_t first_frame, size_t buckets, const uint32_t
     sorted[starts[bucket[t]]++] = (struct linnet_lsh_row){(uint32_t)(first_frame + t), bucket[t]};
 }
 
-/* Goes on to the next run; all zeros begins. False: there is none. */
+/* Advances to the next run; a run of zeros starts the iteration. Returns false after the last one. */
 static bool next_run(const struct linnet_lsh_head *h, struct linnet_lsh_run *run) {
   const struct linnet_lsh_row *sorted = h->sorted;
   size_t chunk = h->a->lsh.chunk, first = run->end, begin = first / chunk * chunk;
@@ -180,15 +182,15 @@ size_t linnet_lsh_saved_bytes(const struct linnet_attention *a, size_t frames, s
   return a->heads * frames * (2 * sizeof(real) + a->lsh.rounds * sizeof(struct linnet_lsh_row));
 }
 
-/* What the products of a run of n rows and k keys need: operands and products as rows and as panels, scores and their
- * gradient; or hashing: rotated queries, and R. */
+/* The scratch for a run of n rows and k keys: operands and products as rows and as panels, scores and their gradient;
+ * or for hashing: rotated queries, and R. */
 static size_t scratch_size(const struct linnet_attention *a, size_t longest) {
   size_t n = linnet_min_size(a->lsh.chunk, longest), k = linnet_min_size(2 * n, longest),
          columns = linnet_round_up(k, LINNET_LSH_PADDING);
   size_t width = linnet_round_up(a->key_width > a->width ? a->key_width : a->width, LINNET_LSH_PADDING);
   size_t run = (2 * n + 5 * k + 2 * columns) * width + 2 * n * columns + n + k;
   size_t hashing = (LINNET_LSH_ROWS + a->key_width) * linnet_round_up(a->lsh.buckets / 2, LINNET_LSH_PADDING);
-  return linnet_round_up((run > hashing ? run : hashing) + 256, 64); /* each begins at a multiple of 64 bytes */
+  return linnet_round_up((run > hashing ? run : hashing) + 256, 64); /* each part begins at a multiple of 64 bytes */
 }
 
 struct work {
@@ -219,7 +221,7 @@ static size_t longest_of(const struct linnet_pack *p) {
 
 /* --- rounds, sequences, heads ------------------------------------------------------------------------------------- */
 
-/* A call with all of its heads; head(b, i) is one of them. */
+/* A call with all of its heads; head(b, i) returns one of them. */
 struct batch {
   const struct linnet_lsh_kernels *kernels;
   const struct linnet_pack *pack;
@@ -228,7 +230,7 @@ struct batch {
   struct linnet_lsh_head first; /* head 0, without `sorted` */
 };
 
-/* Without gradients. */
+/* The part without gradients. */
 static struct batch batch_of(const struct linnet_lsh_kernels *kernels, bool causal,
                              const struct linnet_attention_call *c) {
   size_t frames = c->pack->offsets[c->pack->sequences];
@@ -325,7 +327,7 @@ void linnet_lsh_backward(const struct linnet_lsh_kernels *kernels, bool causal, 
       backward_sequence(&b, &w, round, s);
 }
 
-/* --- the rows of the table ---------------------------------------------------------------------------------------- */
+/* --- the functions of the reference ------------------------------------------------------------------------------- */
 
 static const struct linnet_lsh_kernels reference = {hash, forward_run, backward_run};
 

@@ -1,6 +1,7 @@
-/* LSH attention: formulas as in lsh_attention.c. Per round: the rotation, buckets, a stable counting sort of each
- * sequence by a block, and the pairs of each chunk in tiles. Rounds are launches, one behind the other, so that a row's
- * sums are its own block's in each; backward has a launch for what a row gets as a query, as a key, and as a value. */
+/* LSH attention: formulas as in lsh_attention.c. A round consists of the rotation, the buckets, a stable counting sort
+ * (one block per sequence), and the pairs of each chunk in tiles. Rounds are launches, one after the other, so that in
+ * each round only one block adds to the sums of a row. Backward has one launch each for the gradients of rows as
+ * queries, as keys, and as values. */
 #include "backend/cuda/running_softmax.h"
 
 extern "C" {
@@ -25,7 +26,7 @@ template <class P> struct attention {
   float *inverse, *d;              /* (heads, T): 1 / |q|, dout . out */
   float *rotation;                 /* (C, buckets / 2) */
   uint32_t *unsorted;              /* (heads, T): buckets in order of time */
-  float *sums; /* (T, heads, C + M): of the rounds so far, of what the last one rounds to activations */
+  float *sums; /* (T, heads, C + M): sums over the rounds so far; the last round rounds them to activations */
 };
 
 template <class P>
@@ -49,8 +50,8 @@ template <class P> static __global__ void __launch_bounds__(THREADS) rotation_ke
     t.rotation[2 * pair + 1] = (float)(radius * sin(angle));
 }
 
-/* The choice of linnet_lsh_bucket, the first of the largest among x and -x, with its rounding: no multiply-add is
- * fused. A warp has a query, its lanes columns of the rotation. */
+/* The choice of linnet_lsh_bucket, the first maximum of x and -x, with the same rounding: no multiply-add is fused. A
+ * warp processes a query, and its lanes columns of the rotation. */
 template <class P> static __device__ uint32_t bucket_of(const attention<P> &t, const typename P::activation *q) {
   const uint32_t half = (uint32_t)(t.a.lsh.buckets / 2);
   uint32_t best = 0;
@@ -81,7 +82,7 @@ template <class P> static __global__ void __launch_bounds__(THREADS) hash_kernel
     t.unsorted[head * t.pack.rows + frame] = bucket;
 }
 
-/* Counts of buckets (buckets) to the places where they begin; one thread, as they are few. */
+/* Replaces the counts of the buckets by the indices where they begin. One thread runs it, as there are few buckets. */
 static __device__ void starts_of(size_t buckets, uint32_t *counts) {
   uint32_t start = 0;
   for (size_t b = 0; b < buckets; b++) {
@@ -91,8 +92,8 @@ static __device__ void starts_of(size_t buckets, uint32_t *counts) {
   }
 }
 
-/* Block (sequence, head). Rows are placed 256 at a time: each counts those of its bucket before it. Shared: buckets of
- * these rows, then a place for each bucket. */
+/* Block (sequence, head). 256 rows at a time get their indices: each row counts the earlier ones of its bucket. Shared
+ * memory: the buckets of these rows, then the next index of each bucket. */
 template <class P> static __global__ void __launch_bounds__(THREADS) sort_kernel(attention<P> t) {
   LINNET_SHARED(uint32_t, own);
   uint32_t *places = own + THREADS;
@@ -129,7 +130,7 @@ template <class P> static __global__ void __launch_bounds__(THREADS) sort_kernel
   }
 }
 
-/* 1 / |q|, or d = dout . out: a warp has a row of a head. */
+/* 1 / |q|, or d = dout . out: a warp processes a row of a head. */
 template <class P>
 static __global__ void __launch_bounds__(THREADS)
     project_kernel(attention<P> t, const typename P::activation *x, const typename P::activation *y, size_t ld,
@@ -149,14 +150,15 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* --- the pairs of a chunk ----------------------------------------------------------------------------------------- */
 
-/* What a block has: places [first, end) of the sorted order, and the places that have to do with them. */
+/* The work of a block: indices [first, end) of the sorted order, and the range of indices that these are paired with.
+ */
 struct run {
   size_t head, column;
   size_t first, end, other_first, other_end;
 };
 
-/* Block (tile of a chunk, (head, tile of columns), sequence). Keys of a query lie in its chunk and the one before,
- * queries of a key in its chunk and the one behind. False: there is no such tile. */
+/* Block (tile of a chunk, (head, tile of columns), sequence). The keys of a query are in its chunk and in the previous
+ * one; the queries of a key are in its chunk and in the next one. Returns false if the tile does not exist. */
 template <class P> static __device__ bool run_of(const attention<P> &t, size_t width, bool queries, run *r) {
   const size_t chunk = t.a.lsh.chunk, tiles = (chunk + TILE_ROWS - 1) / TILE_ROWS;
   const size_t across = (width + TILE_COLUMNS - 1) / TILE_COLUMNS;
@@ -177,7 +179,8 @@ static __device__ tile_rows sorted_rows(const attention<P> &t, size_t head, size
   return rows;
 }
 
-/* Buckets of the rows and columns that a thread has of a tile of pairs; beyond the tiles, some that are not alike. */
+/* Buckets of the rows and columns of a thread in a tile of pairs. Beyond the tile, rows and columns get values that
+ * never match. */
 struct buckets {
   uint32_t row[4], column[4];
 };
@@ -218,8 +221,9 @@ static __device__ void score_tile(const attention<P> &t, const tile_rows &i, con
   __syncthreads();
 }
 
-/* Sums of a row so far are relative to exp(largest); the last round divides by the sum. Each tile of columns needs
- * largest and sum as they were: they are read from `before` (2, heads, T) and written by the first one. */
+/* The sums of a row so far are relative to exp(largest); the last round divides by the sum. Every tile of columns needs
+ * `largest` and `sum` of the previous round: all read them from `before` (2, heads, T), and the first tile writes the
+ * new ones. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     forward_kernel(attention<P> t, const float *before, typename P::activation *out) {
@@ -266,9 +270,10 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-enum role { QUERIES, KEYS, VALUES }; /* known to the compiler, which is short of registers */
+enum role { QUERIES, KEYS, VALUES }; /* a template parameter, to save registers */
 
-/* ds of rows t against rows s, or p for values; along: a thread's shares of the sums of ds (q . key), for keys. */
+/* Computes ds of rows t against rows s; for VALUES, p. along: a thread's part of the sums of ds (q . key), which KEYS
+ * needs. */
 template <role ROLE, class P>
 static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const tile_rows &others, float *weights,
                              float *along, float *room) {
@@ -281,7 +286,7 @@ static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const
   if (ROLE != VALUES)
     multiply_rows<P>(&dp, queries ? t.dout : t.v, rows, queries ? t.v : t.dout, others, room);
   const buckets b = buckets_of(t, rows, others, w);
-  float most[4], share[4], projected[4]; /* of the queries that a thread has, all read at once */
+  float most[4], share[4], projected[4]; /* of the thread's queries; all read at once */
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const tile_rows &tile = queries ? rows : others;
@@ -306,8 +311,8 @@ static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const
     }
 }
 
-/* The gradient of a key through its norm: (y - key along) / |q|. A row is that of four warps; all threads have passed a
- * barrier since `room` was last read. */
+/* The gradient of a key through its norm: (y - key along) / |q|. Four warps share a row. Before the call, all threads
+ * have passed a barrier since the last read of `room`. */
 template <class P>
 static __device__ void through_norm(const attention<P> &t, const tile_rows &rows, size_t column, const float *along,
                                     tile<4, 2> *y, float *room) {
@@ -333,7 +338,7 @@ static __device__ void through_norm(const attention<P> &t, const tile_rows &rows
 }
 
 template <class P, role ROLE> struct gradient {
-  bool first, last; /* of the launches that add to it */
+  bool first, last; /* whether this is the first or last launch that adds to it */
   operand<typename P::activation> b;
   float *sums; /* (T, heads, width) */
   typename P::activation *y;
@@ -372,14 +377,14 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     }
 }
 
-/* --- the rows of the table ---------------------------------------------------------------------------------------- */
+/* --- the functions of the table ----------------------------------------------------------------------------------- */
 
 size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)sequences;
   return a->heads * frames * (2 * sizeof(float) + 2 * a->lsh.rounds * sizeof(uint32_t));
 }
 
-/* 1 / |q|, d, buckets, largest and sum before a round, the rotation, sums. */
+/* 1 / |q|, d, buckets, `largest` and `sum` before a round, the rotation, sums. */
 size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)sequences;
   return ((5 + a->key_width + a->width) * a->heads * frames + a->key_width * (a->lsh.buckets / 2)) * sizeof(float);
@@ -402,7 +407,7 @@ attention<P> attention_of(P as, const struct linnet_attention_call *c, const str
   return t;
 }
 
-/* largest and sum before a round. */
+/* `largest` and `sum` before a round. */
 template <class P> float *before_of(const attention<P> &t) {
   return t.d + 2 * t.a.heads * t.pack.rows;
 }

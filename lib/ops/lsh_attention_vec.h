@@ -1,12 +1,12 @@
 /* LSH attention (definition: lsh_attention.h, formulas: lsh_attention.c): hashing and the runs as products. With n rows
- * and k keys in a run, G = Q / sqrt(C) (n, C), K (k, C) normalised, V (k, M):
+ * and k keys in a run, G = Q / sqrt(C) (n, C), normalised K (k, C), V (k, M):
  *
  *   S = G K^T                    out += exp(S - m) V
  *   P = exp(S - m) / l           dS = P * (dout V^T - D)
  *   dQ = dS K / sqrt(C)          dK = dS^T G                dV = P^T dout
  *
- * Operands are gathered by the sorted order. Their rows, and those of products, have the stride of panels, zero beyond
- * the width. */
+ * Operands are gathered in the sorted order. The rows of operands and of products have the stride of panels, with zeros
+ * beyond the width. */
 #ifndef LINNET_LSH_ATTENTION_VEC_H
 #define LINNET_LSH_ATTENTION_VEC_H
 
@@ -14,7 +14,7 @@
 #include "ops/lsh_attention.h"
 #include "ops/vec.h"
 
-/* The stride of rows, and so of scores. */
+/* The stride of the rows of operands and of scores. */
 static size_t lsh_stride(size_t width) {
   return gemm_padded(width);
 }
@@ -32,7 +32,8 @@ static void lsh_product(size_t rows, size_t width, size_t depth, struct gemm_lef
   gemm_blocks(rows, width, depth, &left, panels, &to);
 }
 
-/* A (depth, width) operand of lsh_stride as panels, in `room` where it is not so already. */
+/* A (depth, width) operand of stride lsh_stride as panels. Returns `operand` if it is a panel already, else fills
+ * `room`. */
 static const float *lsh_panels(size_t depth, size_t width, const float *operand, float *room) {
   if (width <= GEMM_COLUMNS)
     return operand;
@@ -65,7 +66,7 @@ static float lsh_norm(size_t width, const float *x) {
   return sqrtf(vf_sum(sum));
 }
 
-/* The bucket that x = q R (half) tells, if no other value comes within `slack` of the largest; else half * 2. */
+/* The bucket of x = q R (half), if all other values are more than `slack` below the maximum; else half * 2. */
 static size_t lsh_clear_bucket(size_t half, const float *x, float slack) {
   vf largest = vf_set(0), lane, hits = vf_set(0), place = vf_set(0);
   for (size_t i = 0; i < VW; i++)
@@ -81,13 +82,13 @@ static size_t lsh_clear_bucket(size_t half, const float *x, float slack) {
   if (vf_sum(hits) != 1)
     return 2 * half;
   size_t best = (size_t)vf_sum(place);
-  if (fabsf(x[best]) <= slack) /* x and -x */
+  if (fabsf(x[best]) <= slack) /* the largest is close to 0, so x and -x are close */
     return 2 * half;
   return x[best] < 0 ? best + half : best;
 }
 
-/* Rounding moves a rotated value by less than C 2^-24 |q| |column|, here and in linnet_lsh_bucket; so what is clear by
- * more than four times that is the same bucket there. */
+/* Rounding changes a rotated value by less than C 2^-24 |q| |column|, both here and in linnet_lsh_bucket. If the
+ * maximum exceeds the other values by more than four times that, both return the same bucket. */
 static void lsh_hash(const struct linnet_attention *a, size_t rows, const float *q, const float *rotation,
                      uint32_t *bucket, float *scratch) {
   const size_t depth = a->key_width, half = a->lsh.buckets / 2, stride = lsh_stride(half);
@@ -107,7 +108,7 @@ static void lsh_hash(const struct linnet_attention *a, size_t rows, const float 
 
 /* --- Operands of a run */
 
-/* One row times `scale`, zero from `width` to its stride. */
+/* Copies one row times `scale`, with zeros from `width` to its stride. */
 VEC_INLINE void lsh_copy_row(size_t width, float scale, const float *from, float *to) {
   size_t stride = lsh_stride(width);
   for (size_t j = 0; j < stride; j += VW)
@@ -120,7 +121,7 @@ static void lsh_gather(const struct linnet_lsh_row *at, size_t rows, size_t widt
     lsh_copy_row(width, scale, from + at[i].frame * ld, to);
 }
 
-/* Queries normalised; 1 / norm into `inverse`. */
+/* Normalises the queries; writes 1 / norm to `inverse`. */
 static void lsh_gather_keys(const struct linnet_attention *a, const struct linnet_lsh_row *at, size_t rows,
                             const float *q, float *inverse, float *to) {
   for (size_t i = 0; i < rows; i++, to += lsh_stride(a->key_width)) {
@@ -131,12 +132,12 @@ static void lsh_gather_keys(const struct linnet_attention *a, const struct linne
   }
 }
 
-/* A run and what it gathers; sizes in rows of the strides of C, M and k. */
+/* A run and its gathered operands; sizes in rows of the strides of C, M and k. */
 struct lsh_tile {
   const struct linnet_lsh_head *h;
   const struct linnet_lsh_row *rows, *keys;
   size_t n, k;
-  size_t own;                       /* key of row 0: row i is key own + i */
+  size_t own;                       /* index of the key that is row 0: row i is key own + i */
   float *query, *key, *value;       /* (n, C), (k, C), (k, M) */
   float *inverse;                   /* (k): 1 / norms of keys */
   float *scores;                    /* (n, k) */
@@ -163,7 +164,7 @@ static size_t lsh_keys_of_row(const struct lsh_tile *t, size_t row) {
   return t->h->causal ? t->own + row + 1 : t->k;
 }
 
-/* Gathers, and computes scores. */
+/* Gathers the operands and computes the scores. */
 static void lsh_score(const struct lsh_tile *t) {
   const struct linnet_attention *a = t->h->a;
   const size_t depth = a->key_width, stride = lsh_stride(t->k);
@@ -178,7 +179,7 @@ static void lsh_score(const struct lsh_tile *t) {
 
 /* --- Forward */
 
-/* score = exp(score - m) of the first n of a row, zero from there to `all`; returns their sum. */
+/* score = exp(score - m) for the first n of a row, zero from n to `all`. Returns the sum. */
 VEC_INLINE float lsh_exponentials(float *score, size_t n, size_t all, float m) {
   vf sum = vf_set(0);
   for (size_t j = 0; j < all; j += VW) {
@@ -225,7 +226,7 @@ static void lsh_forward_run(const struct linnet_lsh_head *h, const struct linnet
 
 /* --- Backward */
 
-/* scores becomes P, dp becomes dS. */
+/* Replaces the scores by P, and dp by dS. */
 static void lsh_score_gradients(const struct lsh_tile *t, const float *dout, float *dp) {
   const struct linnet_lsh_head *h = t->h;
   const size_t width = h->a->width, stride = lsh_stride(t->k);
@@ -263,7 +264,7 @@ VEC_INLINE void lsh_add_row(size_t width, float scale, const float *x, float *y_
     vf_store_part(y_add + j, vf_load_part(y_add + j, width - j) + vf_load(x + j) * scale, width - j);
 }
 
-/* Adds dQ, dK and dV, whose operands lie in the tile; `product` has room for k rows, `room` for panels of them. */
+/* Adds dQ, dK and dV, whose operands are in the tile; `product` is scratch for k rows, `room` for panels of them. */
 static void lsh_add_gradients(const struct lsh_tile *t, const float *dout, const float *ds, float *product,
                               float *room) {
   const struct linnet_lsh_head *h = t->h;

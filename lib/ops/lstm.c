@@ -1,10 +1,10 @@
 /* With a_t the sums of the gates, i, f, g, o side by side (H columns each), and s the logistic function:
  *
- *   a_t = W_ih x_t + b_ih + W_hh h_(t-1) + b_hh (W_ih x_t + b_ih is the caller's)
+ *   a_t = W_ih x_t + b_ih + W_hh h_(t-1) + b_hh (the caller computes W_ih x_t + b_ih)
  *   i, f, o = s(a_i), s(a_f), s(a_o)            g = tanh(a_g)
  *   c_t = f c_(t-1) + i g                       h_t = o tanh(c_t)
  *
- * Backward, from the last step to the first, with dh_t what reaches h_t from outside:
+ * Backward, from the last step to the first, with dh_t the gradient that the caller passes for h_t:
  *
  *   e_t = dh_t + W_hh^T da_(t+1)                dc_t = dc_(t+1) f_(t+1) + e_t o (1 - tanh(c_t)^2)
  *   da_i = dc_t g i (1 - i)                     da_f = dc_t c_(t-1) f (1 - f)
@@ -28,7 +28,8 @@ void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_sp
   qsort(spans, pack->sequences, sizeof *spans, longer_first);
 }
 
-/* Of the kernels: 6 H a sequence, H zeros, and room for what pairs of bfloat16 numbers are made of (lstm_vec.h). */
+/* Enough for all kernels: 6 H per sequence, H zeros, and scratch for operands as bfloat16 or integer words
+ * (lstm_vec.h). */
 size_t linnet_lstm_work(size_t width, size_t sequences) {
   return 8 * sequences * width + width + sequences;
 }
@@ -57,7 +58,7 @@ static void add_recurrent(const struct linnet_lstm *l, const real *h, real *gate
   }
 }
 
-/* One step of one sequence: gates (4H) activated, c and h (H) replaced. */
+/* One step of one sequence: applies the activations to gates (4H), and replaces c and h (H). */
 static void step_forward(size_t width, real *gates, real *c, real *h) {
   real *i = gates, *f = i + width, *g = f + width, *o = g + width;
   for (size_t u = 0; u < width; u++) {
@@ -94,8 +95,8 @@ static void add_recurrent_gradient(size_t width, const real *weights, const real
       e[k] += weights[r * width + k] * da[r];
 }
 
-/* One step back: e (H) is the gradient of h_t, dc (H) that of c_t from later steps and becomes the next one's; gates
- * (4H) become their gradients. */
+/* One step back. e (H) is the gradient of h_t. dc (H) is the part of the gradient of c_t from later steps; it is
+ * replaced by that for the previous step. gates (4H) are replaced by their gradients. */
 static void step_backward(size_t width, const real *c, const real *c_before, const real *e, real *dc, real *gates) {
   for (size_t u = 0; u < width; u++) {
     real i = gates[u], f = gates[width + u], g = gates[2 * width + u], o = gates[3 * width + u];

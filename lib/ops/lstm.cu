@@ -1,5 +1,6 @@
-/* LSTM without cuDNN: a launch a step. The sequences that run in a step are the first ones, as the longest come first;
- * a block has 64 of them and some units, whose recurrent product it finishes with the gates: formulas as in lstm.c. */
+/* LSTM without cuDNN: one launch per step. The longest sequences come first, so the sequences that still run in a step
+ * are the first ones. A block processes 64 of them and some units: it computes their recurrent product and then the
+ * gates, with the formulas of lstm.c. */
 #include "backend/cuda/activation_value.h"
 #include "backend/cuda/tile.h"
 
@@ -9,10 +10,10 @@ extern "C" {
 
 namespace {
 
-enum { GATES = 4, UNITS = TILE_COLUMNS / GATES }; /* units of a block, forward: all gates of a unit are in one block */
+enum { GATES = 4, UNITS = TILE_COLUMNS / GATES }; /* units of a block in forward: a block has all gates of a unit */
 
 template <class P> struct step_terms {
-  size_t width, ld, step, sequences; /* sequences: that run in this step */
+  size_t width, ld, step, sequences; /* sequences: number that run in this step */
   bool reverse;
   const struct linnet_span *spans;
   const float *weights, *bias;
@@ -25,7 +26,7 @@ static __device__ __forceinline__ size_t frame_of_step(const step_terms<P> &t, s
   return span.first + (t.reverse ? span.frames - 1 - step : step);
 }
 
-/* The tile of sequences that block y has. */
+/* The tile of sequences that block y processes. */
 static __device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
   const size_t first = (size_t)blockIdx.y * TILE_ROWS;
   const tile_rows all = {sequences, 0, 0, 0, nullptr};
@@ -36,7 +37,7 @@ static __device__ __forceinline__ tile_rows block_sequences(size_t sequences) {
 
 template <class P> struct forward_terms {
   step_terms<P> s;
-  size_t all; /* sequences of the batch */
+  size_t all; /* number of sequences in the batch */
   const float *before;
   float *after;         /* h of each sequence, (sequences, H), before and after the step */
   float *cells, *state; /* cells may be NULL */
@@ -64,7 +65,8 @@ static __device__ void forward_unit(const forward_terms<P> &f, size_t sequence, 
     f.state[own] = out;
 }
 
-/* Block (units, sequences). Shared: two tiles, (TILE_COLUMNS) rows of W. Columns: the gates of a unit side by side. */
+/* Block (units, sequences). Shared memory: two tiles, and the indices (TILE_COLUMNS) of rows of W. Columns: the gates
+ * of a unit side by side. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) forward_kernel(forward_terms<P> f) {
   LINNET_SHARED(float, room);
@@ -98,13 +100,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) forward_kern
 
 template <class P> struct backward_terms {
   step_terms<P> s;
-  size_t later; /* sequences that run in the next step, too */
+  size_t later; /* number of sequences that also run in the next step */
   const float *cells;
   const typename P::activation *dh;
-  float *dc; /* (sequences, H): from later steps; replaced by the next one's */
+  float *dc; /* (sequences, H): gradient of c from later steps; replaced by that for the previous step */
 };
 
-/* One unit of one sequence; e: what comes from the later step. */
+/* One unit of one sequence; e: the gradient of h from the later step. */
 template <class P>
 static __device__ void backward_unit(const backward_terms<P> &b, size_t sequence, size_t unit, float e) {
   const step_terms<P> &t = b.s;
@@ -123,7 +125,7 @@ static __device__ void backward_unit(const backward_terms<P> &b, size_t sequence
   *dc = d * f;
 }
 
-/* Block (units, sequences). Shared: two tiles, frames (TILE_ROWS) of the later step. */
+/* Block (units, sequences). Shared memory: two tiles, and the frames (TILE_ROWS) of the later step. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_kernel(backward_terms<P> b) {
   LINNET_SHARED(float, room);
@@ -153,7 +155,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_ker
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-/* How many of the sequences run in a step, given that no more than `most` do. */
+/* The number of sequences that run in a step; `most` is an upper bound. */
 size_t running(const struct linnet_lstm *l, size_t step, size_t most) {
   while (most > 0 && l->spans[most - 1].frames <= step)
     most--;

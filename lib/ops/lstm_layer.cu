@@ -1,5 +1,5 @@
-/* What goes to and from an LSTM layer of cuDNN, which works in float: rows in the order of steps, and weights in its
- * weight space. Nothing is computed but sums of gradients. */
+/* Conversion of the inputs and outputs of an LSTM layer of cuDNN, which computes in float: rows to and from the order
+ * of steps, and weights to and from its weight space. The only computation here is adding to gradients. */
 #include "backend/cuda/kernel.h"
 
 namespace {
@@ -8,7 +8,7 @@ enum { THREADS = 256, STEPS = 32, MOST_CHUNKS = 64 };
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Block (sequence, part of its steps): rows go to the order of steps, or come from it. */
+/* Block (sequence, part of its steps): copies rows to the order of steps, or back. */
 template <int V, class X, class Y>
 static __global__ void __launch_bounds__(THREADS)
     rows_kernel(struct linnet_cuda_steps s, bool to_steps, size_t width, const X *x, Y *y) {

@@ -1,13 +1,13 @@
-/* The LSTM with all sequences of a step as one matrix (formulas: lstm.c). Sequences come longest first, so those that
- * still run in a step are the first ones: what passes from step to step lies in rows of its own, (sequences, H) and
- * (sequences, 4H), and the recurrent product of a step has as many rows as sequences run.
+/* The LSTM with all sequences of a step as one matrix (formulas: lstm.c). The longest sequences come first, so those
+ * that still run in a step are the first ones. Data that passes from step to step is in separate rows, (sequences, H)
+ * and (sequences, 4H), and the recurrent product of a step has as many rows as sequences run.
  *
- * For one sequence that product reads every weight for a single multiply-add. It is bound by the memory that the
- * weights lie in: they are laid out as panels of products (gemm_vec.h), read in order, forth in one step and back in
- * the next, so that the cache still holds those that a step begins with. As pairs of bfloat16 numbers they are half as
- * many bytes, as 8-bit integers a quarter.
+ * For one sequence, this product reads every weight for a single multiply-add, so memory bandwidth limits it. Therefore
+ * weights are stored as panels of products (gemm_vec.h) and read in order: forwards in one step and backwards in the
+ * next, so that the weights at the start of a step are still in the cache. As pairs of bfloat16 numbers they need half
+ * of the memory, as 8-bit integers a quarter.
  *
- * Rows are the same bits however many run beside them. */
+ * A row has the same bits for any number of other rows. */
 #ifndef LINNET_LSTM_VEC_H
 #define LINNET_LSTM_VEC_H
 
@@ -17,11 +17,11 @@
 #include "ops/lstm.h"
 #include "ops/vec.h"
 
-enum { LSTM_PANELS = 4 }; /* that a row passes at once: enough chains of multiply-adds to hide their latency */
+enum { LSTM_PANELS = 4 }; /* per pass of a row: enough chains of multiply-adds to hide their latency */
 
-/* --- Products: c (m, n) = a (m, k) op(B) in words (gemm_vec.h), B as gemm_pack lays it out. */
+/* --- Products: c (m, n) = a (m, k) op(B) in words (gemm_vec.h), with B packed by gemm_pack. */
 
-/* `columns` of a row, of this scale, in `count` panels from column j on. */
+/* `columns` of a row with this scale, in `count` panels from column j on. */
 VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, size_t k, size_t block, size_t padded,
                                 size_t j, size_t columns, const float *a, float scale, const float *packed, float *c) {
   vf total[2 * LSTM_PANELS];
@@ -54,7 +54,7 @@ VEC_INLINE void lstm_row_panels(const enum gemm_kind kind, const size_t count, s
       vf_store_part(c + i * VW, total[i], columns - i * VW);
 }
 
-/* A single row; `back`: from the last panels to the first. */
+/* A single row. `back`: from the last panels to the first. */
 VEC_INLINE void lstm_row_product(const enum gemm_kind kind, size_t n, size_t k, const float *a, float scale,
                                  const float *packed, bool back, float *c) {
   size_t block = gemm_block_size(k, GEMM_DEPTH, 4), padded = gemm_padded(n);
@@ -83,7 +83,7 @@ static void lstm_rows_product(enum gemm_kind kind, size_t m, size_t n, size_t k,
   }
 }
 
-/* a, as k numbers a row; `words` is room for its words, and their scales. */
+/* The product for `a` with k numbers per row; `words` is scratch for its words and their scales. */
 VEC_INLINE void lstm_product(const enum gemm_kind kind, size_t m, size_t n, size_t k, const float *a,
                              const float *packed, bool back, float *c, float *words) {
   const float *scales = NULL;
@@ -110,7 +110,7 @@ VEC_INLINE void lstm_product(const enum gemm_kind kind, size_t m, size_t n, size
 
 /* --- Steps */
 
-/* The sequences that run in a step, given those that run in the one before it or after it. */
+/* The number of sequences that run in a step, given the number in the previous or next step. */
 static size_t lstm_running(const struct linnet_lstm *l, size_t step, size_t near) {
   while (near > 0 && l->spans[near - 1].frames <= step)
     near--;
@@ -123,7 +123,8 @@ VEC_INLINE vf lstm_tanh(vf x) {
   return 1.0f - 2.0f / (1.0f + vf_exp(x + x));
 }
 
-/* One step of one sequence: gates (4H), and what the recurrent product and its bias add to them; c, h (H) replaced. */
+/* One step of one sequence: `gates` (4H), and the recurrent product and bias that are added to them; replaces c and h
+ * (H). */
 static void lstm_step(size_t width, const float *recurrent, const float *bias, float *gates, float *c, float *h) {
   for (size_t u = 0; u < width; u += VW) {
     size_t n = width - u;
@@ -142,7 +143,7 @@ static void lstm_step(size_t width, const float *recurrent, const float *bias, f
   }
 }
 
-/* work: the recurrent product (sequences, 4H), room for pairs. */
+/* work: the recurrent product (sequences, 4H), then scratch for words. */
 VEC_INLINE void lstm_forward(const enum gemm_kind kind, const struct linnet_lstm *l, float *gates, float *cells,
                              float *state, float *h, float *work) {
   size_t width = l->width, steps = l->sequences ? l->spans[0].frames : 0, running = l->sequences;
@@ -160,7 +161,7 @@ VEC_INLINE void lstm_forward(const enum gemm_kind kind, const struct linnet_lstm
   }
 }
 
-/* One step back of one sequence: the gradient of h is dh + later (H); dc (H) replaced; gates (4H) become their
+/* One step back of one sequence. The gradient of h is dh + later (H). Replaces dc (H). gates (4H) become their
  * gradients, with a copy in da. */
 static void lstm_step_back(size_t width, const float *c, const float *c_before, const float *dh, const float *later,
                            float *dc, float *gates, float *da) {
@@ -181,8 +182,8 @@ static void lstm_step_back(size_t width, const float *c, const float *c_before, 
   }
 }
 
-/* work: da (sequences, 4H), zero where a sequence has not begun yet; W^T da and dc (sequences, H); H zeros; room for
- * pairs. */
+/* work: da (sequences, 4H), zero where a sequence has not begun yet; W^T da and dc (sequences, H); H zeros; scratch for
+ * words. */
 VEC_INLINE void lstm_backward(const enum gemm_kind kind, const struct linnet_lstm *l, const float *cells,
                               const float *dh, float *gates, float *work) {
   size_t width = l->width, n = l->sequences * width, running = 0;
@@ -200,7 +201,7 @@ VEC_INLINE void lstm_backward(const enum gemm_kind kind, const struct linnet_lst
   }
 }
 
-/* --- The slots, for each kind of words */
+/* --- The functions of the op table, for each kind of words */
 
 static size_t lstm_pack_size(const struct gemm_operands *operands, size_t width, enum linnet_lstm_use use) {
   return use == LINNET_LSTM_BACKWARD ? gemm_pack_size(operands, 4 * width, width)

@@ -1,11 +1,11 @@
-/* The ops that the CPU's kernels and every device have in the same form: one row each, from which struct linnet_ops
- * (backend/backend.h), struct linnet_device_ops (backend/device.h) and the CPU's device (backend/cpu_device.c) get
- * their slots. What an op computes stands in the header of its name.
+/* The ops that the CPU's kernels and all devices have in the same form, one row each. struct linnet_ops
+ * (backend/backend.h), struct linnet_device_ops (backend/device.h) and the CPU's device (backend/cpu_device.c) take
+ * their slots from this list. The header with the name of an op describes what it computes.
  *
  *   OP(name, (arguments), parameters)
  *
- * `activation` is the type of what layers pass on: `real` in a table of kernels, `void` on a device, which may store it
- * with fewer bits. Structures of arguments carry such tensors as `void *`. */
+ * `activation` is the type of the tensors that layers pass on: `real` in a table of kernels, and `void` on a device,
+ * which may store them with fewer bits. Structures of arguments carry such tensors as `void *`. */
 #ifndef LINNET_OP_LIST_H
 #define LINNET_OP_LIST_H
 

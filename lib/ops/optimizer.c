@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-/* RAdam: rho_inf = 2 / (1 - beta2) - 1, rho_t = rho_inf - 2 t beta2^t / (1 - beta2^t). Where rho_t > 5 the step is
+/* RAdam: rho_inf = 2 / (1 - beta2) - 1, rho_t = rho_inf - 2 t beta2^t / (1 - beta2^t). If rho_t > 5, the step is
  * adaptive and multiplied by
  *
  *   r_t = sqrt((rho_t - 4)(rho_t - 2) rho_inf / ((rho_inf - 4)(rho_inf - 2) rho_t))
  *
- * else it is plain momentum. */
+ * Otherwise it is plain momentum. */
 static double rectification(double beta2, uint64_t step) {
   double decay = pow(beta2, (double)step), limit = 2 / (1 - beta2) - 1;
   double length = limit - 2 * (double)step * decay / (1 - decay);
@@ -35,7 +35,7 @@ void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint6
 void linnet_update_reference(const struct linnet_update *u, size_t n, real *parameters, const real *gradients, real *m,
                              real *v) {
   real scale = (real)u->gradient_scale, b1 = (real)u->beta1, b2 = (real)u->beta2;
-  real c1 = (real)(1 - u->beta1), c2 = (real)(1 - u->beta2); /* 1 - b2 in float would be off by 1e-5 */
+  real c1 = (real)(1 - u->beta1), c2 = (real)(1 - u->beta2); /* in float the error of 1 - beta2 would be 1e-5 */
   real step = (real)u->step, rescale = (real)u->rescale, epsilon = (real)u->epsilon;
   for (size_t i = 0; i < n; i++) {
     real g = gradients[i] * scale;

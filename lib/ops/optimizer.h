@@ -4,20 +4,21 @@
 
 #include "ops/pack.h"
 
-/* The terms of one Adam or RAdam update; see ops/optimizer.h. */
+/* The terms of one Adam or RAdam update. */
 struct linnet_update {
   double gradient_scale; /* gradients are multiplied by this first (clipping, averaging) */
   double beta1, beta2;
   double step;    /* learning rate with bias correction and rectification: p -= step * m / ... */
   double rescale; /* ... (sqrt(v) * rescale + epsilon) */
   double epsilon;
-  bool adaptive; /* false: step * m without the second moment (RAdam's first steps) */
+  bool adaptive; /* false: the step is step * m, without the second moment (RAdam's first steps) */
 };
 
 enum linnet_optimizer { LINNET_ADAM, LINNET_RADAM };
 
-/* Fills *u for optimiser step `step` (1, 2, ...), with beta 0.9 and 0.999 and epsilon 1e-8; gradient_scale is 1.
- * Epsilon is added to the corrected root of the second moment in Adam, to the plain one in RAdam, as PyTorch does. */
+/* Fills *u for optimiser step `step` (1, 2, ...), with beta 0.9 and 0.999, epsilon 1e-8, and gradient_scale 1. As in
+ * PyTorch, Adam adds epsilon to the root of the bias-corrected second moment, and RAdam to the root of the uncorrected
+ * one. */
 void linnet_update_terms(enum linnet_optimizer kind, double learning_rate, uint64_t step, struct linnet_update *u);
 
 /* m, v (n) are the moments. */

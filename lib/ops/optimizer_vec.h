@@ -36,7 +36,7 @@ static void update_vec(const struct linnet_update *u, size_t n, float *parameter
   struct update_terms terms = {.scale = (float)u->gradient_scale,
                                .beta1 = (float)u->beta1,
                                .beta2 = (float)u->beta2,
-                               .rest1 = (float)(1 - u->beta1), /* 1 - beta2 in float would be off by 1e-5 */
+                               .rest1 = (float)(1 - u->beta1), /* in float the error of 1 - beta2 would be 1e-5 */
                                .rest2 = (float)(1 - u->beta2),
                                .step = (float)u->step,
                                .rescale = (float)u->rescale,

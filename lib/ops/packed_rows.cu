@@ -1,5 +1,5 @@
-/* Rows of packed sequences: a table's rows added by their place in the sequence (positional encodings), and each row
- * replaced by that of the step before (recurrent inputs). */
+/* Rows of packed sequences: adds rows of a table by their position in the sequence (positional encodings), and replaces
+ * each row by that of the previous step (recurrent inputs). */
 #include "backend/cuda/kernel.h"
 
 namespace {

@@ -1,8 +1,8 @@
 /* Adds sinusoidal positions to the rows of a matrix. */
 #include "ops/position.h"
 
-/* Within a stretch of STRETCH frames, sine and cosine are turned from frame to frame in double instead of computed:
- * the error stays below 1e-14 and the values depend on the position alone. */
+/* Within a stretch of STRETCH frames, sine and cosine of a frame are computed from those of the previous frame by a
+ * rotation in double. The error stays below 1e-14, and the values depend on the position only. */
 enum { STRETCH = 64 };
 
 struct turn {

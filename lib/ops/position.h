@@ -7,7 +7,7 @@
 
 #include "base/real.h"
 
-/* x (rows, width) += PE(first ... first + rows - 1). The values do not depend on how rows are split into calls. */
+/* x (rows, width) += PE(first ... first + rows - 1). The values do not depend on how rows are divided into calls. */
 void linnet_add_positions(size_t first, size_t rows, size_t width, real *x);
 
 #endif

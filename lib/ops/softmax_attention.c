@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { TILE = 64 }; /* keys between two looks at the maximum */
+enum { TILE = 64 }; /* keys per update of the running maximum */
 
 static real dot(size_t n, const real *x, const real *y) {
   real sum = 0;
@@ -29,14 +29,14 @@ static real scale_of(const struct linnet_attention *a) {
   return 1 / real_sqrt((real)a->key_width);
 }
 
-/* How many of `rows` frames frame i sees. */
+/* The number of the `rows` frames that frame i sees. */
 static size_t seen_by(bool causal, size_t i, size_t rows) {
   return causal ? i + 1 : rows;
 }
 
 /* --- rows of one head --------------------------------------------------------------------------------------------- */
 
-/* Scores of a tile into p, and their maximum with `most`. */
+/* Writes the scores of a tile to p. Returns the maximum of these and `most`. */
 static real tile_scores(const struct linnet_attention *a, size_t n, const real *q, const real *k, real most, real *p) {
   for (size_t j = 0; j < n; j++) {
     p[j] = dot(a->key_width, q, k + j * a->key_ld) * scale_of(a);
@@ -45,7 +45,7 @@ static real tile_scores(const struct linnet_attention *a, size_t n, const real *
   return most;
 }
 
-/* One query against n keys; returns the log-sum-exp. After each tile, `sum` and `out` are sums of exp(s_j - most). */
+/* One query against n keys. Returns the log-sum-exp. After each tile, `sum` and `out` are sums of exp(s_j - most). */
 static real attend(const struct linnet_attention *a, size_t n, const real *q, const real *k, const real *v, real *out) {
   real most = -INFINITY, sum = 0, p[TILE];
   for (size_t m = 0; m < a->width; m++)
@@ -69,7 +69,7 @@ static real attend(const struct linnet_attention *a, size_t n, const real *q, co
   return most + real_log(sum);
 }
 
-/* One query of a head: where its rows lie. */
+/* One query of a head: pointers to its rows. */
 struct query {
   const real *q, *out, *dout;
   real log_sum;

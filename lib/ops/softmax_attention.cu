@@ -1,6 +1,6 @@
 /* Softmax attention in tiles of 64 rows against 64 (Dao et al. 2022): formulas as in softmax_attention.c. Forward runs
  * over the keys with a running maximum and sum; backward computes the probabilities again from the log-sum-exps. The
- * three gradients are one product, sums over the rows s that have to do with row t,
+ * three gradients are the same product, with sums over the rows s that are paired with row t:
  *
  *   y_t = sum of w_ts b_s
  *
@@ -9,7 +9,7 @@
  *   dk      keys         queries      ds_st            q
  *   dv      keys         queries      p_st             dout
  *
- * each computed by itself, so that no two blocks add to one place. */
+ * Each is computed separately, so that no two blocks add to the same memory. */
 #include "backend/cuda/running_softmax.h"
 
 extern "C" {
@@ -65,7 +65,7 @@ static __device__ void store_rows(const tile_rows &t, size_t width, size_t colum
         write(to + (t.first + y.row(r)) * ld + t.head * width + column + y.column(n), y.x[r][n]);
 }
 
-/* Block (tile of queries, tile of values' columns, head). Shared: two tiles, weights, a number per row. */
+/* Block (tile of queries, tile of values' columns, head). Shared memory: two tiles, weights, a number per row. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     forward_kernel(attention<P> a, typename P::activation *out, size_t out_ld) {
@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-/* d_t = dout_t . out_t; a warp has a row of a head. */
+/* d_t = dout_t . out_t; a warp processes a row of a head. */
 template <class P> static __global__ void __launch_bounds__(THREADS) project_kernel(attention<P> a, size_t heads) {
   const size_t i = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, t = i / heads, head = i % heads;
   if (i >= a.pack.rows * heads)
@@ -106,7 +106,7 @@ template <class P> static __global__ void __launch_bounds__(THREADS) project_ker
     a.d[head * a.pack.rows + t] = sum;
 }
 
-enum role { QUERIES, KEYS, VALUES }; /* whose gradient */
+enum role { QUERIES, KEYS, VALUES }; /* the operand whose gradient is computed */
 
 template <class P> struct gradient {
   enum role role;
@@ -115,7 +115,7 @@ template <class P> struct gradient {
   size_t ld;
 };
 
-/* w of rows t against rows s. */
+/* Computes w of rows t against rows s. */
 template <class P>
 static __device__ void weigh(const attention<P> &a, enum role role, const tile_rows &t, const tile_rows &s,
                              float *weights, float *room) {
@@ -127,7 +127,7 @@ static __device__ void weigh(const attention<P> &a, enum role role, const tile_r
   multiply_rows<P>(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
   if (role != VALUES)
     multiply_rows<P>(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, room);
-  float log_sum[4], projected[4]; /* of the queries that a thread has, all read at once */
+  float log_sum[4], projected[4]; /* of the thread's queries; all read at once */
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const int query = queries ? w.row(i) : w.column(i), count = queries ? t.rows : s.rows;
@@ -148,7 +148,7 @@ static __device__ void weigh(const attention<P> &a, enum role role, const tile_r
     }
 }
 
-/* Block (tile of rows, tile of y's columns, head). Shared: two tiles, weights. */
+/* Block (tile of rows, tile of y's columns, head). Shared memory: two tiles, weights. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_kernel(attention<P> a, gradient<P> g) {
   LINNET_SHARED(float, room);
@@ -168,7 +168,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_ker
   store_rows(t, g.b.width, column, y, g.y, g.ld);
 }
 
-/* --- the rows of the table ---------------------------------------------------------------------------------------- */
+/* --- the functions of the table ----------------------------------------------------------------------------------- */
 
 size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)sequences;

@@ -1,7 +1,7 @@
 /* Softmax attention as small products (formulas: softmax_attention.c), head by head, in tiles of queries and keys,
- * counted from the first frame of the sequence. Causal: tiles above the diagonal are
- * left out, those on it are cut by row. With s = log2(e) / sqrt(key_width), by which operands are multiplied when they
- * are copied, weights are powers of 2 and nothing is left to scale in the tiles:
+ * counted from the first frame of the sequence. Causal: tiles above the diagonal are left out, and tiles on it are
+ * limited row by row. With s = log2(e) / sqrt(key_width), operands are multiplied by s when they are copied, so that
+ * weights are powers of 2 and the tiles need no scaling:
  *
  *   forward, SOFTMAX_QUERIES queries in strips for each tile of keys, which is packed once for them:
  *     S = (sQ) K^T           P = 2^(S - most)            O = O 2^(before - most) + P V        at the end: O = O / sum
@@ -9,7 +9,8 @@
  *   backward, all queries for each tile of keys:
  *     S = (sQ) K^T           P = 2^(S - log2(e) l)       dV += P^T dO
  *     G = dO (ln(2) V)^T     dS = P o (G - ln(2) d)      dK += dS^T (sQ)        dQ += dS (sK)
- */
+ *
+ * Here `o` is the element-wise product. */
 #ifndef LINNET_SOFTMAX_ATTENTION_VEC_H
 #define LINNET_SOFTMAX_ATTENTION_VEC_H
 
@@ -22,12 +23,12 @@
 #define SOFTMAX_LN_2 0.693147181f
 
 enum {
-  SOFTMAX_STRIP = 24,         /* queries whose scores stay in L1 until they are weights */
-  SOFTMAX_QUERIES = 768,      /* of forward for a tile of keys; multiple of SOFTMAX_STRIP */
-  SOFTMAX_KEYS = 192,         /* of forward; multiple of GEMM_COLUMNS */
-  SOFTMAX_LD = 192 + 16,      /* an odd number of cache lines: columns of a tile fall into different sets */
-  SOFTMAX_BACKWARD_ROWS = 96, /* queries and keys of a tile of backward; multiple of both */
-  SOFTMAX_STEP_KEYS = 256     /* of one step */
+  SOFTMAX_STRIP = 24,         /* queries whose scores stay in L1 until they are attention weights */
+  SOFTMAX_QUERIES = 768,      /* queries per tile of keys in forward; multiple of SOFTMAX_STRIP */
+  SOFTMAX_KEYS = 192,         /* keys per tile in forward; multiple of GEMM_COLUMNS */
+  SOFTMAX_LD = 192 + 16,      /* an odd number of cache lines: the elements of a column are in different cache sets */
+  SOFTMAX_BACKWARD_ROWS = 96, /* queries and keys per tile in backward; multiple of both */
+  SOFTMAX_STEP_KEYS = 256     /* keys per tile of a step */
 };
 
 /* One head of one sequence. */
@@ -39,19 +40,19 @@ struct softmax_head {
   const float *q, *k, *v;
 };
 
-/* Queries and keys, counted from the first frame of the sequence. */
+/* Queries and keys of a tile, counted from the first frame of the sequence. */
 struct softmax_tile {
   size_t query, queries, key, keys;
 };
 
-/* Room for tiles: dense matrices, (queries, SOFTMAX_LD) ones of scores, and panels of GEMM_COLUMNS columns. */
+/* Scratch for tiles: dense matrices, (queries, SOFTMAX_LD) matrices of scores, and panels of GEMM_COLUMNS columns. */
 struct softmax_work {
   float *queries;       /* dense s Q (queries, key_width) */
   float *scores;        /* S, P */
   float *key_columns;   /* panels K^T (key_width, keys) */
-  float *values;        /* panels V (keys, width); forward alone, as what follows */
+  float *values;        /* panels V (keys, width); from here on forward only */
   float *most, *sum;    /* (SOFTMAX_QUERIES), running */
-  float *slopes;        /* G, dS; backward alone, as what follows */
+  float *slopes;        /* G, dS; from here on backward only */
   float *value_columns; /* panels ln(2) V^T (width, keys) */
   float *keys;          /* panels s K (keys, key_width) */
   float *out_gradients; /* dense dO (queries, width) */
@@ -82,7 +83,7 @@ static size_t softmax_work_bytes(const struct linnet_attention *a, size_t longes
   struct linnet_arena arena = {0};
   (void)longest;
   softmax_plan(a, &arena);
-  return arena.used + 64; /* to align */
+  return arena.used + 64; /* for alignment */
 }
 
 static struct softmax_work softmax_work(const struct linnet_attention *a, void *work) {
@@ -102,12 +103,12 @@ static struct softmax_head softmax_head(const struct linnet_attention *a, bool c
                                .v = v + first * a->value_ld + head * a->width};
 }
 
-/* How many keys from `key` on the queries before `end` see, at most `most`. */
+/* The number of keys from `key` on that the queries before `end` see, at most `most`. */
 static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end, size_t most) {
   return linnet_min_size(most, (h->causal ? end : h->frames) - key);
 }
 
-/* How many keys of a tile its query i sees. */
+/* The number of keys of a tile that its query i sees. */
 static size_t softmax_seen(const struct softmax_head *h, const struct softmax_tile *t, size_t i) {
   size_t end = t->query + i + 1;
   if (!h->causal || end >= t->key + t->keys)
@@ -115,12 +116,13 @@ static size_t softmax_seen(const struct softmax_head *h, const struct softmax_ti
   return end > t->key ? end - t->key : 0;
 }
 
-/* The first query, `from` or `rows` and again `rows` later, of a tile of `rows` that sees the key. */
+/* The start of the first tile of queries that sees the key. Tiles start at `from` (a multiple of `rows`) and every
+ * `rows` queries after it. */
 static size_t softmax_first_tile(const struct softmax_head *h, size_t from, size_t rows, size_t key) {
   return h->causal && key > from ? key / rows * rows : from;
 }
 
-/* product (rows, columns) [+]= left (rows, depth) * panels, of `packed` >= depth rows. */
+/* product (rows, columns) [+]= left (rows, depth) * panels, where the panels have `packed` >= depth rows. */
 static void softmax_product(size_t rows, size_t columns, size_t depth, struct gemm_left left, const float *panels,
                             size_t packed, float *product, size_t ld, bool add) {
   for (size_t j = 0; j < columns; j += GEMM_COLUMNS)
@@ -128,7 +130,7 @@ static void softmax_product(size_t rows, size_t columns, size_t depth, struct ge
                       ld, add);
 }
 
-/* scores (rows, keys) = x (rows, width) against packed columns. */
+/* scores (rows, keys) = x (rows, width) times packed columns. */
 static void softmax_scores(size_t rows, size_t keys, const float *x, size_t width, const float *columns,
                            float *scores) {
   attention_product(rows, keys, width, gemm_left(x, width, 1), columns, scores, SOFTMAX_LD, false);
@@ -137,7 +139,7 @@ static void softmax_scores(size_t rows, size_t keys, const float *x, size_t widt
 /* Gradient of keys or values: sum (keys, width) += weights (queries, keys)^T x (queries, width). */
 static void softmax_sum(const struct softmax_tile *t, const float *weights, const float *x, size_t width, float *room,
                         float *sum_add, size_t ld) {
-  const float *panels = x; /* so it lies if it is as wide as a panel */
+  const float *panels = x; /* x is a panel already if its width is that of a panel */
   if (width != GEMM_COLUMNS) {
     gemm_pack_panels(false, t->queries, width, x, width, room);
     panels = room;
@@ -152,9 +154,9 @@ static void softmax_copy(size_t rows, size_t width, float scale, const float *x,
       vf_store_part(dense + j, vf_load_part(x + j, width - j) * scale, width - j);
 }
 
-/* --- Rows. A row of a tile has room for whole vectors; what lies behind the keys that are seen is nothing. */
+/* --- Rows. A row of a tile has space for whole vectors; elements after the last key that is seen are not used. */
 
-/* s = 2^(s - shift), 0 from `seen` to `keys`; returns the sum. */
+/* s = 2^(s - shift) for the first `seen`, 0 from there to `keys`. Returns the sum. */
 static float softmax_row_exp(size_t seen, size_t keys, float shift, float *s) {
   vf sum = vf_set(0);
   size_t j = 0;
@@ -179,7 +181,7 @@ static void softmax_row_scale(size_t width, float scale, float *x) {
     vf_store_part(x + m, vf_load_part(x + m, width - m) * scale, width - m);
 }
 
-/* Scores of a row to weights against the running maximum, which they may raise. */
+/* Replaces the scores of a row by attention weights relative to the running maximum, which may grow. */
 static void softmax_weigh_row(size_t seen, size_t keys, size_t width, bool first, float *s, float *most, float *sum,
                               float *out) {
   if (seen == 0) {
@@ -199,9 +201,9 @@ static void softmax_weigh_row(size_t seen, size_t keys, size_t width, bool first
   *sum += softmax_row_exp(seen, keys, *most, s);
 }
 
-/* --- Forward. `out` and log_sums at the first frame of the sequence, of the head. */
+/* --- Forward. `out` and log_sums point to the first frame of the sequence, at the head. */
 
-/* Q, most and sum at the tile's first query. */
+/* Q, most and sum point to the tile's first query. */
 static void softmax_forward_tile(const struct softmax_head *h, const struct softmax_tile *t,
                                  const struct softmax_work *w, size_t packed, const float *queries, float *most,
                                  float *sum, float *out) {
@@ -263,13 +265,13 @@ static void softmax_forward_either(const struct linnet_attention_call *c, bool c
 
 /* --- Backward */
 
-/* At the first frame of the sequence, of the head. */
+/* Pointers to the first frame of the sequence, at the head. */
 struct softmax_gradient {
   const float *log_sums, *out, *dout;
   float *dq, *dk, *dv;
 };
 
-/* s to probabilities, g to gradients of scores. */
+/* Replaces s by probabilities and g by gradients of scores. */
 static void softmax_gradient_row(size_t seen, size_t keys, float log_sum, float d, float *s, float *g) {
   size_t j = 0;
   for (; j + VW <= seen; j += VW) {
@@ -297,7 +299,7 @@ static float softmax_row_dot(size_t width, const float *x, const float *y) {
   return vf_sum(sum);
 }
 
-/* Probabilities and dS of the tile's queries from row `first` on. */
+/* Computes probabilities and dS of the tile's queries from row `first` on. */
 static void softmax_gradient_strip(const struct softmax_head *h, const struct softmax_tile *t,
                                    const struct softmax_work *w, size_t first, const struct softmax_gradient *g) {
   const struct linnet_attention *a = h->a;
@@ -406,7 +408,7 @@ static void softmax_step_vec(const struct linnet_attention *a, size_t steps, con
   }
 }
 
-/* --- The rows */
+/* --- The rows of the op table */
 
 static void softmax_forward_vec(const struct linnet_attention_call *c) {
   softmax_forward_either(c, false);

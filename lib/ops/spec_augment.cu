@@ -1,4 +1,4 @@
-/* SpecAugment: one launch over all features of a batch, which writes what a mask covers and reads nothing else than
+/* SpecAugment: one launch over all features of a batch. It writes only elements that a mask covers, and reads only
  * masks. */
 #include "backend/cuda/kernel.h"
 
@@ -11,7 +11,7 @@ namespace {
 enum { THREADS = 256 };
 
 static __device__ bool covered(const struct linnet_feature_mask *masks, size_t count, size_t frame, size_t channel) {
-  for (size_t i = 0; i < count; i++) { /* differences wrap around for what lies before a mask */
+  for (size_t i = 0; i < count; i++) { /* unsigned differences wrap around for positions before a mask */
     const struct linnet_feature_mask &m = masks[i];
     if (frame - m.first_frame < m.num_frames && channel - m.first_channel < m.num_channels)
       return true;

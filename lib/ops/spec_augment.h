@@ -1,5 +1,5 @@
-/* SpecAugment (Park et al. 2019): masks over features. Which there are is drawn on the host, by
- * frontend/augment/augment.c for one. */
+/* SpecAugment (Park et al. 2019): applies masks to features. The host draws the masks, for example in
+ * frontend/augment/augment.c. */
 #ifndef LINNET_SPEC_AUGMENT_H
 #define LINNET_SPEC_AUGMENT_H
 
@@ -7,10 +7,10 @@
 
 #include "ops/pack.h"
 
-/* Masks on the features of a packed batch (SpecAugment), T rows of `stack` frames with `channels` each. Those of a
- * sequence count its frames from its first row on, lie inside it, and may overlap. */
+/* Masks on the features of a packed batch (SpecAugment), T rows of `stack` frames with `channels` each. The masks of a
+ * sequence count frames from its first row, do not go beyond it, and may overlap. */
 struct linnet_masks {
-  size_t count; /* of each sequence; 0: none */
+  size_t count; /* masks per sequence; 0: none */
   size_t stack, channels;
   const struct linnet_feature_mask *masks; /* (sequences, count) */
 };

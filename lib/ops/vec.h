@@ -1,6 +1,6 @@
-/* Vectors of VW floats for the kernels: one spelling for AVX-512, AVX2 and what the compiler's vector extension makes
- * of everything else (SSE2, NEON). The kernels in NAME_vec.h are written with it; cpu_vec.c compiles them once for each
- * set of instructions. Opened alone, they are those of the compiler's default set. */
+/* Vectors of VW floats for the kernels: one notation for AVX-512, AVX2, and the compiler's vector extension for all
+ * others (SSE2, NEON). The kernels in NAME_vec.h use it, and cpu_vec.c compiles them once for each instruction set. A
+ * file opened alone, as in an editor, uses the compiler's default set. */
 #ifndef LINNET_VEC_H
 #define LINNET_VEC_H
 
@@ -67,7 +67,7 @@ VEC_INLINE vi vi_first(size_t n) {
   return vi_load(lanes + VW - n);
 }
 
-/* The first n of VW elements, 0 <= n <= VW; the others read as zero, and are not written. */
+/* The first n of VW elements, 0 <= n <= VW. The other elements read as zero and are not written. */
 VEC_INLINE vf vf_load_n(const float *x, size_t n) {
 #if defined(__AVX512F__)
   return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x);
@@ -101,7 +101,7 @@ VEC_INLINE void vf_store_n(float *x, vf v, size_t n) {
 #endif
 }
 
-/* The same for the first min(n, VW): a row of n elements from its end, or anywhere in it. */
+/* The same for the first min(n, VW) elements: n is the number of elements left in a row and may exceed VW. */
 VEC_INLINE vf vf_load_part(const float *x, size_t n) {
   return n >= VW ? vf_load(x) : vf_load_n(x, n);
 }
@@ -119,7 +119,7 @@ VEC_INLINE vf vf_select(vi condition, vf yes, vf no) {
   return (vf)((condition & (vi)yes) | (~condition & (vi)no));
 }
 
-/* b where either is NaN. */
+/* Returns b if either is NaN. */
 VEC_INLINE vf vf_max(vf a, vf b) {
 #if defined(__AVX512F__)
   return (vf)_mm512_max_ps((__m512)a, (__m512)b);
@@ -164,7 +164,7 @@ VEC_INLINE vf vf_sqrt(vf x) {
 #endif
 }
 
-/* Lanes that hold integers to integers. */
+/* Converts lanes that hold integral values to integers. */
 VEC_INLINE vi vi_from(vf x) {
   return __builtin_convertvector(x, vi);
 }
@@ -190,13 +190,13 @@ VEC_INLINE vi vi_max(vi a, vi b) {
 #if defined(__AVX512BF16__)
 #define VEC_BF16
 
-/* Of the first min(n, 2 * VW) numbers at x, zeros after them. */
+/* Pairs of the first min(n, 2 * VW) numbers at x, with zeros after them. */
 VEC_INLINE vf vf_pairs_along(const float *x, size_t n) {
   vf second = n > VW ? vf_load_part(x + VW, n - VW) : vf_set(0);
   return (vf)_mm512_cvtne2ps_pbh((__m512)second, (__m512)vf_load_part(x, n));
 }
 
-/* Lane by lane. */
+/* Pairs of the lanes of `first` and `second`. */
 VEC_INLINE vf vf_pairs_across(vf first, vf second) {
   static const int16_t lanes[2 * VW] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                         8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -215,20 +215,20 @@ VEC_INLINE vf vf_dot_pairs(vf x, vf y, vf sum) {
 #if defined(__AVX512VNNI__)
 #define VEC_INT8
 
-/* sum + the products of x, without sign, and y, with sign; all are integers, in registers of floats as other words are:
- * GCC 12 keeps changing sides, and runs out of registers, where it knows. */
+/* sum + the products of x, without sign, and y, with sign. All are integers, but in float vectors, as other words are:
+ * with integer vectors GCC 12 moves values between register types and runs out of registers. */
 VEC_INLINE vf vf_dot_quads(vf x, vf y, vf sum) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y));
   return sum;
 }
 
-/* The lowest bytes of the lanes. */
+/* Stores the lowest byte of each lane. */
 VEC_INLINE void vi_store_bytes(unsigned char *x, vi v) {
   _mm_storeu_si128((__m128i *)(void *)x, _mm512_cvtepi32_epi8((__m512i)v));
 }
 #endif
 
-/* --- Across lanes, in a fixed order: halves are folded. */
+/* --- Across lanes, in a fixed order: the halves of a vector are added again and again. */
 
 typedef float vf4 __attribute__((vector_size(16)));
 
@@ -261,7 +261,7 @@ VEC_INLINE float vf_largest(vf x) {
   return a > b ? a : b;
 }
 
-/* The largest of x (n); -infinity if there is none. */
+/* The maximum of x (n); -infinity if n is 0. */
 VEC_INLINE float vf_row_largest(size_t n, const float *x) {
   const vf lowest = vf_set(-INFINITY);
   vf most = lowest;
@@ -273,7 +273,7 @@ VEC_INLINE float vf_row_largest(size_t n, const float *x) {
   return vf_largest(most);
 }
 
-/* --- Exponentials and logarithms, within 2 units in the last place. */
+/* --- Exponentials and logarithms, with errors of at most 2 units in the last place. */
 
 /* 2^n * x for integral n (as floats), also where the result is subnormal or overflows; |n| <= 252. */
 VEC_INLINE vf vf_scale(vf x, vf n) {
@@ -298,7 +298,7 @@ VEC_INLINE vf vf_exp_parts(vf x, vf *n) {
   vf r = x - *n * 0x1.62e400p-1f;
   r = r - *n * 0x1.7f7d1cp-20f;
 #else
-  vf r = x - *n * 0x1.62p-1f; /* short, so that the product is exact */
+  vf r = x - *n * 0x1.62p-1f; /* a short constant, so that the product is exact */
   r = r - *n * 0x1.c85fe0p-10f;
 #endif
   vf p = 0x1.1239e2p-7f + r * 0x1.6a2434p-10f;
@@ -310,11 +310,11 @@ VEC_INLINE vf vf_exp_parts(vf x, vf *n) {
 
 /* e^x: 0 below -104, infinity above 88.73, NaN for NaN. */
 VEC_INLINE vf vf_exp(vf x) {
-  vf n, m = vf_exp_parts(vf_min(vf_set(90), vf_max(vf_set(-106), x)), &n); /* this order lets NaN through */
+  vf n, m = vf_exp_parts(vf_min(vf_set(90), vf_max(vf_set(-106), x)), &n); /* this order of arguments passes NaN */
   return vf_scale(m, n);
 }
 
-/* e^x for x <= 0 (and NaN) that no one needs below 1e-38: 0 there. */
+/* e^x for x <= 0 (and NaN), flushed to 0 below 1e-38. */
 VEC_INLINE vf vf_exp_negative(vf x) {
   x = vf_max(vf_set(-88), x);
   const vf magic = vf_set(0x1.8p23f + 127);
@@ -334,7 +334,7 @@ VEC_INLINE vf vf_exp_negative(vf x) {
   return power + p * power;
 }
 
-/* 2^x for x <= 0 (and NaN) that no one needs below 1e-38: 0 there. Cheaper, for those who can scale x beforehand. */
+/* 2^x for x <= 0 (and NaN), flushed to 0 below 1e-38. It is cheaper, for callers that can scale x beforehand. */
 VEC_INLINE vf vf_exp2_negative(vf x) {
   x = vf_max(vf_set(-127), x);
   const vf magic = vf_set(0x1.8p23f + 127);

@@ -1,5 +1,5 @@
-/* Sums over rows and vectors, in two halves: blocks write their sums to scratch, a second launch adds these in their
- * order. How rows are shared among blocks depends on their number alone. */
+/* Sums over rows and vectors, in two steps: blocks write their sums to scratch, and a second launch adds these in
+ * order. How rows are divided among blocks depends on the number of rows only. */
 #include "backend/cuda/kernel.h"
 
 namespace {
@@ -8,7 +8,8 @@ enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
 
 /* --- column sums -------------------------------------------------------------------------------------------------- */
 
-/* Block (part, columns): lanes have columns side by side, warps every eighth row. Shared: (WARPS, 32 * V). */
+/* Block (part, columns): neighbouring lanes have neighbouring columns; a warp sums every eighth row. Shared memory:
+ * (WARPS, 32 * V). */
 template <int V, class T>
 static __global__ void __launch_bounds__(THREADS)
     column_kernel(size_t rows, size_t width, size_t stretch, const T *x, float *partial) {
@@ -32,7 +33,8 @@ static __global__ void __launch_bounds__(THREADS)
   partial[blockIdx.x * width + column] = total;
 }
 
-/* 32 columns to a block; warps add every eighth part, then their sums are added in order. Shared: (WARPS, 32). */
+/* A block has 32 columns. A warp adds every eighth part; then the sums of the warps are added in order. Shared memory:
+ * (WARPS, 32). */
 static __global__ void __launch_bounds__(THREADS)
     partial_kernel(size_t parts, size_t ld, size_t width, const float *partial, float *sums_add) {
   LINNET_SHARED(float, sums);
@@ -52,7 +54,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* --- sum of squares ----------------------------------------------------------------------------------------------- */
 
-/* The sum over the block, in thread 0. Shared: (WARPS). */
+/* The sum over the block, returned in thread 0. Shared memory: (WARPS). */
 static __device__ double block_sum(double x, double *sums) {
   for (int lanes = 16; lanes > 0; lanes /= 2)
     x += __shfl_xor_sync(LINNET_ALL_LANES, x, lanes);

@@ -37,7 +37,7 @@ static void add_vec(size_t n, const float *x, float *y_add) {
     vf_store_n(y_add + i, vf_load_n(y_add + i, n - i) + vf_load_n(x + i, n - i), n - i);
 }
 
-/* Blocks of rows are summed on their own: their sums are smaller, so less is rounded away. */
+/* Each block of rows has a sum of its own: smaller sums have smaller rounding errors. */
 enum { COLUMN_SUM_ROWS = 64, COLUMN_SUM_VECTORS = 4 };
 
 VEC_INLINE void column_sum_block(size_t rows, size_t width, const size_t vectors, size_t columns, const float *x,

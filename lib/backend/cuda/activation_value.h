@@ -1,4 +1,4 @@
-/* Values of activations on the device: formulas as in ops/activation.c. */
+/* Activation functions on the device, with the formulas of ops/activation.c. */
 #ifndef LINNET_CUDA_ACTIVATION_VALUE_H
 #define LINNET_CUDA_ACTIVATION_VALUE_H
 

@@ -1,5 +1,5 @@
-/* Batches on their way to a CUDA device: features, tables of the packed sequences, labels, spans and masks lie in one
- * block of host memory and go in one copy. */
+/* Uploads batches to a CUDA device. Features, tables of the packed sequences, labels, spans and masks are in one block
+ * of host memory, so that one copy transfers them. */
 #include <string.h>
 
 #include <linnet/feature_mask.h>
@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/numbers.h"
 
-/* Where the parts lie in the block. */
+/* Offsets of the parts in the block. */
 struct parts {
   void *features;
   void *pack;
@@ -46,7 +46,7 @@ static struct parts plan(const struct linnet_device *d, const struct linnet_host
 static bool reserve(struct linnet_device *device, struct linnet_cuda_batch *batch, size_t bytes) {
   if (bytes <= batch->bytes)
     return true;
-  /* With room for more, or without. */
+  /* First with spare capacity for larger batches; if that fails, without. */
   const size_t wanted[] = {bytes < SIZE_MAX / 2 ? bytes + bytes / 4 : bytes, bytes};
   for (size_t i = 0; i < 2 && batch->bytes < bytes; i++) {
     linnet_cuda_release_batch(device);
@@ -64,7 +64,7 @@ void linnet_cuda_release_batch(struct linnet_device *device) {
   *batch = (struct linnet_cuda_batch){0};
 }
 
-/* What lies at `host` in the staging block lies there on the device. */
+/* The device address that corresponds to `host` in the staging block. */
 static void *image(const struct linnet_cuda_batch *batch, const void *host) {
   return batch->memory + ((const unsigned char *)host - batch->staging);
 }

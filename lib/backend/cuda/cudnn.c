@@ -1,13 +1,15 @@
-/* LSTM layers of two directions by cuDNN, opened at run time like cuBLASLt (products.c). Rows go to cuDNN in the order
- * of steps, its packed layout; weights are copied to its weight space and gradients added from it, as no other layout
- * is promised than what it tells. Dropout is not its business: ours lies between layers.
+/* Bidirectional LSTM layers by cuDNN, which is loaded at run time like cuBLASLt (products.c). cuDNN takes rows in the
+ * order of steps, which is its packed layout. Weights are copied to cuDNN's weight space, and gradients are added from
+ * it: cuDNN promises no layout except the one that it reports. cuDNN applies no dropout; Linnet applies it between
+ * layers.
  *
- * A call that fails ends the use of cuDNN on the device, with a warning; networks then run their directions by
- * themselves. Work, each piece at a multiple of 256 bytes:
+ * If a call fails, the device logs a warning and does not use cuDNN again. Layers then run each direction by
+ * themselves. Layout of the workspace, with each part at a multiple of 256 bytes:
  *
  *   | x | weight space | temporary |                     forward; rows in the order of steps
  *   | x | weight space | temporary | dy | dx | gradients | backward
- *   | y | reserve |                                       what forward leaves; y: as cuDNN has it, in floats */
+ *   | y | reserve |                                       saved for backward; y: cuDNN's output, in floats
+ */
 #include <assert.h>
 #include <dlfcn.h>
 #include <string.h>
@@ -35,7 +37,7 @@ enum { PLANS = 8, ALIGNMENT = 256, GATES = 4, DIRECTIONS = 2 };
                                               f(backward_data, cudnnRNNBackwardData_v8)                                \
                                                   f(backward_weights, cudnnRNNBackwardWeights_v8)
 
-/* A shape of layers that was met. */
+/* Descriptors for one shape of layers, made when the shape first occurs. */
 struct plan {
   size_t inputs, width, weight_bytes;
   cudnnRNNDescriptor_t rnn;
@@ -47,14 +49,14 @@ struct linnet_cuda_cudnn {
   void *library;
   cudnnHandle_t handle;
   cudnnMathType_t math;
-  cudnnDropoutDescriptor_t dropout;            /* of rate 0 */
-  cudnnTensorDescriptor_t state, matrix, bias; /* state: (DIRECTIONS, sequences, H); the others are cuDNN's answers */
-  cudnnRNNDataDescriptor_t x_data, y_data;     /* of the call at hand, as is `state` */
+  cudnnDropoutDescriptor_t dropout;                      /* of rate 0 */
+  cudnnTensorDescriptor_t state, matrix, bias;           /* state: (DIRECTIONS, sequences, H); cuDNN fills the others */
+  cudnnRNNDataDescriptor_t x_data, y_data;               /* of the current call, as is `state` */
 #define MEMBER(name, symbol) __typeof__(&(symbol)) name; /* NOLINT(bugprone-macro-parentheses): declares `name` */
   FUNCTIONS(MEMBER)
-  struct plan plans[PLANS]; /* the first `count` in use; then those from `next` on are replaced in turn */
+  struct plan plans[PLANS]; /* the first `count` are in use; if all are, new ones replace them in turn from `next` on */
   size_t count, next;
-  bool failed; /* no further use */
+  bool failed; /* cuDNN is not used any more */
 };
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -68,7 +70,8 @@ static bool find_functions(struct linnet_cuda_cudnn *c) {
   return true;
 }
 
-/* A cuDNN, and the libraries that it opens when a layer runs: it ends the process where one of them is missing. */
+/* A version of cuDNN, with the libraries that cuDNN itself loads when a layer runs. open_all loads them first, because
+ * cuDNN ends the process if one of them is missing. */
 enum { PARTS = 4 };
 static const struct library {
   const char *name, *parts[PARTS];
@@ -85,7 +88,8 @@ static void *open_all(const struct library *library) {
   return dlopen(library->name, flags);
 }
 
-/* The first library that works on this device. Never unloaded, as it registers code with the driver. */
+/* Loads the first library that works on this device. It is never unloaded, because it registers code with the driver.
+ */
 static bool open_library(struct linnet_cuda_cudnn *c) {
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
     c->library = open_all(&libraries[i]);
@@ -99,7 +103,7 @@ static bool open_library(struct linnet_cuda_cudnn *c) {
   return false;
 }
 
-/* There is no further use of the library. */
+/* The device does not use the library any more. */
 static bool give_up(struct linnet_cuda_cudnn *c, const char *why) {
   linnet_log(c->context, LINNET_LOG_WARNING, "%s: cuDNN %zu: %s: LSTM layers go on without it", c->device->name,
              c->version(), why);
@@ -119,8 +123,8 @@ static bool create_descriptors(struct linnet_cuda_cudnn *c) {
          good(c, c->data_create(&c->x_data)) && good(c, c->data_create(&c->y_data));
 }
 
-/* Products of TF32 are as exact as those of bfloat16, or more. cuDNN's other tensor-core mode would convert what it
- * multiplies to float16, whose range is too small for gradients. */
+/* Products in TF32 are at least as exact as those in bfloat16. cuDNN's other tensor-core mode would convert the
+ * operands to float16, whose range is too small for gradients. */
 static cudnnMathType_t math_of(enum linnet_precision precision) {
   return precision == LINNET_FLOAT32 ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
 }
@@ -165,7 +169,7 @@ void linnet_cuda_cudnn_close(struct linnet_cuda_cudnn *c) {
   linnet_free(c->context, c);
 }
 
-/* NULL: not there, or not usable. */
+/* NULL: cuDNN is missing or does not work. */
 static struct linnet_cuda_cudnn *cudnn_of(struct linnet_device *device) {
   struct linnet_cuda_device *d = linnet_cuda_device(device);
   if (!d->cudnn_sought) {
@@ -179,7 +183,7 @@ static struct linnet_cuda_cudnn *cudnn_of(struct linnet_device *device) {
 
 /* --- a call ------------------------------------------------------------------------------------------------------- */
 
-/* A layer and the batch that it runs over. */
+/* A layer, and the batch that it processes. */
 struct call {
   struct linnet_cuda_cudnn *cudnn;
   const struct linnet_lstm_layer *layer;
@@ -203,7 +207,7 @@ static bool describe_layer(struct linnet_cuda_cudnn *c, struct plan *plan) {
          good(c, c->weight_bytes(c->handle, plan->rnn, &plan->weight_bytes));
 }
 
-/* The plan of a layer, made when its shape is met first; NULL: cuDNN has failed. */
+/* The plan for the shape of a layer, made when the shape first occurs. NULL: cuDNN has failed. */
 static const struct plan *plan_of(struct linnet_cuda_cudnn *c, const struct linnet_lstm_layer *l) {
   for (size_t i = 0; i < c->count; i++)
     if (c->plans[i].inputs == l->inputs && c->plans[i].width == l->width)
@@ -232,7 +236,7 @@ static bool describe_state(struct linnet_cuda_cudnn *c, size_t sequences, size_t
   return good(c, c->tensor_set(c->state, CUDNN_DATA_FLOAT, 3, sizes, strides));
 }
 
-/* Whether cuDNN is there and takes the layer over the batch; describes both to it. */
+/* Returns whether cuDNN is available and supports this layer and batch. Describes both to cuDNN. */
 static bool describe(struct linnet_device *device, const struct linnet_lstm_layer *l, const struct linnet_pack *p,
                      struct call *call) {
   const struct linnet_cuda_batch *batch = &linnet_cuda_device(device)->batch;
@@ -251,7 +255,7 @@ static bool describe(struct linnet_device *device, const struct linnet_lstm_laye
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* The next multiple of ALIGNMENT bytes; NULL stays. */
+/* The next multiple of ALIGNMENT bytes; NULL stays NULL. */
 static void *aligned(void *memory) {
   unsigned char *bytes = memory;
   return bytes ? bytes + (ALIGNMENT - (uintptr_t)bytes % ALIGNMENT) % ALIGNMENT : NULL;
@@ -281,7 +285,7 @@ static struct spaces plan_spaces(const struct call *call, struct linnet_arena *a
   return s;
 }
 
-/* What backward needs of forward: the reserve, and y as cuDNN left it, which activations may not hold. */
+/* Saved for backward: cuDNN's reserve, and y as cuDNN wrote it, which the activation type may not hold exactly. */
 static void plan_kept(const struct call *call, struct linnet_arena *arena, struct spaces *s) {
   s->y = take_rows(call, arena, DIRECTIONS * call->layer->width);
   s->reserve = call->layer->forward_only ? NULL : take(arena, call->reserve_bytes);
@@ -309,7 +313,7 @@ bool linnet_cuda_lstm_layer_bytes(struct linnet_device *device, const struct lin
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */
 
-/* A tensor of a weight space has to be (rows, columns) without gaps. */
+/* Checks that a tensor of the weight space is (rows, columns) without gaps. */
 static bool has_shape(struct linnet_cuda_cudnn *c, cudnnTensorDescriptor_t tensor, size_t rows, size_t columns) {
   cudnnDataType_t type;
   int dimensions = 0, sizes[3] = {0}, strides[3] = {0};
@@ -327,7 +331,8 @@ static void add_tensor(struct linnet_cuda_lstm_tensors *t, void *space, size_t o
   t->largest = size > t->largest ? size : t->largest;
 }
 
-/* The tensors of a gate: of inputs, linear layers 0 ... 3 of cuDNN, or of h, 4 ... 7, in the order of ours. */
+/* The tensors of a gate. In cuDNN, linear layers 0 ... 3 multiply the inputs and 4 ... 7 multiply h; the gates are in
+ * the same order as in Linnet. */
 static bool add_gate(const struct call *call, size_t direction, size_t linear, void *space,
                      struct linnet_cuda_lstm_tensors *t) {
   struct linnet_cuda_cudnn *c = call->cudnn;
@@ -354,7 +359,7 @@ static bool find_tensors(const struct call *call, void *space, struct linnet_cud
   return true;
 }
 
-/* Gaps of the weight space are zero. */
+/* Sets the gaps of the weight space to zero. */
 static bool copy_weights(const struct call *call, void *space) {
   struct linnet_device *device = call->cudnn->device;
   struct linnet_cuda_lstm_tensors t;

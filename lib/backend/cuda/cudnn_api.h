@@ -1,5 +1,6 @@
-/* What Linnet calls of cuDNN's API of recurrent networks, the same in versions 8 and 9 (cudnn_adv.h of 9, its
- * documentation for 8), so that it builds without cuDNN. Names and values are NVIDIA's. */
+/* The part of cuDNN's API of recurrent networks that Linnet calls. It is the same in versions 8 and 9 (sources:
+ * cudnn_adv.h of version 9, the documentation of version 8). With it Linnet builds without cuDNN. Names and values are
+ * NVIDIA's. */
 #ifndef LINNET_CUDNN_API_H
 #define LINNET_CUDNN_API_H
 
@@ -14,9 +15,9 @@ typedef struct cudnnDropoutStruct *cudnnDropoutDescriptor_t;
 typedef struct cudnnRNNStruct *cudnnRNNDescriptor_t;
 typedef struct cudnnRNNDataStruct *cudnnRNNDataDescriptor_t;
 
-typedef enum { CUDNN_STATUS_SUCCESS = 0 } cudnnStatus_t; /* others differ between versions */
+typedef enum { CUDNN_STATUS_SUCCESS = 0 } cudnnStatus_t; /* other values differ between versions */
 typedef enum { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_BFLOAT16 = 9 } cudnnDataType_t;
-/* Default: on tensor cores operands become TF32. Allow conversion: they become float16. */
+/* CUDNN_DEFAULT_MATH: tensor cores round operands to TF32. CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION: to float16. */
 typedef enum {
   CUDNN_DEFAULT_MATH = 0,
   CUDNN_TENSOR_OP_MATH = 1,
@@ -59,22 +60,23 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t 
                                        int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags);
 cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t *data);
 cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t data);
-/* Packed: lengths are sorted, the longest first, and none is 0. */
+/* Packed layout: lengths are sorted, the longest first, and none is 0. */
 cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnDataType_t type,
                                         cudnnRNNDataLayout_t layout, int longest, int sequences, int width,
                                         const int lengths[], void *padding);
-/* Sizes go with the very lengths of `x`: they need not grow with them. */
+/* The sizes hold for exactly the lengths of `x`: longer sequences do not always need more. */
 cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
                                         cudnnRNNDataDescriptor_t x, size_t *work, size_t *reserve);
 cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, size_t *bytes);
-/* Where a linear layer lies in a weight space. Pseudo-layers of a bidirectional layer: forward, reverse. Linear layers
- * of an LSTM: of inputs for i, f, g, o, then of h. */
+/* The address of a linear layer in a weight space. Pseudo-layers of a bidirectional layer: forward, reverse. Linear
+ * layers of an LSTM: those of the inputs for i, f, g, o, then those of h. */
 cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int32_t pseudo_layer,
                                       size_t bytes, const void *space, int32_t linear_layer,
                                       cudnnTensorDescriptor_t matrix, void **matrix_at, cudnnTensorDescriptor_t bias,
                                       void **bias_at);
 
-/* device_lengths: on the device, the same as the data descriptors'. States of NULL are zero, or not asked for. */
+/* device_lengths: device memory, the same lengths as in the data descriptors. An initial state that is NULL is zero; a
+ * final state that is NULL is not written. */
 cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
                               const int32_t device_lengths[], cudnnRNNDataDescriptor_t x_data, const void *x,
                               cudnnRNNDataDescriptor_t y_data, void *y, cudnnTensorDescriptor_t h, const void *hx,
@@ -87,7 +89,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       const void *cx, const void *dcy, void *dcx, size_t weight_bytes,
                                       const void *weights, size_t work_bytes, void *work, size_t reserve_bytes,
                                       void *reserve);
-/* After backward of the data, with what that left in the reserve space; adds to the gradients. */
+/* Call after the backward pass of the data, with the reserve space that it wrote. Adds to the gradients. */
 cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t mode,
                                          const int32_t device_lengths[], cudnnRNNDataDescriptor_t x_data, const void *x,
                                          cudnnTensorDescriptor_t h, const void *hx, cudnnRNNDataDescriptor_t y_data,

@@ -1,4 +1,4 @@
-/* The mask of ops/dropout.c on the device: the same draws, the same bits. */
+/* The mask of ops/dropout.c on the device: the same random numbers, the same bits. */
 #ifndef LINNET_CUDA_DROPOUT_MASK_H
 #define LINNET_CUDA_DROPOUT_MASK_H
 
@@ -11,8 +11,8 @@ extern "C" {
 
 struct dropout_mask {
   uint64_t seed, high; /* key, and the upper half of the counter */
-  uint64_t first;      /* element of the whole batch that is element 0 here */
-  uint32_t threshold;  /* 0: all are kept */
+  uint64_t first;      /* index in the whole batch of this call's element 0 */
+  uint32_t threshold;  /* 0: nothing is dropped */
   float scale;
 };
 
@@ -21,9 +21,9 @@ static inline dropout_mask dropout_mask_of(const struct linnet_dropout *d, size_
                       (float)linnet_dropout_scale(d->rate)};
 }
 
-enum { DROPOUT_GROUP = 8 }; /* elements that one call of Philox decides on */
+enum { DROPOUT_GROUP = 8 }; /* number of elements that one call of Philox decides on */
 
-/* v = mask * v / (1 - rate) for elements at, at + 1, ... of the group that `random` was drawn for. */
+/* v = mask * v / (1 - rate) for the elements at, at + 1, ... of the group that `random` belongs to. */
 template <int V>
 static __device__ __forceinline__ void masked(const dropout_mask &m, const struct linnet_philox &random, int at,
                                               floats<V> *v) {
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void masked(const dropout_mask &m, const struc
   }
 }
 
-/* For elements e ... e + V - 1, which lie in one group. */
+/* For elements e ... e + V - 1, which are in one group. */
 template <int V> static __device__ __forceinline__ void masked(const dropout_mask &m, uint64_t e, floats<V> *v) {
   if (m.threshold == 0)
     return;
@@ -46,9 +46,9 @@ template <int V> static __device__ __forceinline__ void masked(const dropout_mas
   masked(m, random, (int)(element % DROPOUT_GROUP), v);
 }
 
-/* Calls f(e, drop) for elements e = 0, V, 2 V ... of n; drop(&v) masks a floats<V> of them. A thread takes a group, for
- * which it draws once; groups are those of the whole batch: the first and the last may begin before, and end behind,
- * the n elements. */
+/* Calls f(e, drop) for elements e = 0, V, 2 V ... of n; drop(&v) applies the mask to a floats<V> of them. A thread
+ * processes a group, for which it calls Philox once. Groups are counted over the whole batch: the first group may begin
+ * before the n elements, and the last may end after them. */
 template <int V, class F> static __device__ __forceinline__ void for_groups(const dropout_mask &m, size_t n, F f) {
   const size_t before = m.first % DROPOUT_GROUP, groups = (before + n + DROPOUT_GROUP - 1) / DROPOUT_GROUP;
   for (size_t g = (size_t)blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += (size_t)gridDim.x * blockDim.x) {
@@ -67,7 +67,8 @@ template <int V, class F> static __device__ __forceinline__ void for_groups(cons
   }
 }
 
-/* Blocks of so many threads for n elements, and whether these can be taken by fours. */
+/* The number of blocks with `threads` threads each for n elements. dropout_by_fours: whether they can be read four at a
+ * time. */
 static inline unsigned dropout_blocks(size_t n, size_t threads) {
   return linnet_blocks(n + DROPOUT_GROUP, threads * DROPOUT_GROUP);
 }

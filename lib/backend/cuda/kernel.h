@@ -1,6 +1,6 @@
 /* What the sources of kernels share: launches, sums over a warp, rows of vectors. The tests compile the same sources
- * for the CPU, with tests/cuda/emulate.h in front of them (the compiler's -include). Floats are never added atomically,
- * and every sum has one order. */
+ * for the CPU: they include tests/cuda/emulate.h before them (the compiler's option -include). No kernel adds floats
+ * atomically, and every sum has a fixed order. */
 #ifndef LINNET_CUDA_KERNEL_H
 #define LINNET_CUDA_KERNEL_H
 
@@ -12,7 +12,7 @@
 #define LINNET_SHARED(type, name)                                                                                      \
   extern __shared__ __align__(16) unsigned char linnet_shared_memory[];                                                \
   type *name = reinterpret_cast<type *>(linnet_shared_memory)
-#define LINNET_CHECK_FOURS(address) ((void)0) /* for the emulated device; a real one stops by itself */
+#define LINNET_CHECK_FOURS(address) ((void)0) /* the emulated device checks it; a GPU does so by itself */
 #endif
 
 #include <float.h>
@@ -26,7 +26,7 @@ extern "C" {
 
 #define LINNET_ALL_LANES 0xffffffffu
 
-/* The largest first dimension of a grid that kernels are asked to run in; they walk on from there. */
+/* The maximum of a grid's first dimension. Kernels with more work loop in steps of the grid. */
 enum { LINNET_CUDA_BLOCKS = 1 << 20 };
 
 static __host__ __device__ __forceinline__ size_t smaller(size_t a, size_t b) {
@@ -49,7 +49,7 @@ static __device__ __forceinline__ float warp_max(float x) {
   return x;
 }
 
-/* Activations are float or bfloat16, the upper half of one; arithmetic is in float32. */
+/* Activations are float or bfloat16; arithmetic is in float32. A bfloat16 is the upper half of a float. */
 struct bfloat16 {
   uint16_t bits;
 };
@@ -80,14 +80,14 @@ static __device__ __forceinline__ void write(bfloat16 *p, float x) {
   *p = round_to_bfloat16(x);
 }
 
-/* Pointers to activations of a type. */
+/* Casts pointers to the type of activations. */
 template <class T> struct activations {
   typedef T activation;
   const T *operator()(const void *p) const { return static_cast<const T *>(p); }
   T *operator()(void *p) const { return static_cast<T *>(p); }
 };
 
-/* Calls f with the activations<T> of a device. */
+/* Calls f with the activations<T> of the device. */
 template <class F> static inline void for_activations(const struct linnet_device *device, F f) {
   if (device->activation_bytes == sizeof(float))
     f(activations<float>());
@@ -95,7 +95,7 @@ template <class F> static inline void for_activations(const struct linnet_device
     f(activations<bfloat16>());
 }
 
-/* V numbers side by side: one load or store for V = 4. */
+/* V consecutive numbers: one load or store if V = 4. */
 template <int V> struct floats { float x[V]; };
 
 static __device__ __forceinline__ floats<4> load(const float *p, floats<4> *) {
@@ -150,7 +150,8 @@ template <int V> static __device__ __forceinline__ floats<V> sum_of(floats<V> a,
   return a;
 }
 
-/* Whether rows of `width` numbers at all these addresses (NULL: none) can be read by fours. */
+/* Returns whether rows of `width` numbers at all these addresses can be read four numbers at a time. An address may be
+ * NULL. */
 static inline bool by_fours(size_t width) {
   return width % 4 == 0;
 }

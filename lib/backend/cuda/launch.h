@@ -1,10 +1,10 @@
 /* The ops of backend.h on a CUDA device: each function queues one op. All pointers to numbers are device memory;
- * structures are read before the call returns. Arguments mean what they mean in linnet_ops, but for
+ * structures are read before the call returns. Arguments have the same meaning as in linnet_ops, with these exceptions:
  *
- * - the device, which comes first;
- * - activations: `void *`, float or bfloat16 (device.h);
- * - packed batches: a linnet_cuda_pack, whose tables are on the device;
- * - results: what a CPU op returns is written to device memory, so that nothing waits. */
+ * - The device is the first argument.
+ * - Activations are `void *`: float or bfloat16 (device.h).
+ * - A packed batch is a linnet_cuda_pack, whose tables are on the device.
+ * - Results that a CPU op returns are written to device memory, so that the call does not wait. */
 #ifndef LINNET_CUDA_LAUNCH_H
 #define LINNET_CUDA_LAUNCH_H
 
@@ -13,8 +13,8 @@
 
 /* --- packed batches (pack.c) -------------------------------------------------------------------------------------- */
 
-/* Rows of a piece: sequences are cut into pieces, the last of a sequence may be short. Attention and convolution run
- * one block of threads for each, so that work is spread evenly whatever the lengths. */
+/* Sequences are divided into pieces of so many rows; the last piece of a sequence may be shorter. Attention and
+ * convolution run one block of threads per piece, so that work is spread evenly for all lengths. */
 enum { LINNET_CUDA_PIECE = 128 };
 
 struct linnet_cuda_piece {
@@ -30,12 +30,12 @@ struct linnet_cuda_pack {
 };
 
 size_t linnet_cuda_pack_bytes(const struct linnet_pack *p);
-/* Writes the tables to `host`, as they will be read at `device`; one copy takes them there, with whatever lies beside
- * them. Both are aligned to 16 bytes. */
+/* Writes the tables to `host`, with pointers for their copy at `device`; the caller copies them, together with other
+ * data beside them. Both addresses are aligned to 16 bytes. */
 struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void *host, const void *device);
 
-/* Rows in the order of steps: those of all sequences' first steps, longest sequence first, then those of the second
- * steps, of the sequences that have one, and so on. Sequences without frames are left out. */
+/* Rows in the order of steps: first the first step of all sequences, the longest sequence first, then the second step
+ * of all sequences that have one, and so on. Sequences without frames are left out. */
 struct linnet_cuda_steps {
   size_t sequences, longest;
   const struct linnet_span *spans; /* (sequences), longest first */
@@ -44,15 +44,16 @@ struct linnet_cuda_steps {
 };
 
 size_t linnet_cuda_steps_bytes(const struct linnet_pack *p);
-/* As linnet_cuda_pack_write; the lengths come first. `spans` (p->sequences), whose copy is `device_spans`. */
+/* As linnet_cuda_pack_write. The lengths are the first table. `spans` (p->sequences) is host memory, and `device_spans`
+ * its copy. */
 struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, const struct linnet_span *spans,
                                                  const struct linnet_span *device_spans, void *host,
                                                  const void *device);
 
 /* --- products (products.c, ops/gemm.cu) --------------------------------------------------------------------------- */
 
-/* By cuBLASLt; by the kernel where that is not there. b is not packed. Where activations are bfloat16, so are a and b,
- * and, if `result` says activations, c and the bias: g carries the pointers. */
+/* By cuBLASLt, or by Linnet's own kernel where cuBLASLt is missing. b is not packed. If activations are bfloat16, a and
+ * b are too; c and the bias are bfloat16 if `result` says so. `g` only carries the pointers. */
 void linnet_cuda_gemm(struct linnet_device *device, const struct linnet_gemm *g);
 void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_gemm *g);
 
@@ -60,7 +61,7 @@ void linnet_cuda_gemm_kernel(struct linnet_device *device, const struct linnet_g
 
 void linnet_cuda_layernorm_forward(struct linnet_device *device, const struct linnet_layernorm *n);
 void linnet_cuda_layernorm_backward(struct linnet_device *device, const struct linnet_layernorm *n);
-/* Each in one pass. */
+/* Each op in one pass. */
 void linnet_cuda_residual_norm(struct linnet_device *device, const struct linnet_residual_norm *r);
 void linnet_cuda_residual_norm_backward(struct linnet_device *device, const struct linnet_residual_norm *r);
 void linnet_cuda_dropout(struct linnet_device *device, const struct linnet_dropout *d, size_t rows, size_t width,
@@ -79,34 +80,36 @@ void linnet_cuda_feature_map_forward(struct linnet_device *device, const struct 
 void linnet_cuda_feature_map_backward(struct linnet_device *device, const struct linnet_feature_map_terms *m,
                                       size_t rows, const void *x, const void *phi, const void *dphi, void *dx);
 
-/* y (n) = x as activations. */
+/* y (n) = x, converted to the type of activations. */
 void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const float *x, void *y);
 
 /* --- sums and the update ------------------------------------------------------------------------------------------ */
 
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add);
 void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const void *x, float *sums_add);
-/* sums[c] += sum of partial[part * ld + c] over the parts, in their order: the second half of sums over rows. */
+/* sums[c] += sum over the parts, in their order, of partial[part * ld + c]: the second half of sums over rows. */
 void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t ld, size_t width, const float *partial,
                               float *sums_add);
-/* Rows of a part, so that the sums of all parts, `width` floats each, have room in a device's scratch. */
+/* The number of rows per part for which the sums of all parts, `width` floats each, fit into a device's scratch. */
 size_t linnet_cuda_stretch(size_t rows, size_t width);
 void linnet_cuda_sum_of_squares(struct linnet_device *device, size_t n, const float *x, double *sum);
-/* All parameters in one launch. `squares`: the sum of squares of the gradients; where it is not finite nothing is
- * changed, and gradients are scaled by clip / (norm + 1e-6) where that is below 1 (clip 0: never), norm being that of
- * the gradients times gradient_scale. NULL: neither. */
+/* Updates all parameters in one launch. `squares` is the sum of squares of the gradients. If it is not finite, nothing
+ * changes. The norm is that of the gradients times gradient_scale; gradients are multiplied by clip / (norm + 1e-6) if
+ * this factor is below 1 (clip 0: never). squares NULL: no check and no clipping. */
 void linnet_cuda_update(struct linnet_device *device, const struct linnet_update *u, double clip, const double *squares,
                         size_t n, float *parameters, const float *gradients, float *m, float *v);
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
-/* x (T, stack * channels), features: 0 where a mask of the sequence covers them. m->masks: device memory. */
+/* Features x (T, stack * channels) become 0 where a mask of the sequence covers them. m->masks: device memory. */
 void linnet_cuda_spec_augment(struct linnet_device *device, const struct linnet_cuda_pack *p,
                               const struct linnet_masks *m, void *x);
-/* x (T, width): row t of each sequence += row t of the table (longest, width): positional encodings, made once. */
+/* x (T, width): adds row t of the table (longest, width) to row t of each sequence. The table holds positional
+ * encodings and is computed once. */
 void linnet_cuda_add_table(struct linnet_device *device, const struct linnet_cuda_pack *p, size_t width,
                            const float *table, void *x);
-/* before (T, width) = h of the step before each frame's, zero at a sequence's first step; rows of h are ld apart. */
+/* before (T, width): for each frame, h of the step before; zero at the first step of a sequence. h has leading
+ * dimension ld. */
 void linnet_cuda_steps_before(struct linnet_device *device, const struct linnet_cuda_pack *p, bool reverse,
                               size_t width, const void *h, size_t ld, void *before);
 
@@ -117,11 +120,12 @@ void linnet_cuda_conv_backward(struct linnet_device *device, const struct linnet
                                const struct linnet_cuda_pack *p, const void *x, const float *w, const void *dy,
                                void *dx, float *dw_add, float *dbias_add);
 
-/* A row of the table of attention kinds. Sizes are bounds from frames and sequences alone. */
+/* One row of the table of attention kinds. The sizes depend on the numbers of frames and sequences only and are upper
+ * bounds. */
 struct linnet_cuda_attention_ops {
   size_t (*saved_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
   size_t (*work_bytes)(const struct linnet_attention *a, size_t frames, size_t sequences);
-  /* `p` has the tables of c->pack. */
+  /* `p` holds the tables of c->pack on the device. */
   void (*forward)(struct linnet_device *device, const struct linnet_attention_call *c,
                   const struct linnet_cuda_pack *p);
   void (*backward)(struct linnet_device *device, const struct linnet_attention_call *c,
@@ -130,14 +134,14 @@ struct linnet_cuda_attention_ops {
 extern const struct linnet_cuda_attention_ops linnet_cuda_linear_attention, linnet_cuda_causal_linear_attention;
 extern const struct linnet_cuda_attention_ops linnet_cuda_softmax_attention, linnet_cuda_causal_softmax_attention;
 extern const struct linnet_cuda_attention_ops linnet_cuda_lsh_attention, linnet_cuda_causal_lsh_attention;
-/* All of them, by kind (table.c). */
+/* All kinds of attention, by linnet_attention_kind (table.c). */
 extern const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNET_ATTENTION_KINDS];
 
 /* CTC of all sequences of a batch. */
 struct linnet_cuda_ctc {
   const struct linnet_cuda_pack *pack;
   size_t symbols;
-  size_t most_labels;            /* of a sequence */
+  size_t most_labels;            /* the maximum over the sequences */
   const uint32_t *label_offsets; /* (sequences + 1), device */
   const int *labels;             /* (label_offsets[sequences]), device */
   size_t total_labels;
@@ -149,8 +153,8 @@ struct linnet_cuda_ctc {
 size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c);
 void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work);
 
-/* An LSTM without cuDNN: `l->spans` is host memory, its copy `spans` is on the device; weights are W_hh (4H, H). Work:
- * linnet_cuda_lstm_work elements. */
+/* An LSTM without cuDNN. `l->spans` is host memory, and `spans` its copy on the device; the weights are W_hh (4H, H).
+ * Work: linnet_cuda_lstm_work elements. */
 size_t linnet_cuda_lstm_work(size_t width, size_t sequences);
 void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
                               const struct linnet_span *spans, void *gates, float *cells, float *state, void *h,
@@ -161,25 +165,26 @@ void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet
 
 /* --- an LSTM layer by cuDNN (ops/lstm_layer.cu) ------------------------------------------------------------------- */
 
-/* y (rows, width): rows of activations x in the order of steps, as floats, and back. */
+/* y (rows, width): the activations x, in the order of steps and as floats; and the reverse. */
 void linnet_cuda_rows_to_steps(struct linnet_device *device, const struct linnet_cuda_steps *s, size_t width,
                                const void *x, float *y);
 void linnet_cuda_rows_from_steps(struct linnet_device *device, const struct linnet_cuda_steps *s, size_t width,
                                  const float *x, void *y);
 
-/* Tensors that lie in a buffer of the model, and again in a weight space of cuDNN: a matrix and a bias for each gate,
- * of inputs and of h, and for each direction. */
+/* The tensors of a layer, with their offsets in a buffer of the model and in a weight space of cuDNN: for each
+ * direction and each gate, a matrix and a bias for the inputs, and a matrix and a bias for h. */
 enum { LINNET_CUDA_LSTM_TENSORS = 2 * 2 * 4 * 2 };
 
 struct linnet_cuda_lstm_tensors {
-  size_t count, largest; /* largest: elements */
+  size_t count, largest; /* largest: the maximum size, in elements */
   struct {
     float *space;
     size_t offset, size; /* in the buffer; elements */
   } tensor[LINNET_CUDA_LSTM_TENSORS];
 };
 
-/* The weight space = weights; gradients += the weight space. */
+/* linnet_cuda_lstm_weights copies the weights to the weight space; the second function adds the weight space to
+ * gradients. */
 void linnet_cuda_lstm_weights(struct linnet_device *device, const struct linnet_cuda_lstm_tensors *t,
                               const float *weights);
 void linnet_cuda_lstm_gradients(struct linnet_device *device, const struct linnet_cuda_lstm_tensors *t,

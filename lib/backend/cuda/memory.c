@@ -1,5 +1,5 @@
-/* A CUDA device: a stream, its scratch, and memory from the device's pool. cudart is linked statically and finds
- * the driver when it is first asked: a machine without one has no device. */
+/* A CUDA device: a stream, its scratch, and memory from the device's pool. cudart is linked statically and looks for
+ * the driver at the first call: a machine without a driver has no device. */
 #include "backend/cuda/cuda_device.h"
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,8 @@ static enum linnet_status no_device(struct linnet_context *context, int index, c
   return linnet_fail(context, LINNET_ERROR_DEVICE, "CUDA device %d: %s", index, cudaGetErrorString(error));
 }
 
-/* What is freed stays in the pool: allocations of later steps cost nothing. The most in use counts from here. */
+/* Freed memory stays in the pool, so that allocations of later steps are fast. Restarts the measurement of the peak
+ * use. */
 static cudaError_t keep_memory(int index) {
   cudaMemPool_t pool;
   uint64_t threshold = UINT64_MAX, most = 0;
@@ -107,7 +108,8 @@ void linnet_cuda_unlock(struct linnet_device *device) {
   pthread_mutex_unlock(&linnet_cuda_device(device)->mutex);
 }
 
-/* Where in the mailbox a result of `bytes` goes that belongs at `host`; NULL: it does not go there. */
+/* Reserves space in the mailbox for a result of `bytes` that will be copied to `host`. NULL: the mailbox has no space.
+ */
 static void *post(struct linnet_cuda_mailbox *m, void *host, size_t bytes) {
   if (!m->memory || m->letters == LINNET_CUDA_LETTERS || bytes > LINNET_CUDA_MAILBOX - m->used)
     return NULL;
@@ -136,7 +138,7 @@ enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_
   enum linnet_status status = linnet_fail(
       context, failure == cudaErrorMemoryAllocation ? LINNET_ERROR_MEMORY : LINNET_ERROR_DEVICE, "%s: %s%s%s", d->name,
       d->failed ? d->failed : "", d->failed ? ": " : "", cudaGetErrorString(failure));
-  if (context) /* it was told; one that lasts comes again with the next call */
+  if (context) /* it is reported now; a permanent failure comes again with the next call */
     d->failure = cudaSuccess, d->failed = NULL, d->mailbox.letters = d->mailbox.used = 0;
   return status;
 }
@@ -148,7 +150,8 @@ void linnet_cuda_launched(struct linnet_device *device, const char *kernel) {
     d->failed = kernel;
 }
 
-/* The pool may not know yet that what was freed is free, or may keep it in pieces that are too small. */
+/* Waits for the stream and returns unused memory of the pool to the driver. Until then the pool may not know that freed
+ * memory is free, or may hold it in fragments that are too small. */
 static cudaError_t tidy_pool(struct linnet_cuda_device *d) {
   cudaMemPool_t pool;
   cudaError_t error = cudaStreamSynchronize(d->stream);
@@ -157,7 +160,8 @@ static cudaError_t tidy_pool(struct linnet_cuda_device *d) {
   return error == cudaSuccess ? cudaMemPoolTrimTo(pool, 0) : error;
 }
 
-/* NULL: there is not so much, which is the caller's to tell and no failure of the device, or there is one. */
+/* Returns NULL if memory is short or the device fails. Out of memory is no failure of the device: the caller reports
+ * it. */
 static void *allocate(struct linnet_cuda_device *d, size_t bytes) {
   void *memory = NULL;
   cudaError_t error = cudaMallocAsync(&memory, bytes > 0 ? bytes : 1, d->stream);
@@ -175,7 +179,7 @@ void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes) {
   return memory || !succeeded(d, tidy_pool(d)) ? memory : allocate(d, bytes);
 }
 
-/* What the driver has, and what lies unused in the pool. */
+/* The free memory of the driver, plus the unused memory of the pool. */
 size_t linnet_cuda_free_bytes(struct linnet_device *device) {
   cudaMemPool_t pool;
   size_t free = 0, total = 0;

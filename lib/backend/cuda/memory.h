@@ -1,6 +1,6 @@
-/* Opening a CUDA device, and its memory. No CUDA header is needed to use it. What is queued runs in order, later; host
- * memory that takes part must stay until linnet_cuda_wait, which also tells the first failure of anything queued
- * before. */
+/* Opens a CUDA device and manages its memory. This header needs no CUDA header. Queued work runs later, in order: host
+ * memory that it uses must stay valid until linnet_cuda_wait. That call also reports the first failure of the work
+ * queued before it. */
 #ifndef LINNET_CUDA_MEMORY_H
 #define LINNET_CUDA_MEMORY_H
 
@@ -10,7 +10,7 @@
 
 struct linnet_device;
 
-/* Scratch of a device, which ops use for sums over blocks; each op may overwrite what another left. */
+/* Scratch of a device. Ops use it for sums over blocks; each op may overwrite what another op left there. */
 #define LINNET_CUDA_SCRATCH ((size_t)64 << 20)
 
 /* LINNET_ERROR_DEVICE: no driver, or no such device. */
@@ -19,12 +19,12 @@ enum linnet_status linnet_cuda_open(struct linnet_context *context, int index, e
 void linnet_cuda_close(struct linnet_device *device);
 void linnet_cuda_lock(struct linnet_device *device);
 void linnet_cuda_unlock(struct linnet_device *device);
-/* A failure is told once, in `context`; one that lasts comes again with the next call. Without a context it is kept for
- * the next call that has one. */
+/* Waits for all queued work. Reports a failure once, in `context`; a permanent failure comes again with the next call.
+ * Without a context, the failure stays stored until a call that has one. */
 enum linnet_status linnet_cuda_wait(struct linnet_device *device, struct linnet_context *context);
 
 /* Device memory from the pool of the device, aligned to 256 bytes; NULL: out of memory. free(NULL) does nothing. Both
- * are ordered with what is queued. */
+ * take effect in the order of the queue. */
 void *linnet_cuda_alloc(struct linnet_device *device, size_t bytes);
 void linnet_cuda_free(struct linnet_device *device, void *memory);
 
@@ -36,18 +36,18 @@ void linnet_cuda_copy(struct linnet_device *device, void *to, const void *from, 
 size_t linnet_cuda_free_bytes(struct linnet_device *device);
 size_t linnet_cuda_peak_bytes(struct linnet_device *device);
 
-/* Host memory that copies run fast from. */
+/* Page-locked host memory, from which copies are fast. */
 void *linnet_cuda_alloc_host(struct linnet_device *device, size_t bytes);
 void linnet_cuda_free_host(struct linnet_device *device, void *memory);
 
 /* The next wait fails with LINNET_ERROR_MEMORY. */
 void linnet_cuda_out_of_memory(struct linnet_device *device);
 
-/* For launchers: the stream, and the scratch (at most LINNET_CUDA_SCRATCH bytes). */
+/* For functions that launch kernels: the stream, and scratch of `bytes`, at most LINNET_CUDA_SCRATCH. */
 void *linnet_cuda_stream(const struct linnet_device *device);
-/* Notes whether the launch just made was accepted. */
+/* Records whether the driver accepted the last launch. */
 void linnet_cuda_launched(struct linnet_device *device, const char *kernel);
-/* Forgets what a library left as the last error when it refused a call that something else will make up for. */
+/* Clears CUDA's last error after a library refused a call for which there is a fallback. */
 void linnet_cuda_forgive(struct linnet_device *device);
 void *linnet_cuda_scratch(struct linnet_device *device, size_t bytes);
 

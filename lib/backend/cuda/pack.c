@@ -1,4 +1,4 @@
-/* Packed batches as kernels read them. */
+/* Writes packed batches in the form that kernels read. */
 #include "backend/cuda/launch.h"
 
 static size_t pieces_of(size_t rows) {

@@ -1,7 +1,6 @@
-/* Matrix products by cuBLASLt. The library is loaded at run time: a binary starts without it, and products then come
- * from the kernel of ops/gemm.cu. Row-major C = op(A) op(B) is what cuBLASLt sees, by columns, as C^T = op(B)^T
- * op(A)^T.
- */
+/* Matrix products by cuBLASLt. The library is loaded at run time: a program starts without it, and the kernel of
+ * ops/gemm.cu then computes the products. cuBLASLt is column-major: it sees row-major C = op(A) op(B) as C^T = op(B)^T
+ * op(A)^T. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ enum { WORKSPACE = 32 << 20, PLANS = 256 };
                       f(preference_set, cublasLtMatmulPreferenceSetAttribute)                                          \
                           f(heuristic, cublasLtMatmulAlgoGetHeuristic)
 
-/* What decides on the algorithm of a product. Alignment counts: it is part of the heuristic's answer. */
+/* What the algorithm of a product depends on. The alignment is included because the heuristic depends on it. */
 struct shape {
   size_t m, n, k, lda, ldb, ldc;
   unsigned transpose_a, transpose_b, epilogue, mode, result, alignment, accumulate;
@@ -32,7 +31,7 @@ struct shape {
 
 struct plan {
   struct shape shape;
-  cublasLtMatmulDesc_t desc; /* its bias is that of the last product */
+  cublasLtMatmulDesc_t desc; /* its bias pointer is that of the last product */
   cublasLtMatrixLayout_t a, b, c;
   cublasLtMatmulAlgo_t algorithm;
   bool usable;
@@ -40,14 +39,14 @@ struct plan {
 
 struct linnet_cuda_products {
   struct linnet_context *context;
-  const char *device; /* for people */
-  bool told;          /* that the library refused something */
+  const char *device; /* the device's name, for messages */
+  bool told;          /* the first refusal was reported */
   void *library, *workspace;
   cudaStream_t stream;
   cublasLtHandle_t handle;
 #define MEMBER(name, symbol) __typeof__(&symbol) name;
   FUNCTIONS(MEMBER)
-  struct plan plans[PLANS]; /* the first `count` in use; then those from `next` on are replaced in turn */
+  struct plan plans[PLANS]; /* the first `count` are in use; if all are, new ones replace them in turn from `next` on */
   size_t count, next;
 };
 
@@ -60,8 +59,8 @@ static bool find_functions(struct linnet_cuda_products *p) {
   return true;
 }
 
-/* The first library that works on this device: one of CUDA 13 may be there, but the driver too old for it. Never
- * unloaded, as it registers code with the driver. */
+/* Loads the first library that works on this device: a library of CUDA 13 may be installed while the driver is too old
+ * for it. It is never unloaded, because it registers code with the driver. */
 static bool open_library(struct linnet_cuda_products *p) {
   static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
                                       "/usr/local/cuda/lib64/libcublasLt.so"};
@@ -79,7 +78,7 @@ static bool open_library(struct linnet_cuda_products *p) {
 static bool allocate_workspace(struct linnet_cuda_products *p) {
   if (cudaMallocAsync(&p->workspace, WORKSPACE, p->stream) == cudaSuccess)
     return true;
-  cudaGetLastError(); /* products do without the library then: no failure of the device */
+  cudaGetLastError(); /* products have a fallback, so this is no failure of the device */
   p->workspace = NULL;
   return false;
 }
@@ -121,7 +120,8 @@ void linnet_cuda_products_close(struct linnet_cuda_products *p) {
 
 /* --- plans -------------------------------------------------------------------------------------------------------- */
 
-/* What a device of a precision multiplies: bfloat16 activations by weights that were rounded to it. */
+/* The types of a product, by the precision of the device. With bfloat16, activations are multiplied by weights that
+ * were rounded to bfloat16. */
 static const struct {
   cublasComputeType_t compute;
   cudaDataType_t operands;
@@ -129,7 +129,7 @@ static const struct {
              [LINNET_TF32] = {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F},
              [LINNET_BFLOAT16] = {CUBLAS_COMPUTE_32F, CUDA_R_16BF}};
 
-/* cuBLASLt's GELU is the one with tanh, so only ReLU is part of a product. */
+/* cuBLASLt's GELU is the approximation with tanh, so the library applies only ReLU. */
 static unsigned epilogue_of(const struct linnet_gemm *g) {
   bool relu = g->activation == LINNET_RELU;
   if (g->bias)
@@ -189,13 +189,15 @@ static bool choose_algorithm(struct linnet_cuda_products *p, struct plan *plan) 
   return status == CUBLAS_STATUS_SUCCESS && count > 0 && found.state == CUBLAS_STATUS_SUCCESS;
 }
 
-/* Length n, one for each column of C: a row of C^T, as the library has it (CUBLASLT_EPILOGUE_BIAS). */
+/* The bias has n elements, one for each column of C. For the library this is one for each row of C^T
+ * (CUBLASLT_EPILOGUE_BIAS). */
 static bool set_bias(struct linnet_cuda_products *p, struct plan *plan, const real *bias) {
   return !bias ||
          p->desc_set(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) == CUBLAS_STATUS_SUCCESS;
 }
 
-/* The library does not take a shape: from here on, products of it are made without. The first one is told. */
+/* The library refuses a shape: later products of this shape use the kernel of gemm.cu. Only the first refusal is
+ * reported. */
 static void give_up(struct linnet_cuda_products *p, struct plan *plan) {
   const struct shape *s = &plan->shape;
   plan->usable = false;
@@ -208,7 +210,7 @@ static void give_up(struct linnet_cuda_products *p, struct plan *plan) {
   p->told = true;
 }
 
-/* The plan of a shape, made when it is met first; the heuristic may look at where the bias lies. */
+/* The plan for a shape, made when the shape first occurs. The heuristic may depend on the address of the bias. */
 static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *shape, const real *bias) {
   for (size_t i = 0; i < p->count; i++)
     if (memcmp(&p->plans[i].shape, shape, sizeof *shape) == 0)
@@ -239,7 +241,7 @@ static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode,
   return plan->usable;
 }
 
-/* GELU and SiLU come after the product, where C has no gaps between rows. */
+/* GELU and SiLU run after the product, on a C without gaps between rows. */
 void linnet_cuda_gemm(struct linnet_device *device, const struct linnet_gemm *g) {
   struct linnet_cuda_device *d = linnet_cuda_device(device);
   struct linnet_gemm product = *g;

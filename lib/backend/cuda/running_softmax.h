@@ -1,4 +1,5 @@
-/* Softmax over tiles of keys with a running maximum and sum (Milakov, Gimelshein 2018), a row per quad of lanes. */
+/* Softmax over tiles of keys with a running maximum and sum (Milakov, Gimelshein 2018). Four lanes (a quad) process a
+ * row. */
 #ifndef LINNET_CUDA_RUNNING_SOFTMAX_H
 #define LINNET_CUDA_RUNNING_SOFTMAX_H
 
@@ -8,7 +9,7 @@ struct running_softmax {
   float largest, sum;
 };
 
-/* Scores become exp(score - largest); returns what earlier sums are multiplied by. A row may have met no key yet. */
+/* Replaces scores by exp(score - largest). Returns the factor for earlier sums. A row may have seen no key yet. */
 static __device__ __forceinline__ float exponentials(running_softmax *row, float *weights) {
   float *own = weights + quad_row() * WEIGHT_LD, largest = row->largest, sum = 0;
   for (int i = 0; i < TILE_ROWS / 4; i++)
@@ -23,7 +24,7 @@ static __device__ __forceinline__ float exponentials(running_softmax *row, float
   return shrink;
 }
 
-/* y times a number per row, which the first lane of each quad gives. */
+/* Multiplies each row of y by its number, which the first lane of each quad passes. */
 static __device__ __forceinline__ void scale_rows(float by, tile<4, 2> *y, float *shared) {
   if (threadIdx.x % 4 == 0)
     shared[quad_row()] = by;

@@ -1,11 +1,12 @@
-/* The table of a CUDA device: launchers as they are, or with what they take beyond its arguments. */
+/* The op table of a CUDA device: the functions of launch.h directly, or wrappers that add the arguments that these
+ * need. */
 #include <assert.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "base/base.h"
 #include "ops/position.h"
 
-/* The tables of a batch's sequences. */
+/* The device's tables of a batch. */
 static const struct linnet_cuda_pack *pack_of(const struct linnet_device *d, const struct linnet_pack *p) {
   const struct linnet_cuda_batch *batch = &linnet_cuda_device(d)->batch;
   assert(batch->offsets == p->offsets);
@@ -19,7 +20,7 @@ static void use_weights(struct linnet_device *d, size_t size, const float *weigh
   linnet_cuda_device(d)->weights = (struct linnet_cuda_weights){weights, rounded, size};
 }
 
-/* A weight as products take it; whatever is none stays what it is. */
+/* Replaces a pointer into the weights by one to the rounded weights. Returns other pointers unchanged. */
 static const float *operand_of(const struct linnet_device *d, const float *x) {
   const struct linnet_cuda_weights *w = &linnet_cuda_device(d)->weights;
   const uintptr_t place = (uintptr_t)x, first = (uintptr_t)w->from;
@@ -58,14 +59,14 @@ static void feature_map_backward(struct linnet_device *d, const struct linnet_fe
 
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
-/* The masks that came with the batch. */
+/* Uses the masks that were uploaded with the batch. */
 static void spec_augment(struct linnet_device *d, const struct linnet_pack *p, const struct linnet_masks *m, void *x) {
   struct linnet_masks uploaded = *m;
   uploaded.masks = linnet_cuda_device(d)->batch.masks;
   linnet_cuda_spec_augment(d, pack_of(d, p), &uploaded, x);
 }
 
-/* Makes the table of positions at least `rows` long. */
+/* Extends the table of positions to at least `rows` rows. */
 static bool reserve_positions(struct linnet_cuda_device *c, size_t rows, size_t width) {
   if (rows <= c->position_rows && width == c->position_width)
     return true;
@@ -131,8 +132,7 @@ static void attention_backward(struct linnet_device *d, const struct linnet_atte
   linnet_cuda_attention[c->attention->kind]->backward(d, c, pack_of(d, c->pack));
 }
 
-/* --- LSTM: the work begins with the state ---------------------------------------------------------------------------
- */
+/* --- LSTM: the workspace begins with the state -------------------------------------------------------------------- */
 
 static size_t state_size(size_t width, size_t sequences) {
   return 2 * width * sequences;

@@ -1,5 +1,5 @@
-/* Products of small matrices by a warp. A kind of product says what operands are rounded to and which type the device's
- * activations have; sums are float32. Tensor cores are there from sm_80 on. */
+/* Products of small matrices by a warp. A kind of product defines what operands are rounded to and the type of the
+ * device's activations; sums are float32. Tensor cores exist from sm_80 on. */
 #ifndef LINNET_CUDA_TENSOR_CORE_H
 #define LINNET_CUDA_TENSOR_CORE_H
 
@@ -15,7 +15,7 @@ extern "C" {
 #define LINNET_TENSOR_CORES 0 /* operands are not rounded then */
 #endif
 
-/* PACKED: operands in a register of tensor cores; 0: fused multiply-adds instead. */
+/* PACKED: the number of operands in a register of tensor cores; 0: fused multiply-adds instead of tensor cores. */
 struct float32 : activations<float> {
   enum { PACKED = 0 };
 };
@@ -28,7 +28,7 @@ struct bf16 : activations<bfloat16> {
   enum { PACKED = 2 };
 };
 
-/* Calls f with the kind that the device's precision asks for. */
+/* Calls f with the kind of product for the device's precision. */
 template <class F> static inline void for_products(const struct linnet_device *device, F f) {
   const enum linnet_precision precision = linnet_cuda_device(device)->precision;
   if (precision == LINNET_BFLOAT16)
@@ -39,7 +39,7 @@ template <class F> static inline void for_products(const struct linnet_device *d
     f(float32());
 }
 
-/* The operand at x as a register: 10 bits behind the point, to the nearest, ties away from 0. */
+/* The operand at x as a register: rounded to 10 bits after the binary point, to nearest, ties away from 0. */
 template <int STRIDE> static __device__ __forceinline__ uint32_t packed(tf32, const float *x) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
   uint32_t bits;
@@ -50,7 +50,7 @@ template <int STRIDE> static __device__ __forceinline__ uint32_t packed(tf32, co
 #endif
 }
 
-/* The operands at x and x + STRIDE, the first in the lower half. */
+/* The operands at x and x + STRIDE in one register, the first in the lower half. */
 template <int STRIDE> static __device__ __forceinline__ uint32_t packed(bf16, const float *x) {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
   uint32_t bits;
@@ -61,14 +61,14 @@ template <int STRIDE> static __device__ __forceinline__ uint32_t packed(bf16, co
 #endif
 }
 
-/* c (16, 8) += a (16, K) b (K, 8), K = 8 PACKED, as fragments: PTX ISA, "Matrix fragments for mma.m16n8k8" and
- * "m16n8k16". Of lane l, with g = l / 4 and t = l % 4, the registers are
+/* c (16, 8) += a (16, K) b (K, 8), with K = 8 PACKED, on fragments: see PTX ISA, "Matrix fragments for mma.m16n8k8" and
+ * "m16n8k16". With g = l / 4 and t = l % 4, the registers of lane l are
  *
- *   upper (2)   c(g, 2 t), c(g, 2 t + 1); lower: of row g + 8
+ *   upper (2)   c(g, 2 t), c(g, 2 t + 1); lower: the same of row g + 8
  *   a (4)       a(g, k), a(g + 8, k), a(g, k + 4 PACKED), a(g + 8, k + 4 PACKED), where k = PACKED t
  *   b (2)       b(k, g), b(k + 4 PACKED, g)
  *
- * and those of a and b have the following operand of a row (of a column), too, where PACKED is 2. */
+ * If PACKED is 2, each register of a and b also holds the next operand along k. */
 template <class P>
 static __device__ __forceinline__ void mma(float *upper, float *lower, const uint32_t *a, const uint32_t *b) {
 #ifdef LINNET_CUDA_EMULATE

@@ -1,7 +1,7 @@
-/* Products of tiles in shared memory, which all kinds of attention consist of. A block has 256 threads: 8 warps, 2
- * along the rows and 4 along the columns of a product, whose lanes have the elements that tensor cores give them,
- * whatever multiplies. Operands are floats and lie with leading dimensions of 1 mod 32, so that no two lanes read
- * different words of one bank, whichever way an operand lies. Sums are float32. */
+/* Products of tiles in shared memory; all kinds of attention consist of them. A block has 256 threads: 8 warps, 2 along
+ * the rows and 4 along the columns of a product. Each lane has the elements that tensor cores assign to it, also when
+ * the product does not use tensor cores. Operands are floats. Their leading dimensions are 1 mod 32, so that lanes read
+ * different banks whether an operand is transposed or not. Sums are float32. */
 #ifndef LINNET_CUDA_TILE_H
 #define LINNET_CUDA_TILE_H
 
@@ -9,24 +9,24 @@
 
 enum {
   TILE_THREADS = 256,
-  TILE_BLOCKS = 2, /* have room in a multiprocessor: 128 registers a thread */
+  TILE_BLOCKS = 2, /* blocks that fit into a multiprocessor: 128 registers per thread */
   TILE_ROWS = 64,
   TILE_COLUMNS = 32,
   TILE_LD = TILE_COLUMNS + 1, /* of operands */
-  WEIGHT_LD = TILE_ROWS + 1,  /* of weights: a matrix of rows against rows */
+  WEIGHT_LD = TILE_ROWS + 1,  /* of weights, a matrix of rows against rows */
   TILE_SIZE = TILE_ROWS * TILE_LD,
   WEIGHT_SIZE = TILE_ROWS * WEIGHT_LD,
   PIECE_TILES = LINNET_CUDA_PIECE / TILE_ROWS
 };
 
-/* (16 R, 16 N), spread over the block; R and N are even. */
+/* A (16 R, 16 N) tile, distributed over the threads of the block; R and N are even. */
 template <int R, int N> struct tile {
   float x[R][N];
 
   static __device__ __forceinline__ int first_row() { return (int)threadIdx.x / 128 * 8 * R; }
   static __device__ __forceinline__ int first_column() { return (int)threadIdx.x / 32 % 4 * 4 * N; } /* of the warp */
 
-  /* Where x[r][n] is. */
+  /* Row and column of x[r][n]. */
   static __device__ __forceinline__ int row(int r) { return first_row() + 8 * r + (int)threadIdx.x % 32 / 4; }
   static __device__ __forceinline__ int column(int n) {
     return first_column() + n / 2 * 8 + 2 * ((int)threadIdx.x % 4) + n % 2;
@@ -48,8 +48,8 @@ static __device__ __forceinline__ void multiply_floats(tile<R, N> *y, const floa
   }
 }
 
-/* Tensor cores sum over k in steps of 8 PACKED. Which k a lane has of them does not matter, as long as a and b agree:
- * of 32, lane t of a quad has 8 t ... 8 t + 7, which are in banks of their own. */
+/* Tensor cores sum over k in steps of 8 PACKED. The order of k within 32 is free if a and b use the same one. Lane t of
+ * a quad takes k = 8 t ... 8 t + 7, so that the lanes read different banks. */
 template <class P, int DEPTH, int AI, int AK, int BK, int BJ, int R, int N>
 static __device__ __forceinline__ void multiply_fragments(tile<R, N> *y, const float *a, const float *b) {
   const int lane = (int)threadIdx.x % 32;
@@ -82,7 +82,8 @@ static __device__ __forceinline__ void tile_multiply(tile<R, N> *y, const float 
     multiply_floats<DEPTH, AI, AK, BK, BJ>(y, a, b);
 }
 
-/* A matrix (T, heads * width) whose rows are operands, perhaps after phi(x) = elu(x) + 1 and times a number per row. */
+/* A matrix (T, heads * width) whose rows are operands, optionally mapped by phi(x) = elu(x) + 1 and multiplied by a
+ * number per row. */
 template <class T> struct operand {
   const T *x;
   size_t ld, width;
@@ -99,7 +100,7 @@ static __device__ __forceinline__ float elu_map(float x) {
   return x > 0 ? x + 1 : expf(x);
 }
 
-/* Rows of a head: the batch's rows first ... first + rows - 1, or those that `index` names. */
+/* Rows of a head: the rows first ... first + rows - 1 of the batch, or those that `index` names. */
 struct tile_rows {
   size_t frames, head, first;
   int rows;
@@ -110,14 +111,15 @@ static __device__ __forceinline__ size_t frame_of(const tile_rows &t, int row) {
   return t.index ? t.index[row] : t.first + row;
 }
 
-/* Where a row of weights has that of a column: lanes that write the elements of a product, eight rows and four pairs of
- * columns at a time, write to banks of their own. What weights are multiplied by has its rows in the same order. */
+/* The position of a column in a row of weights. Columns are permuted so that the lanes of a warp, which write eight
+ * rows and four pairs of columns at a time, write to different banks. The matrix that is multiplied by the weights has
+ * its rows in the same order. */
 static __device__ __forceinline__ int weight_place(int column) {
   return (column & ~31) | (column >> 1 & 3) << 3 | (column >> 3 & 3) << 1 | (column & 1);
 }
 
-/* Columns from `column` on to `to` (TILE_ROWS, TILE_LD); zeros beyond rows and width. All is read before anything is
- * written, so that reads do not wait for each other. */
+/* Loads the columns from `column` on to `to` (TILE_ROWS, TILE_LD), with zeros outside the matrix. All reads come before
+ * the first write, so that they do not wait for each other. */
 template <bool BY_WEIGHTS = false, class T>
 static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile_rows &t, size_t column, float *to) {
   enum { EACH = TILE_ROWS * TILE_COLUMNS / TILE_THREADS, APART = TILE_THREADS / TILE_COLUMNS };
@@ -142,8 +144,8 @@ static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile
   }
 }
 
-/* y(i, j) += x_i . a_j over all columns. `room` holds two tiles; all threads have passed a barrier since it was last
- * read, and pass one before it returns. */
+/* y(i, j) += x_i . a_j over all columns. `room` is scratch for two tiles. Before the call, all threads have passed a
+ * barrier since the last read of `room`; the function ends with a barrier. */
 template <class P, class T>
 static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operand<T> &x, const tile_rows &i,
                                                      const operand<T> &a, const tile_rows &j, float *room) {
@@ -156,8 +158,8 @@ static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operan
   }
 }
 
-/* y (64, 32) += weights (64, 64) times rows j of b, columns from `column` on. Barriers as above; the caller has passed
- * none since it wrote the weights. */
+/* y (64, 32) += weights (64, 64) times rows j of b, columns from `column` on. Barriers as above, except that none is
+ * needed between writing the weights and the call. */
 template <class P, class T>
 static __device__ __forceinline__ void multiply_weights(tile<4, 2> *y, const float *weights, const operand<T> &b,
                                                         const tile_rows &j, size_t column, float *room) {
@@ -167,12 +169,12 @@ static __device__ __forceinline__ void multiply_weights(tile<4, 2> *y, const flo
   __syncthreads();
 }
 
-/* What goes over a row of weights: four lanes have a row, each a quarter of the columns. */
+/* For loops over a row of weights: four lanes share a row, and each has a quarter of its columns. */
 static __device__ __forceinline__ int quad_row() {
   return (int)threadIdx.x / 4;
 }
 
-/* Column i of a lane's quarter; lanes of a warp read different banks. */
+/* Column i of a lane's quarter. The lanes of a warp read different banks. */
 static __device__ __forceinline__ int quad_column(int i) {
   return i / 8 * 32 + 8 * ((int)threadIdx.x % 4) + i % 8;
 }
@@ -187,7 +189,8 @@ static __device__ __forceinline__ float quad_max(float x) {
   return fmaxf(x, __shfl_xor_sync(LINNET_ALL_LANES, x, 2));
 }
 
-/* The tile of a piece that block x has: PIECE_TILES blocks go over a piece. rows <= 0: nothing is left for it. */
+/* The tile that block x processes; PIECE_TILES blocks share a piece. rows <= 0: the piece has no rows for this block.
+ */
 static __device__ __forceinline__ tile_rows block_tile(const struct linnet_cuda_pack &p, size_t head) {
   const struct linnet_cuda_piece piece = p.table[blockIdx.x / PIECE_TILES];
   const int skipped = (int)(blockIdx.x % PIECE_TILES) * TILE_ROWS, rows = (int)piece.rows - skipped;
