@@ -160,7 +160,7 @@ static void check_values(struct check *check, enum data_list list) {
 
 /* --- files that are named ----------------------------------------------------------------------------------------- */
 
-/* The path where the library would find a file that a list names: relative to the list, to a folder above it, or to the
+/* Finds a file that a list names, as the library does: relative to the data folder, to its parent folder, or to the
  * current folder. */
 static bool find_file(const struct check *check, const char *name, char *path, size_t size, struct stat *status) {
   static const char *const above[] = {"", "../"};
