@@ -1,5 +1,6 @@
-/* Finds where the words of a text are in a recording: align MODEL LEXICON AUDIO TEXT
- * Prints a TextGrid for Praat; "json" and the other formats of <linnet/output.h> need no more than their name. */
+/* Finds the times of the words of a known text in a recording: align MODEL LEXICON AUDIO TEXT
+ * Prints a TextGrid for Praat. For another format of <linnet/output.h>, such as "json", change the name of the format.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* Recognises features of one's own, with linnet::core alone: features MODEL < ROWS
- * ROWS are numbers as text, as many a frame as the model hears. They come from another program, normalised as the model
- * expects (its CMVN), but for statistics that the model itself has. Prints the phones that a beam search finds, with
- * their times. */
+/* Recognises features that another program computed; needs only linnet::core: features MODEL < ROWS
+ * ROWS are numbers as text; each frame has as many as the model has inputs. If the model expects features normalised
+ * per speaker or utterance, the other program has to normalise them; this one applies statistics that are in the model.
+ * Prints the phones that a beam search finds, with their times. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include <linnet/encoder.h>
 #include <linnet/search.h>
 
-/* A posterior function of the encoder: they go to the search as they are computed. */
+/* The encoder calls this with the posteriors as it computes them; they go to the search at once. */
 static int take(void *search, const float *log_posteriors, size_t first, size_t frames) {
   (void)first;
   return linnet_search_stream_accept(search, log_posteriors, frames) != LINNET_OK;
 }
 
-/* All numbers of standard input; NULL if there is no memory. */
+/* Reads all numbers from standard input; NULL without memory. */
 static float *read_numbers(size_t *count) {
   size_t capacity = 1 << 16;
   float *numbers = malloc(capacity * sizeof *numbers);
@@ -30,7 +30,7 @@ static float *read_numbers(size_t *count) {
   return numbers;
 }
 
-/* Global mean and variance, where the model has them. */
+/* Applies global mean and variance if the model has them. */
 static void normalise(const struct linnet_model *model, float *features, size_t count) {
   const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
   for (size_t i = 0; cmvn && i < count; i++) {

@@ -1,6 +1,6 @@
-/* Prints what is said while it is said: arecord -f S16_LE -r 16000 -t raw | live RECOGNIZER
- * Raw 16 kHz samples come on standard input, 16 bits, least significant byte first. Words before "|" stay as they are,
- * those after it may still change. Only causal models have results before the end; see <linnet/recognizer.h>. */
+/* Prints words while somebody speaks: arecord -f S16_LE -r 16000 -t raw | live RECOGNIZER
+ * Standard input has raw samples: 16 kHz, 16 bits, least significant byte first. The words before "|" no longer change;
+ * those after it may. Only causal models give results before the end; see <linnet/recognizer.h>. */
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static int show(void *user, const struct linnet_result *result) {
   return fflush(stdout);
 }
 
-/* The last byte of an odd number is dropped. */
+/* If the number of bytes is odd, the last byte is dropped. */
 static enum linnet_status listen(struct linnet_recognizer_stream *stream) {
   unsigned char bytes[2 * SAMPLES];
   float samples[SAMPLES];

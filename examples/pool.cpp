@@ -1,6 +1,6 @@
 // Transcribes many files at once with one recognizer: pool RECOGNIZER AUDIO...
-// A line per file, in the order of the arguments. Each thread has a context handle and a stream of its own; the model,
-// the lexicon and the language model are loaded once.
+// Prints one line per file, in the order of the arguments. Each thread has its own context handle and stream; all
+// threads share the model, the lexicon and the language model.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -38,7 +38,7 @@ Transcript transcribe(linnet_context *context, linnet_recognizer_stream *stream,
   return transcript;
 }
 
-// Takes one file after the other, until there are no more.
+// A thread: transcribes the next file until no file remains.
 void work(linnet_context *shared, const linnet_recognizer *recognizer, const std::vector<std::string> &paths,
           std::vector<Transcript> &transcripts, std::atomic<size_t> &next) {
   linnet_recognizer_stream *made = nullptr;

@@ -1,7 +1,8 @@
-/* Trains a model on a corpus of one's own: train LIST FOLDER
- * LIST has a line "AUDIO PHONE PHONE ..." for each recording; the best model comes to lie in FOLDER/model.safetensors.
- * The network is small and causal, so that it can be used while audio comes. A real training has more data, holds some
- * of it out to validate with, and follows docs/training.md; the corpus may come from anywhere, as this one does. */
+/* Trains a model on your own corpus: train LIST FOLDER
+ * LIST has a line "AUDIO PHONE PHONE ..." for each recording. The program writes the best model to
+ * FOLDER/model.safetensors. The network is small and causal, so it can recognise live audio. For a real training, use
+ * more data, hold out a part of it for validation, and follow docs/training.md. The trainer gets the corpus through
+ * functions of the program, so you can load it from anywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ struct corpus {
   struct linnet_cmvn cmvn; /* of all recordings */
 };
 
-/* --- what the trainer asks ---------------------------------------------------------------------------------------- */
+/* --- callbacks of the trainer ------------------------------------------------------------------------------------- */
 
 static const struct recording *at(void *user, size_t utterance) {
   return &((struct corpus *)user)->recordings[utterance];
@@ -122,7 +123,7 @@ static enum linnet_status read_corpus(struct linnet_context *context, const char
   return status;
 }
 
-/* The trainer wants normalised features, and the model keeps the statistics. */
+/* The trainer expects normalised features; the model stores the statistics. */
 static void normalise(struct corpus *corpus) {
   linnet_cmvn_reset(&corpus->cmvn, MEL);
   for (size_t i = 0; i < corpus->count; i++)

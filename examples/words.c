@@ -4,7 +4,7 @@
 
 #include <linnet/recognizer.h>
 
-/* Words, or phones where the recognizer searches for no words. */
+/* Prints words, or phones if the recognizer does not search for words. */
 static void print(const struct linnet_alternative *best) {
   const struct linnet_span *spans = best->words ? best->words : best->phones;
   size_t count = best->words ? best->num_words : best->num_phones;

@@ -113,8 +113,8 @@ $(table frames "${kinds[@]}")
 
 ![time](kinds.svg) ![memory](memory.svg)
 
-Memory is that of inputs, outputs, their gradients, what forward keeps and scratch. No kind holds a matrix of frames by
-frames, so all grow linearly; softmax differs in time alone.
+Memory comprises inputs, outputs, their gradients, values saved for backward, and scratch. No kind stores a matrix of
+frames by frames, so the memory of all kinds grows linearly; softmax attention differs in time only.
 
 Forms of causal linear attention:
 
@@ -122,7 +122,7 @@ $(table frames "${forms[@]}")
 
 ![forms](forms.svg)
 
-One step of a recurrence, ms, after so many frames:
+One step of a recurrence in ms, after the given number of frames:
 
 $(table frames "${steps[@]/#/step-}")
 
@@ -132,7 +132,7 @@ Sequences of fewer frames:
 
 $(table frames "${kinds[@]/#/short-}" "${forms[@]/#/short-}")
 
-Crossover, the first of all these lengths from which on the first is faster by 5 % or more:
+Crossover: the shortest of these lengths from which on the first kind is at least 5 % faster than the second:
 
 - linear against softmax: $(crossover linear softmax)
 - causal-linear against causal-softmax: $(crossover causal-linear causal-softmax)

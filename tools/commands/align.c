@@ -46,7 +46,7 @@ static enum linnet_status compute_posteriors(struct item *item, struct linnet_co
   return inputs_recognise(&item->job->inputs, context, index, item->stream);
 }
 
-/* What messages call the text of an input. */
+/* The name of an input's text in messages. */
 static void name_text(const struct item *item, char *name, size_t bytes) {
   if (options.text_file)
     snprintf(name, bytes, "%s", strcmp(options.text_file, "-") == 0 ? "standard input" : options.text_file);
@@ -184,7 +184,7 @@ static int align_all(struct linnet_context *context, struct job *job, const char
   return code;
 }
 
-/* All of a text file, to be freed; "-" is standard input. */
+/* Reads a whole text file ("-": standard input); the caller frees the result. */
 static char *read_text_file(const char *path) {
   static const size_t max_bytes = (size_t)1 << 28;
   size_t size = 0, capacity = 1 << 16;
@@ -219,7 +219,8 @@ static char *read_text_file(const char *path) {
   return NULL;
 }
 
-/* Whether texts are words; their lexicon, NULL where all words are guessed. False after saying what they lack. */
+/* Decides whether texts are words and loads their lexicon (NULL: all pronunciations are guessed). False after printing
+ * what is missing. */
 static bool choose_words(const char **path, bool *words) {
   const char *named = word_options_lexicon(options.lexicon);
   bool wanted = options.text || options.text_file;
@@ -250,7 +251,7 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   return code;
 }
 
-/* One text for one file; a data folder has texts of its own. */
+/* One file needs one text; a data folder contains its texts. */
 static bool check_texts(const char **paths, size_t count) {
   int texts = !!options.text + !!options.text_file + !!options.phones;
   bool folder = count == 0;

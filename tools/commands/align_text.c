@@ -27,7 +27,7 @@ bool align_words_guessed(void) {
   return options.g2p != NULL;
 }
 
-/* The rules that --text-rules names, or those that ship; to be freed. NULL: none. */
+/* The path of the rules that --text-rules names, or of those that ship; the caller frees it. NULL: no rules. */
 static char *find_rules(void) {
   if (options.rules)
     return strcmp(options.rules, "none") == 0 ? NULL : strdup(options.rules);
@@ -70,13 +70,13 @@ struct linnet_text_aligner *align_text_open(struct linnet_context *context, cons
 
 /* --- words without a pronunciation -------------------------------------------------------------------------------- */
 
-/* A word of the text, where it stands first, and how often. */
+/* A word of the text, its first position, and its count. */
 struct occurrence {
   const struct linnet_written_word *word;
   size_t times;
 };
 
-/* The different words with a source; to be freed, NULL without memory. */
+/* The different words whose pronunciation has a given source; the caller frees them. NULL without memory. */
 static struct occurrence *find_different(const struct linnet_written_word *words, size_t count,
                                          enum linnet_word_source source, size_t *different) {
   struct occurrence *found = malloc((count + 1) * sizeof *found);
@@ -109,7 +109,7 @@ static void name_unknown(bool skip, const struct occurrence *unknown, const char
               often);
 }
 
-/* Names all of them; returns how many different ones there are. */
+/* Prints the words; returns the number of different ones. */
 static size_t name_all_unknown(bool skip, const struct linnet_written_word *words, size_t count, const char *source) {
   size_t different;
   struct occurrence *unknown = find_different(words, count, LINNET_WORD_UNKNOWN, &different);

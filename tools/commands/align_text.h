@@ -1,4 +1,4 @@
-/* The options for texts that are aligned, and what is said of their words. */
+/* The options for texts that are aligned, and the messages about words without a pronunciation. */
 #ifndef LINNET_TOOL_ALIGN_TEXT_H
 #define LINNET_TOOL_ALIGN_TEXT_H
 
@@ -12,13 +12,13 @@
 extern struct poptOption align_words_options[];
 bool align_words_guessed(void);
 
-/* An aligner to the symbols of a model, for texts of words with the rules and the model of pronunciations that the
- * options name, or for texts of phones; `lexicon` may be NULL. NULL after printing why not. */
+/* Creates an aligner for the symbols of a model. For texts of words it uses the text rules and the grapheme-to-phoneme
+ * model that the options name; `lexicon` may be NULL. NULL after printing why it failed. */
 struct linnet_text_aligner *align_text_open(struct linnet_context *context, const struct linnet_model *model,
                                             bool words, const char *lexicon);
 
-/* Names the words of a text that have no pronunciation, or a guessed one. False, after printing what to do, if that is
- * an error. `name` is that of the input, `source` that of the text in messages; `lexicon` (may be NULL) the path. */
+/* Prints the words of a text that have no pronunciation or a guessed one. If this is an error, prints the remedy and
+ * returns false. Messages use `name` for the input and `source` for the text. `lexicon` is the path; may be NULL. */
 bool align_text_check(const struct linnet_aligned_text *text, const char *lexicon, bool skip_unknown, const char *name,
                       const char *source);
 

@@ -1,5 +1,6 @@
-/* linnet calibrate: fits the map from posteriors to the probability of being right on recognised phones, or words, and
- * their references, prints the reliability curve before and after, and writes it into a copy of the model. */
+/* linnet calibrate: compares recognised phones or words with their references, fits the function from confidence to the
+ * probability of being right, prints the reliability curve before and after, and writes the function into a copy of the
+ * model. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -22,7 +23,7 @@ static struct {
   int half, words;
 } options;
 
-/* What is calibrated: where it stands in the JSON, and its entry in a model file. */
+/* What is calibrated: its key in the JSON, and its entry in a model file. */
 static const struct unit {
   const char *list, *name, *key;
   int strip_stress;
@@ -136,7 +137,7 @@ static bool read_hypotheses(struct linnet_context *context, const char *path,
 /* --- the reliability curve ---------------------------------------------------------------------------------------- */
 
 /* Prints "mean confidence, share right, number" per tenth of confidence, and the expected calibration error: the mean
- * distance of the two (Naeini et al. 2015). */
+ * difference of confidence and share (Naeini et al. 2015). */
 static void print_curve(const char *title, const struct tokens *tokens, const struct linnet_calibration *calibration) {
   double sum[BINS] = {0}, right[BINS] = {0}, count[BINS] = {0}, error = 0;
   for (size_t i = 0; i < tokens->count; i++) {

@@ -31,7 +31,7 @@ enum fault {
   FAULTS
 };
 
-/* What to do about them. */
+/* The remedies. */
 static const char *const remedies[FAULTS] = {
     [EMPTY_LINE] = "remove the line",
     [UNSORTED] = "sort the file with LC_ALL=C sort",
@@ -121,7 +121,7 @@ static bool one_field(const char *value) {
   return *value && !value[strcspn(value, " \t")];
 }
 
-/* What is wrong with the form of a value, NULL if nothing is. */
+/* Describes what is wrong with the form of a value; NULL: nothing. */
 static const char *fault_of_value(enum data_list list, const char *value) {
   char *end;
   switch (list) {
@@ -160,7 +160,8 @@ static void check_values(struct check *check, enum data_list list) {
 
 /* --- files that are named ----------------------------------------------------------------------------------------- */
 
-/* Where the library would find a file that a list names: beside the list, above, or in the current folder. */
+/* Finds a file that a list names, as the library does: relative to the data folder, to its parent folder, or to the
+ * current folder. */
 static bool find_file(const struct check *check, const char *name, char *path, size_t size, struct stat *status) {
   static const char *const above[] = {"", "../"};
   for (size_t i = 0; name[0] != '/' && i < 2; i++) {
@@ -172,7 +173,7 @@ static bool find_file(const struct check *check, const char *name, char *path, s
   return (size_t)length < size && stat(path, status) == 0;
 }
 
-/* Opens a recording; its length in seconds, negative if unknown. */
+/* Opens a recording and returns its length in seconds; negative: unknown. */
 static bool open_recording(struct check *check, const char *path, double *seconds) {
   struct linnet_audio *audio = NULL;
   if (linnet_audio_open(check->context, path, NULL, &audio) != LINNET_OK)
@@ -182,7 +183,7 @@ static bool open_recording(struct check *check, const char *path, double *second
   return true;
 }
 
-/* Seconds of each line's recording: negative where nothing is known. NULL without memory. */
+/* The length in seconds of each line's recording; negative: unknown. NULL without memory. */
 static double *check_recordings(struct check *check) {
   struct data_file *wav = &check->lists->files[DATA_WAV];
   double *seconds = malloc((wav->count + 1) * sizeof *seconds);
@@ -207,7 +208,7 @@ static double *check_recordings(struct check *check) {
   return seconds;
 }
 
-/* "FILE:OFFSET", or a file alone: the file is there and reaches beyond the offset. */
+/* Checks "FILE:OFFSET" or "FILE": the file must exist and be longer than the offset. */
 static void check_script(struct check *check, enum data_list list) {
   const struct data_file *file = &check->lists->files[list];
   char path[4096], name[4096];
@@ -277,7 +278,7 @@ static void check_audio(struct check *check) {
 
 /* --- speakers ----------------------------------------------------------------------------------------------------- */
 
-/* Sorted by utterance, the speakers are sorted, too, so that programs can walk both together. */
+/* If the list is sorted by utterance, its speakers must be sorted too: Kaldi's programs read both in parallel. */
 static void check_speaker_order(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK];
   const char *greatest = "";
@@ -293,7 +294,8 @@ static void check_speaker_order(struct check *check) {
   }
 }
 
-/* Each utterance of spk2utt has that speaker in utt2spk; the sum shows whether any is left out. */
+/* Each utterance of spk2utt must have the same speaker in utt2spk. Comparing the counts shows whether one is missing.
+ */
 static void check_spk2utt(struct check *check) {
   const struct data_file *utt2spk = &check->lists->files[DATA_UTT2SPK], *spk2utt = &check->lists->files[DATA_SPK2UTT];
   char id[LINNET_KALDI_MAX_KEY + 1];
@@ -315,7 +317,7 @@ static void check_spk2utt(struct check *check) {
 
 /* --- the lists among each other ----------------------------------------------------------------------------------- */
 
-/* Keys of `list` that `all` does not have. */
+/* Reports keys of `list` that `all` lacks. */
 static void check_known(struct check *check, enum data_list list, const struct data_file *all) {
   const struct data_file *file = &check->lists->files[list];
   for (size_t i = 0; i < file->count; i++) {
@@ -327,7 +329,7 @@ static void check_known(struct check *check, enum data_list list, const struct d
   }
 }
 
-/* Keys of `all` that `list` does not have. */
+/* Reports keys of `all` that `list` lacks. */
 static void check_complete(struct check *check, enum data_list list, const struct data_file *all) {
   const struct data_file *file = &check->lists->files[list];
   enum data_list owner = (enum data_list)(all - check->lists->files);

@@ -11,7 +11,7 @@
 
 #include "common/tool.h"
 
-/* The new text of each file; NULL where it stays as it is. */
+/* The new text of each file; NULL: unchanged. */
 struct fix {
   struct data_lists *lists;
   char *texts[DATA_LISTS];
@@ -31,7 +31,7 @@ static bool is_kept(const struct data_file *files, const struct data_line *line)
   return true;
 }
 
-/* The lines of utt2spk that stay are those that are not bad afterwards. */
+/* Afterwards the good lines of utt2spk are those of the utterances that stay. */
 static size_t choose_utterances(struct data_file *files) {
   struct data_file *utt2spk = &files[DATA_UTT2SPK];
   size_t kept = 0;
@@ -49,7 +49,7 @@ static int by_text(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Marks the lines of `file` whose keys are not among the values, or their first fields, of the good lines of `from`. */
+/* Marks the lines of `file` whose key is neither a value, nor the first field of a value, of a good line of `from`. */
 static bool keep_named(struct data_file *file, const struct data_file *from) {
   char **names = calloc(from->count + 1, sizeof *names), field[LINNET_KALDI_MAX_KEY + 1];
   size_t count = 0;

@@ -55,7 +55,7 @@ static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cuts [text, end) into key and value. */
+/* Divides [text, end) into key and value. */
 static void parse_line(char *text, char *end, struct data_line *line) {
   while (end > text && is_space(end[-1]))
     end--;

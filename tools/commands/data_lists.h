@@ -1,5 +1,5 @@
-/* The lists of a Kaldi data folder as they stand in their files, faults included: for `linnet validate-data`. (The
- * library's reader stops at the first fault.) */
+/* The lists of a Kaldi data folder as read from their files, with all faults, for `linnet validate-data`. (The reader
+ * of the library stops at the first fault.) */
 #ifndef LINNET_TOOL_DATA_LISTS_H
 #define LINNET_TOOL_DATA_LISTS_H
 
@@ -22,13 +22,13 @@ enum data_list {
   DATA_LISTS
 };
 
-/* What the first field of a line names. Recordings are utterances where there are no segments. */
+/* What the first field of a line names. Without segments each recording is an utterance. */
 enum data_key { DATA_UTTERANCE, DATA_RECORDING, DATA_SPEAKER };
 
 struct data_line {
   const char *key, *value; /* the value begins and ends with no space; both "" on an empty line */
   size_t number;           /* counted from 1 */
-  bool bad;                /* found by a check; --fix leaves it out */
+  bool bad;                /* a check found a fault; --fix drops the line */
 };
 
 struct data_file {
@@ -47,42 +47,42 @@ struct data_lists {
   struct data_file files[DATA_LISTS];
 };
 
-/* Reads what is there. False after printing why a file cannot be read; close in either case. */
+/* Reads the lists that exist. False after printing why a file cannot be read; close in either case. */
 bool data_lists_open(struct data_lists *lists, const char *folder);
 void data_lists_close(struct data_lists *lists);
 
 /* "FOLDER/NAME", to be freed; NULL without memory. */
 char *data_lists_path(const struct data_lists *lists, const char *name);
 
-/* The first line of that key that is not bad, NULL if there is none. */
+/* The first line with this key that is not bad; NULL: none. */
 struct data_line *data_file_find(const struct data_file *file, const char *key);
 
-/* The list that names the utterances: utt2spk, else the first there is of segments, wav.scp, feats.scp; NULL: none. */
+/* The list that names the utterances: the first that exists of utt2spk, segments, wav.scp, feats.scp; NULL: none. */
 const struct data_file *data_lists_utterances(const struct data_lists *lists);
 
-/* Copies the next field of a value into `field`, cut to its size, and returns where the rest begins; NULL: no more. */
+/* Copies the next field of a value into `field`, truncated to its size. Returns the rest of the value; NULL: no field
+ * is left. */
 const char *data_next_field(const char *value, char *field, size_t size);
 
 /* --- checks (data_check.c) ---------------------------------------------------------------------------------------- */
 
-/* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the lines that
- * cannot stay. */
+/* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the bad lines. */
 
 struct data_check_settings {
-  size_t most;     /* faults of a kind and file that are printed; the rest is counted */
-  bool open_audio; /* recordings are opened, not only looked for */
+  size_t most;     /* maximum of printed faults per kind and file; others are only counted */
+  bool open_audio; /* open the recordings, besides checking that they exist */
 };
 
-/* All checks; the number of faults. */
+/* Runs all checks; returns the number of faults. */
 size_t data_check(struct linnet_context *context, struct data_lists *lists, const struct data_check_settings *settings);
 
 /* --- repairs (data_fix.c) ----------------------------------------------------------------------------------------- */
 
 /* What `linnet validate-data --fix` writes. */
 
-/* Keeps the utterances that every list has a good line of, after data_check: the lists sorted, without other lines,
- * spk2utt from utt2spk. What changes is first copied to FOLDER/.backup, then replaced file by file; interrupted in
- * between, it can be run again. False after printing why nothing more was changed. */
+/* Keeps the utterances that have a good line in every list; call it after data_check. Sorts the lists, drops all other
+ * lines, and makes spk2utt from utt2spk. Files that change are first copied to FOLDER/.backup, then replaced one by
+ * one. After an interrupt it can run again. False after printing why it stopped. */
 bool data_fix(struct data_lists *lists);
 
 #endif

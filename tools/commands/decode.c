@@ -26,8 +26,8 @@ struct decoding {
   const struct linnet_symbols *symbols;
   struct linnet_search *search;
   const struct linnet_output_format *format;
-  bool json;       /* writes the scores of a single hypothesis, too */
-  bool journalled; /* results go to `journal` as they come, or else to `ordered` */
+  bool json;       /* writes scores also if there is only one hypothesis */
+  bool journalled; /* writes results to `journal` at once, else to `ordered` */
   struct journal journal;
   struct ordered ordered;
   struct lattices lattices;
@@ -38,7 +38,7 @@ struct decoding {
   double seconds; /* of searching, summed over threads */
 };
 
-/* A thread's search, and the utterance it is at. */
+/* The search of a thread, and its current utterance. */
 struct worker {
   struct decoding *decoding;
   struct linnet_context *context;
@@ -85,7 +85,7 @@ static void add_seconds(struct decoding *d, double seconds) {
   pthread_mutex_unlock(&d->mutex);
 }
 
-/* Whether an earlier run left the utterance's result. */
+/* Whether an earlier run has already written the result of the utterance. */
 static bool skip(struct worker *w) {
   struct decoding *d = w->decoding;
   char *key = options.resume ? journal_key(&d->journal, w->key) : NULL;
@@ -118,7 +118,7 @@ static int decode_matrix(struct worker *w) {
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
-/* Under the mutex: the frame shift of the matrix that was read last, where the format holds times. */
+/* Gets the frame shift of the matrix that was read last, if the format has times. The caller holds the mutex. */
 static int find_frame_shift(struct decoding *d, const char *key, double *seconds) {
   *seconds = 0;
   if (!linnet_output_format_has_times(d->format))
@@ -134,7 +134,7 @@ static int find_frame_shift(struct decoding *d, const char *key, double *seconds
                     d->source.inputs[d->source.input], key, options.format);
 }
 
-/* Under the mutex: the next utterance becomes the worker's. */
+/* Gives the next utterance to the worker. The caller holds the mutex. */
 static int take_next(struct decoding *d, struct worker *w) {
   const char *key;
   if (d->stopped)
@@ -166,7 +166,7 @@ static int next(struct worker *w) {
   return code;
 }
 
-/* Matrices are of the source's context, which all threads use. */
+/* Matrices belong to the context of the source, which all threads share. */
 static void release(struct worker *w, bool failed) {
   struct decoding *d = w->decoding;
   pthread_mutex_lock(&d->mutex);
@@ -177,7 +177,7 @@ static void release(struct worker *w, bool failed) {
   free(w->key);
 }
 
-/* A thread takes one utterance after another, for how many there are is not known. */
+/* The body of a thread: it takes one utterance after another, because their number is unknown. */
 static int work(void *user, size_t task, unsigned number, struct linnet_context *context) {
   struct worker w = {.decoding = user, .context = context};
   (void)task;
@@ -199,7 +199,7 @@ static bool open_output(struct decoding *d, struct tool_output *output) {
                        : tool_output_open(output, options.output);
 }
 
-/* Completes the output, or leaves it for --resume. */
+/* Completes the output, or leaves it for a later run with --resume. */
 static int close_output(struct decoding *d, struct tool_output *output, int code) {
   ordered_close(&d->ordered);
   if (!d->journalled && code != TOOL_OK)
@@ -265,7 +265,7 @@ static bool read_options(struct decoding *d) {
   return search_options_check(false, false);
 }
 
-/* The search that the options say, over the symbols of their file. */
+/* Creates the search that the options describe, over the symbols of their file. */
 static bool open_search(struct linnet_context *context, struct decoding *d) {
   struct linnet_search_settings settings;
   const size_t count = linnet_symbols_num_symbols(d->symbols);

@@ -102,7 +102,7 @@ static bool read_options(struct features_job *job, enum linnet_kaldi_form *form)
 
 /* --- statistics --------------------------------------------------------------------------------------------------- */
 
-/* Per speaker unless they are global; none where neither written nor applied. */
+/* Statistics per speaker, or one set if they are global; none if they are neither written nor applied. */
 static bool prepare_statistics(struct linnet_context *context, struct features_job *job) {
   bool applied = job->cmvn == LINNET_CMVN_SPEAKER || job->cmvn == LINNET_CMVN_GLOBAL;
   if (!applied && !options.statistics)
@@ -156,7 +156,7 @@ static int write_statistics(struct linnet_context *context, const struct feature
 
 /* --- all together ------------------------------------------------------------------------------------------------- */
 
-/* What was lost was named; the rest is worth keeping. */
+/* The failed utterances have been reported; the others are worth keeping. */
 static int keep(struct linnet_context *context, const struct features_job *job, int code) {
   if (code == TOOL_INTERRUPTED)
     return code;

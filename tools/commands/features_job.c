@@ -1,5 +1,5 @@
-/* Utterances go through threads in any order; what comes out is kept until all before it were written, so that the
- * files do not depend on the number of threads. */
+/* Threads process utterances in any order. A result waits until all results before it are written, so the files do not
+ * depend on the number of threads. */
 #include "features_job.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 /* --- input -------------------------------------------------------------------------------------------------------- */
 
-/* The file's name without folders and without what follows its last dot; NULL without memory. */
+/* The name of a file without folders and extension; NULL without memory. */
 static char *id_of(const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
   if (strcmp(path, "-") == 0)
@@ -96,8 +96,8 @@ static enum linnet_status read_all(struct linnet_audio *audio, double start, dou
   return status;
 }
 
-/* The output of a command of wav.scp. What it prints to standard error is seen; a failing command loses the utterance
- * even if audio came. */
+/* Reads the output of a command of wav.scp. Its standard error goes to the terminal. If the command fails, so does the
+ * utterance, even if there was audio. */
 static bool run_command(struct linnet_context *context, const struct features_job *job, size_t i, const char *command,
                         float **samples, size_t *count) {
   double start, end;
@@ -146,12 +146,12 @@ static bool load(struct linnet_context *context, const struct features_job *job,
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
 
 struct features {
-  float *values; /* (frames, num_mel); NULL: lost, and said so */
+  float *values; /* (frames, num_mel); NULL: failed, with a message */
   size_t frames;
   bool done;
 };
 
-/* Noise that differs from utterance to utterance, but not from run to run (FNV-1a). */
+/* Seed of the noise: differs between utterances, but not between runs (FNV-1a of the name). */
 static uint64_t seed_of(uint64_t seed, const char *id) {
   uint64_t hash = 14695981039346656037u;
   for (; *id; id++)
@@ -219,11 +219,11 @@ struct run {
   struct features_job *job;
   enum pass pass;
   struct linnet_context *context; /* of the writer */
-  bool *lost;                     /* (count): in an earlier pass, where it was named */
+  bool *lost;                     /* (count): in an earlier pass, which reported it */
   pthread_mutex_t mutex;          /* protects what follows */
   struct features *waiting;       /* (count) */
   size_t next, done, frames;
-  bool broken; /* writing failed, and said so */
+  bool broken; /* writing failed, with a message */
   struct tool_progress progress;
 };
 
@@ -232,7 +232,7 @@ static void add_statistics(struct features_job *job, size_t i, const struct feat
   linnet_cmvn_accumulate_frames(to, job->cmvn_frames, features->values, features->frames);
 }
 
-/* Statistics that are only to be written are gathered along with the features. */
+/* Statistics that are written but not applied need no pass of their own: they are computed with the features. */
 static bool needs_statistics_first(const struct features_job *job) {
   return job->statistics && !job->statistics_given && job->cmvn != LINNET_CMVN_NONE;
 }
@@ -312,7 +312,7 @@ static int run_pass(struct linnet_context *context, struct features_job *job, en
   int code = judge(&run, result);
   pthread_mutex_destroy(&run.mutex);
   for (size_t i = 0; i < job->input.count; i++)
-    free(run.waiting[i].values); /* those that still waited when the run was interrupted */
+    free(run.waiting[i].values); /* results that were still waiting at an interrupt */
   free(run.waiting);
   job->written = run.broken ? 0 : run.done;
   return code;

@@ -1,4 +1,4 @@
-/* The work of `linnet features`: what goes in, what comes out, and the passes over it. */
+/* The work of `linnet features`: its input, its output, and the passes over the utterances. */
 #ifndef LINNET_FEATURES_JOB_H
 #define LINNET_FEATURES_JOB_H
 
@@ -17,13 +17,13 @@ struct features_input {
   size_t count, speakers;
 };
 
-/* `count` paths: one data folder, which goes into *folder, or files. An exit code, after printing why if it is not 0.
- */
+/* Opens `count` paths: one data folder, which *folder gets, or files. Returns an exit code; if it is not 0, after
+ * printing why. */
 int features_input_open(struct linnet_context *context, const char **paths, size_t count,
                         struct linnet_data_folder **folder, struct features_input *input);
-void features_input_close(struct features_input *input); /* leaves the folder alone */
+void features_input_close(struct features_input *input); /* does not close the data folder */
 
-/* What to compute and where it goes. */
+/* What to compute, and the outputs. */
 struct features_job {
   struct features_input input;
   struct linnet_fbank_settings fbank;
@@ -38,9 +38,9 @@ struct features_job {
   size_t written; /* utterances; 0 if writing failed */
 };
 
-/* All passes that the job needs: the statistics first, where they are applied, then the features. Returns an exit code;
- * utterances that were lost are named, and make it TOOL_FAILURE, while the others are written. The writer is not yet
- * committed. */
+/* Runs all passes of the job: first the statistics, if they are applied, then the features. Returns an exit code. A
+ * failed utterance is reported and makes the code TOOL_FAILURE, but the others are written. The caller commits the
+ * writer. */
 int features_run(struct linnet_context *context, struct features_job *job);
 
 #endif

@@ -10,7 +10,7 @@ enum { SHOWN = 10 };
 struct completion {
   struct linnet_context *context;
   const struct linnet_g2p *g2p;
-  struct linnet_symbols *words;  /* that the lexicon lacks, as the transcripts write them first, in their order */
+  struct linnet_symbols *words;  /* words that the lexicon lacks, in the order and spelling of their first occurrence */
   struct linnet_symbols *folded; /* the same in upper case, as lexicons compare words */
   FILE *output;
   size_t added, partial, failed;
@@ -18,7 +18,7 @@ struct completion {
 
 /* --- words ------------------------------------------------------------------------------------------------------- */
 
-/* Adds a word unless it is there, in whatever case. */
+/* Adds a word unless it is already there; ignores case. */
 static bool list_word(struct completion *c, const char *word) {
   char *upper = strdup(word);
   size_t before = linnet_symbols_num_symbols(c->folded);
@@ -60,7 +60,7 @@ static bool find_words(struct completion *c, const struct linnet_lexicon *lexico
 
 /* --- lexicons ---------------------------------------------------------------------------------------------------- */
 
-/* Copies a file, and ends its last line. */
+/* Copies a file; adds a newline if its last line has none. */
 static bool copy_lexicon(FILE *output, const char *path) {
   FILE *file = fopen(path, "r");
   if (!file)
@@ -84,7 +84,7 @@ static void write_line(FILE *output, const char *word, const struct linnet_g2p_r
   fputc('\n', output);
 }
 
-/* "<unk>" and "[noise]" stand for what is not a word. */
+/* "<unk>", "[noise]" and the like are not words. */
 static bool is_mark(const char *word) {
   return *word == '<' || *word == '[';
 }
@@ -107,7 +107,7 @@ static bool add_word(struct completion *c, const char *word) {
   return true;
 }
 
-/* Phones of the model that the lexicon never uses point to a lexicon of another phone set. */
+/* If the lexicon lacks phones of the model, it probably has another phone set. */
 static void compare_phones(const struct completion *c, const struct linnet_lexicon *lexicon) {
   for (size_t i = 0; i < linnet_g2p_num_phones(c->g2p); i++)
     if (linnet_symbols_find(linnet_lexicon_phones(lexicon), linnet_g2p_phone(c->g2p, i)) == LINNET_NOT_FOUND) {

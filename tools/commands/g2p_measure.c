@@ -14,12 +14,12 @@ struct sums {
   size_t phones, errors;
 };
 
-/* The distance to the nearest pronunciation of a word, and the number of that one's phones. */
+/* The distance to the nearest pronunciation of a word, and the number of phones of that pronunciation. */
 static size_t nearest(const struct linnet_lexicon *lexicon, size_t word, const char *const *phones, size_t count,
                       size_t *length) {
   size_t minimum = SIZE_MAX;
   int labels[MAX_PHONES];
-  for (size_t i = 0; i < count; i++) /* less than 0: the lexicon never has it */
+  for (size_t i = 0; i < count; i++) /* less than 0: the lexicon does not use it */
     labels[i] = (int)linnet_symbols_find(linnet_lexicon_phones(lexicon), phones[i]);
   for (size_t v = 0; v < linnet_lexicon_num_variants(lexicon, word); v++) {
     size_t num_reference;

@@ -10,13 +10,13 @@
 /* CMUdict or Kaldi's lexicon; without stress digits unless `stress`. NULL after printing why. */
 struct linnet_lexicon *g2p_open_lexicon(struct linnet_context *context, const char *path, bool stress);
 
-/* Prints the error rates of the model's best pronunciations of the lexicon's words: of all, or (every > 0) of those
- * whose number leaves every - 1 when divided by it. Any of a word's pronunciations counts as right. */
+/* Prints the error rates of the model's best pronunciations for the words of the lexicon. every = 0: for all words;
+ * else for the words whose index i has i mod every = every - 1. Any pronunciation of the lexicon counts as right. */
 bool g2p_measure(struct linnet_context *context, const struct linnet_g2p *g2p, const struct linnet_lexicon *lexicon,
                  size_t every, size_t nbest);
 
-/* Writes the lexicon at `path` to `output`, and after its lines the best pronunciations of those words of the
- * transcripts that it lacks. */
+/* Copies the lexicon at `path` to `output` and appends the best pronunciations of the words that occur in the
+ * transcripts but not in the lexicon. */
 bool g2p_complete(struct linnet_context *context, const struct linnet_g2p *g2p, const char *path, const char *text,
                   const char *output);
 

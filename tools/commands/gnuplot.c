@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-/* The environment with a locale of UTF-8, without which gnuplot complains of its own signs; to be freed. */
+/* The environment with a UTF-8 locale; without one, gnuplot warns about non-ASCII text. The caller frees it. */
 static char **utf8_environment(void) {
   static char locale[] = "LC_ALL=C.UTF-8";
   size_t count = 0, kept = 0;
@@ -47,7 +47,7 @@ static int spawn(FILE *script, FILE *output, pid_t *pid) {
   return error;
 }
 
-/* Waits for its end, and ends it once the command is interrupted. */
+/* Waits for gnuplot to end; stops it after an interrupt of the command. */
 static bool wait_for(pid_t pid, int *status) {
   static const struct timespec pause = {0, 10000000};
   pid_t ended;
@@ -94,7 +94,7 @@ static size_t printable(const unsigned char *s) {
   return control || surrogate || overlong || none ? 0 : length;
 }
 
-/* Within single quotes gnuplot takes everything as it is but the quote, which is doubled. */
+/* Within single quotes gnuplot takes every character literally, except the quote, which must be doubled. */
 void gnuplot_put_string(FILE *script, const char *text) {
   putc('\'', script);
   while (*text) {

@@ -1,4 +1,4 @@
-/* linnet info: what this build can do, or what a model file is. */
+/* linnet info: prints what this build supports, or describes a model file. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const char *const compiler =
     "unknown";
 #endif
 
-/* Prints an object on one line and releases it; NULL is one that could not be built. */
+/* Prints an object on one line and releases it; NULL means that it could not be built. */
 static int print_json(json_t *object) {
   int failed = !object || json_dumpf(object, stdout, JSON_REAL_PRECISION(15)) != 0;
   json_decref(object);
@@ -86,12 +86,12 @@ static int describe_build(const struct linnet_context *context) {
 
 /* --- a model as JSON ---------------------------------------------------------------------------------------------- */
 
-/* Entries that are shown in other fields. */
+/* Entries that other fields already show. */
 static bool is_shown_elsewhere(const char *key) {
   return strcmp(key, "config") == 0 || strcmp(key, "features") == 0 || strcmp(key, "symbols") == 0;
 }
 
-/* A metadata entry that is JSON itself; the loader has checked it. */
+/* A metadata entry whose value is JSON; the loader has checked it. */
 static json_t *parse_metadata(const struct linnet_model *model, const char *key) {
   return json_loads(linnet_model_metadata(model, key), 0, NULL);
 }
@@ -116,8 +116,8 @@ static int describe_model_json(const struct linnet_model *model, const char *pat
 
 /* --- a model as text ---------------------------------------------------------------------------------------------- */
 
-/* Text from the file without what a terminal would obey: C0 and C1 controls become '?', and `indent` follows a newline
- * (not even that if it is negative). */
+/* Prints text of the file without control characters: C0 and C1 controls become '?'. Newlines stay and are followed by
+ * `indent` spaces; if `indent` is negative, they become '?' too. */
 static void print_plain(const char *text, int indent) {
   for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
     bool c1 = *c == 0xC2 && c[1] < 0xA0;
@@ -205,7 +205,8 @@ static int describe_model(struct linnet_context *context, const char *path) {
   return code;
 }
 
-/* A model that is named, or, to list its symbols, the one that ships; else this build. */
+/* Describes the named model. To list symbols without a name, it uses the model that ships; else it describes the build.
+ */
 static int describe(struct linnet_context *context, const char *path) {
   if (!path && !option_symbols)
     return describe_build(context);

@@ -1,4 +1,4 @@
-/* linnet ngram: language models from text, their forms, their perplexity. */
+/* linnet ngram: estimates language models from text, converts them, and computes their perplexity. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -89,8 +89,8 @@ static bool add_byte(struct text *text, size_t length, char byte) {
   return true;
 }
 
-/* The next line with a NUL at its end; false at the end of the text, and after printing what is wrong. What is no text
- * may have no lines either, so nothing is read beyond a NUL byte or MAX_LINE. */
+/* Reads the next line and ends it with NUL; false at the end of the text, and after printing what is wrong. A file that
+ * is not text may have no line ends, so reading stops at a NUL byte or after MAX_LINE bytes. */
 static bool next_line(struct text *text, bool *good) {
   size_t length = 0;
   int c = getc(text->stream);
@@ -114,7 +114,7 @@ static bool next_line(struct text *text, bool *good) {
   return *good && any;
 }
 
-/* The next sentence's words; false at the end, and after printing what is wrong (*good false). */
+/* The words of the next sentence; false at the end, and after printing what is wrong (then *good is false). */
 static bool next_sentence(struct text *text, bool *good) {
   if (!next_line(text, good))
     return false;
@@ -142,7 +142,7 @@ static bool add_text(struct linnet_context *context, const char *path, struct li
   return good;
 }
 
-/* Prints the context's error, in which the library names a setting: here it is an option. */
+/* Prints the error of the context; replaces the setting that the library names by the option of the command. */
 static void fail_estimation(const struct linnet_context *context) {
   static const char setting[] = "discount_fallback";
   const char *error = linnet_context_error(context), *named = strstr(error, setting);
@@ -178,7 +178,7 @@ static struct linnet_ngram *estimate(struct linnet_context *context) {
 
 struct sums {
   size_t sentences, words, unknown; /* words without </s> */
-  double all, known;                /* log10 probabilities of words and </s>; without the unknown */
+  double all, known;                /* log10 probabilities of words and </s>; without unknown words */
 };
 
 static void add_sentence(const struct linnet_ngram *ngram, const struct text *text, struct sums *sums) {
@@ -289,7 +289,7 @@ static bool take_text(void *user, int val, const char *argument) {
   return true;
 }
 
-/* What only says how a model is estimated, where one is read: NULL if nothing. */
+/* The first option that only applies when a model is estimated, if the model is read instead; NULL: none. */
 static const char *ignored_option(void) {
   static char text[64];
   if (!options.model)

@@ -1,23 +1,24 @@
-/* Writes the gnuplot script of a picture: a panel each for waveform, features and posteriors, and rows of spans. */
+/* Writes the gnuplot script of a picture: one panel each for waveform, features and posteriors, and rows of spans. */
 #include "picture.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-  COLUMNS = 1600,   /* of an image and of the waveform, at most: several frames become one */
+  COLUMNS = 1600,   /* maximum, of an image and of the waveform; several frames share a column if needed */
   MAX_SYMBOLS = 45, /* rows of posteriors */
 };
 #define LEAST_POSTERIOR 0.05 /* a symbol that never exceeds this is not shown */
 
-/* What of a matrix is seen: rows [first, first + count), of which `step` become one column of the picture. */
+/* The visible part of a matrix: rows [first, first + count); `step` rows become one column of the picture. */
 struct view {
   size_t first, count, step, columns;
   double start, column_seconds; /* the middle of the first column */
 };
 
 static bool find_view(const struct picture *p, const struct rows *rows, double seconds, struct view *view) {
-  double maximum = (double)rows->count; /* before the conversions: a size_t may not hold what --start asks for */
+  double maximum =
+      (double)rows->count; /* limit before converting: the value of --start may be too large for a size_t */
   size_t first = (size_t)fmin(fmax(p->start / seconds, 0), maximum),
          end = (size_t)ceil(fmin(p->end / seconds, maximum));
   if (first >= end || rows->count == 0) {
@@ -32,7 +33,7 @@ static bool find_view(const struct picture *p, const struct rows *rows, double s
   return true;
 }
 
-/* The largest value of one column of the matrix in one of the picture. */
+/* The maximum of one column of the matrix over the rows of one column of the picture. */
 static float largest(const struct rows *rows, const struct view *view, size_t column, size_t value) {
   size_t first = view->first + column * view->step, end = view->first + view->count;
   float most = -INFINITY;
@@ -43,7 +44,7 @@ static float largest(const struct rows *rows, const struct view *view, size_t co
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
 
-/* Lines "SECONDS LOWEST HIGHEST", of 1 as the loudest. */
+/* Writes lines "SECONDS MINIMUM MAXIMUM"; the loudest sample is 1. */
 static void put_waveform(const struct picture *p, FILE *script) {
   size_t first = (size_t)(p->start * p->sample_rate),
          end = (size_t)fmin(p->end * p->sample_rate, (double)p->sample_count);
@@ -63,7 +64,7 @@ static void put_waveform(const struct picture *p, FILE *script) {
   fputs("END\n", script);
 }
 
-/* One line of an image. It needs two columns at least, so one alone comes twice. */
+/* Writes one line of an image. gnuplot needs at least two columns, so a single column is written twice. */
 static void put_line(FILE *script, const struct rows *rows, const struct view *view, size_t value, bool probability) {
   for (size_t c = 0; c < view->columns || c < 2; c++) {
     double x = (double)largest(rows, view, c < view->columns ? c : 0, value);
@@ -79,9 +80,9 @@ static void put_features(const struct picture *p, const struct view *view, FILE 
   fputs("END\n", script);
 }
 
-/* A symbol of which there is something to see. */
+/* A symbol that the picture shows. */
 struct seen {
-  size_t symbol, column; /* where it is most probable */
+  size_t symbol, column; /* the time of its maximum */
   float most;
 };
 
@@ -99,7 +100,7 @@ static int by_time(const void *a, const void *b) {
   return x->symbol < y->symbol ? -1 : 1;
 }
 
-/* The most probable symbols, at least two, in the order of the times when they are so; returns their number. */
+/* Selects the most probable symbols, at least two, sorted by the time of their maximum; returns their number. */
 static size_t choose_symbols(const struct picture *p, const struct view *view, struct seen *seen) {
   size_t count = 0;
   for (size_t v = 0; v < p->posteriors.cols; v++) {
@@ -120,7 +121,7 @@ static size_t choose_symbols(const struct picture *p, const struct view *view, s
 
 /* --- panels ------------------------------------------------------------------------------------------------------- */
 
-/* The place of a panel, as shares of the height, and what its axis says. */
+/* The position of a panel, as shares of the height, and the label of its axis. */
 static void put_panel(FILE *script, double bottom, double top, const char *label) {
   fprintf(script, "unset object\nunset label\nset bmargin at screen %g\nset tmargin at screen %g\nset ylabel ", bottom,
           top);
@@ -129,7 +130,7 @@ static void put_panel(FILE *script, double bottom, double top, const char *label
 }
 
 static void put_image(FILE *script, const char *data, const struct view *view, size_t rows) {
-  double half = view->columns < 2 ? 2 : 1; /* a column that came twice is half as wide */
+  double half = view->columns < 2 ? 2 : 1; /* a column that was written twice is half as wide */
   fprintf(script, "set yrange [-0.5:%g]\nplot %s matrix using (%.9g+%.9g*$1):2:3 with image\n", (double)rows - 0.5,
           data, view->start - (half > 1 ? view->column_seconds / 4 : 0), view->column_seconds / half);
 }
@@ -164,7 +165,7 @@ static void draw_posteriors(const struct picture *p, const struct view *view, co
   put_image(script, "$posteriors", view, count);
 }
 
-/* Boxes with texts between two heights, the texts by turns lower and higher where they would overlap. */
+/* Draws boxes with texts between two heights. Texts that would overlap are alternately lower and higher. */
 static void put_spans(const struct picture *p, const struct linnet_span *spans, size_t count, double low, double high,
                       bool stagger, FILE *script) {
   for (size_t i = 0; i < count; i++) {

@@ -30,19 +30,20 @@ struct picture {
   size_t num_words, num_phones;
 };
 
-/* Writes the program of gnuplot that draws it to its standard output. False without memory or where there is nothing to
- * draw, after printing so. */
+/* Writes a gnuplot script that draws the picture to gnuplot's standard output. False, after printing why, without
+ * memory or if there is nothing to draw. */
 bool picture_write(const struct picture *picture, FILE *script);
 
 /* --- gnuplot (gnuplot.c) ------------------------------------------------------------------------------------------ */
 
-/* Drawing by gnuplot, a program of its own: it gets a script on its standard input, and what it draws comes out of its
- * standard output, so that it never sees a file's name. */
+/* Runs gnuplot as a separate program. It reads the script from standard input and writes the picture to standard
+ * output, so it never sees the name of a file. */
 
 /* Runs a script, read from its beginning; both are files. False after printing why not. */
 bool gnuplot_run(FILE *script, FILE *output);
 
-/* Writes text as a string of gnuplot that means nothing but itself: 'text'. What is no printable UTF-8 becomes '?'. */
+/* Writes text as a quoted string of gnuplot, 'text', in which no character has a special meaning. Characters that are
+ * not printable, and bytes that are not UTF-8, become '?'. */
 void gnuplot_put_string(FILE *script, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* linnet plot: a recording as a picture, with the phones that were recognised or, of a known text, aligned. */
+/* linnet plot: draws a recording as a picture, with the recognised phones or the aligned phones of a known text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static bool recognise(struct plotting *p, struct linnet_context *context) {
 
 /* --- the picture -------------------------------------------------------------------------------------------------- */
 
-/* Whether a picture ends as its format does: gnuplot does not report what it could not write. */
+/* Whether the end of a picture is that of its format. gnuplot does not report failed writes, so this detects them. */
 static bool is_complete(FILE *drawn, bool bitmap) {
   static const char end_of_png[] = "IEND\xAE\x42\x60\x82", end_of_svg[] = "</svg>";
   const char *wanted = bitmap ? end_of_png : end_of_svg;
@@ -129,7 +129,7 @@ static bool is_complete(FILE *drawn, bool bitmap) {
   return n >= length && memcmp(end + n - length, wanted, length) == 0;
 }
 
-/* Written beside its name, and renamed when it is complete. */
+/* Writes to a file beside the target and renames it when it is complete. */
 static bool copy(FILE *drawn, const char *path) {
   struct tool_output output;
   char piece[4096];
@@ -170,7 +170,7 @@ static bool has_ending(const char *path, const char *ending) {
   return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* The name that was given, or that of the input with another ending; to be freed. */
+/* The given name, or the name of the input with another extension; the caller frees it. */
 static char *output_path(const struct inputs *inputs) {
   if (options.output)
     return strdup(options.output);

@@ -1,5 +1,5 @@
-/* linnet posteriors: log-posteriors of audio as Kaldi archives, for `linnet decode` and other decoders; divided by
- * label priors, as WFST decoders of Kaldi and EESEN want them. */
+/* linnet posteriors: writes log-posteriors of audio to Kaldi archives, for `linnet decode` and other decoders. It can
+ * divide them by label priors, as the WFST decoders of Kaldi and EESEN expect. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,9 @@
 #include "common/default_model.h"
 #include "common/inputs.h"
 
-/* A symbol hardly ever seen is as probable as this: dividing by less would make it win by noise alone. One never seen,
- * of prior 0, is impossible: all of its log-posteriors become HTK's logarithm of 0, which readers of numbers take. */
+/* The minimum prior of a symbol that was seen: dividing by a smaller one would let the symbol win by noise alone. A
+ * symbol with prior 0 was never seen and is impossible: all of its log-posteriors become HTK's logarithm of 0, which
+ * every reader of numbers accepts. */
 #define LEAST_PRIOR 1e-8
 #define LOG_ZERO (-1e10F)
 
@@ -24,9 +25,9 @@ struct posteriors {
   struct inputs inputs;
   struct linnet_ark_writer *writer; /* NULL: only priors are wanted */
   size_t symbols;
-  float *log_priors;                   /* (symbols), scaled: what is subtracted; -LOG_ZERO swallows what it meets */
-  double *sums;                        /* (symbols): of the posteriors, over all frames */
-  float *values;                       /* (frames, symbols) of one utterance */
+  float *log_priors; /* (symbols), scaled: subtracted from the log-posteriors; -LOG_ZERO makes the result LOG_ZERO */
+  double *sums;      /* (symbols): of the posteriors, over all frames */
+  float *values;     /* (frames, symbols) of one utterance */
   size_t frames, capacity, all_frames; /* capacity in frames */
 };
 
@@ -59,7 +60,7 @@ static int take(void *user, const float *log_posteriors, size_t first, size_t fr
   return 0;
 }
 
-/* False if the writing failed; utterances that fail are named and left out. */
+/* False if writing failed. Utterances that fail are reported and skipped. */
 static bool process(struct linnet_context *context, struct posteriors *p, size_t item,
                     struct linnet_recognizer_stream *stream, size_t *failures) {
   const char *name = inputs_name(&p->inputs, item);
@@ -78,7 +79,7 @@ static bool process(struct linnet_context *context, struct posteriors *p, size_t
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* Kaldi's text of a vector: mean posteriors. */
+/* Writes the mean posteriors as a vector in Kaldi's text format. */
 static int write_priors(const struct posteriors *p) {
   struct tool_output output;
   if (!tool_output_open(&output, options.estimate))
@@ -138,7 +139,7 @@ static void tell_impossible(const struct posteriors *p) {
               linnet_model_symbol(p->model, (int)first));
 }
 
-/* A vector of probabilities or counts becomes scaled log-probabilities. */
+/* Converts a vector of probabilities or counts to scaled log-probabilities. */
 static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
   double sum = 0;
   if (priors->rows != 1 || priors->cols != p->symbols) {

@@ -82,7 +82,7 @@ static enum linnet_status make_scorer(struct linnet_context *context, struct lin
   return status;
 }
 
-/* What all ways to add hypotheses get. */
+/* The arguments of all functions that add hypotheses. */
 struct sources {
   const char *path; /* of the hypotheses */
   struct linnet_transcripts *reference, *speakers;
@@ -196,7 +196,7 @@ static int score(struct linnet_context *context, const char *reference, const ch
   return code;
 }
 
-/* Options that contradict each other or are out of range. */
+/* Refuses options that contradict each other or are out of range. */
 static bool check_options(const char *const *files) {
   if (options.unit && strcmp(options.unit, "word") != 0 && strcmp(options.unit, "phone") != 0)
     tool_usage("--unit %s: must be phone or word", options.unit);

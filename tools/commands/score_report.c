@@ -26,8 +26,8 @@ static size_t longer(size_t a, size_t b) {
   return a > b ? a : b;
 }
 
-/* One row of an alignment, its columns as wide as their longest token. `row` is 0: reference, 1: hypothesis, 2: step.
- */
+/* Prints one row of an alignment; each column is as wide as its longest token. `row`: 0 reference, 1 hypothesis,
+ * 2 step. */
 static void write_row(FILE *stream, const char *id, const struct linnet_score_pair *pairs, size_t count, int row) {
   static const char *const names[] = {"ref", "hyp", "op"};
   fprintf(stream, "%s %-3s", id, names[row]);
@@ -105,8 +105,8 @@ bool report_write_confusions(const struct report *report, FILE *stream) {
 
 /* --- sclite ----------------------------------------------------------------------------------------------------- */
 
-/* Lines "TOKENS (SPEAKER-ID)", as read by `sclite -s -i rm -r ref.trn trn -h hyp.trn trn`: what is before the first
- * '-' is the speaker, so that it may hold none. */
+/* Writes lines "TOKENS (SPEAKER-ID)", as read by `sclite -s -i rm -r ref.trn trn -h hyp.trn trn`. The text before the
+ * first '-' is the speaker, so a '-' in the name of a speaker becomes '_'. */
 static bool write_trn(const struct report *report, FILE *stream, bool hypothesis) {
   for (size_t i = 0; i < linnet_scorer_num_utterances(report->scorer); i++) {
     struct linnet_scored_utterance u = linnet_scorer_utterance(report->scorer, i);
@@ -172,7 +172,7 @@ bool report_write_summary(const struct report *report, FILE *stream) {
   return true;
 }
 
-/* A number, null if it is not finite. */
+/* Prints a number, or null if it is not finite. */
 static void write_number(FILE *stream, const char *name, double value) {
   if (value - value == 0)
     fprintf(stream, ", \"%s\": %.10g", name, value);

@@ -1,4 +1,4 @@
-/* What `linnet score` writes: tables for people and for programs, and sclite's files. */
+/* The outputs of `linnet score`: tables for people and for programs, and files for sclite. */
 #ifndef LINNET_TOOL_SCORE_REPORT_H
 #define LINNET_TOOL_SCORE_REPORT_H
 
@@ -7,11 +7,11 @@
 
 #include <linnet/score.h>
 
-/* What all writers get. */
+/* The arguments of all writers. */
 struct report {
   struct linnet_scorer *scorer;
   const char *rate; /* "PER" or "WER" */
-  bool by_speaker;  /* what the bootstrap draws, how often, from which seed */
+  bool by_speaker;  /* of the bootstrap: unit of sampling, number of samples, seed */
   long resamples, seed;
   bool interval_known;
   struct linnet_interval interval;
@@ -29,7 +29,7 @@ bool report_write_utterances(const struct report *report, FILE *stream);
 bool report_write_speakers(const struct report *report, FILE *stream);
 bool report_write_confusions(const struct report *report, FILE *stream);
 
-/* Both sides for NIST sclite. */
+/* References and hypotheses for NIST sclite. */
 bool report_write_reference_trn(const struct report *report, FILE *stream);
 bool report_write_hypothesis_trn(const struct report *report, FILE *stream);
 

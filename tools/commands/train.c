@@ -1,4 +1,4 @@
-/* linnet train: an encoder from Kaldi-style data folders. */
+/* linnet train: trains an encoder on Kaldi-style data folders. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static bool load_symbols(struct run *run) {
   return status == LINNET_OK || tool_fail_context(run->context) == TOOL_OK;
 }
 
-/* Without a list of symbols they are collected from the training labels, in the order of first occurrence. */
+/* Without a list of symbols, collects them from the training labels, in the order of their first occurrence. */
 static bool load_corpora(struct run *run) {
   struct train_labels labels = {.file = options.labels    ? options.labels
                                         : options.lexicon ? "text"
@@ -128,7 +128,7 @@ static bool make_folder(const char *path) {
   return false;
 }
 
-/* Keeps two trainings out of one folder; the lock ends with the process. */
+/* Prevents two trainings from using one folder; the lock ends with the process. */
 static bool lock_folder(const char *folder) {
   char path[4096];
   snprintf(path, sizeof path, "%s/.lock", folder);

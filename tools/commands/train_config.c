@@ -161,7 +161,7 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
   return read_section(path, "augment.specaugment", object, keys);
 }
 
-/* What the library says of a section's values. */
+/* Reports what the library finds wrong with the values of a section. */
 static bool check_section(const char *path, const char *section, enum linnet_status status) {
   if (status != LINNET_OK)
     tool_fail("%s: augment.%s has a value out of range; see docs/training.md", path, section);
@@ -250,7 +250,7 @@ static bool check_sections(const char *path, const json_t *root) {
   return true;
 }
 
-/* The object of that name in `object`, made if there is none; NULL: `object` is none itself. */
+/* The member of `object` with this name, created if missing; NULL: `object` is not a JSON object. */
 static json_t *member(json_t *object, const char *key, size_t length) {
   char *name = strndup(key, length);
   json_t *value = json_object_get(object, name);

@@ -1,4 +1,4 @@
-/* Loads the corpus of a training and serves it to the trainer: features, augmentation, labels, error counts. */
+/* Loads the corpus of a training and gives the trainer features, augmentation, labels and error counts. */
 #include "train_parts.h"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct utterance {
   int *labels;
   size_t num_labels;
   size_t frames;                     /* at its own speed */
-  struct clip audio[MAX_SPEEDS + 1]; /* [0]: as recorded; then one for each speed */
+  struct clip audio[MAX_SPEEDS + 1]; /* [0]: as recorded; then one per speed */
   bool stored;                       /* no audio: features are read from feats.scp whenever they are needed */
 };
 
@@ -35,8 +35,8 @@ struct train_corpus {
   size_t count;
   struct linnet_data_folder *folders[MAX_FOLDERS];
   size_t num_folders;
-  struct linnet_symbols *speakers; /* names; speaker 0 is nobody's */
-  struct linnet_cmvn *statistics;  /* per speaker, or one; NULL: of each utterance */
+  struct linnet_symbols *speakers; /* names; speaker 0 stands for no speaker */
+  struct linnet_cmvn *statistics;  /* one per speaker, or one in all; NULL: statistics per utterance */
   struct linnet_noise_clip *noise;
   size_t num_noise;
   struct linnet_fbank *fbank; /* for counting frames */
@@ -151,7 +151,7 @@ static bool label_index(struct train_labels *labels, const char *token, int *ind
   return *index > 0;
 }
 
-/* Tokens as they stand are symbols. */
+/* Each token is a symbol. */
 static bool direct_labels(struct utterance *u, struct train_labels *labels, const char *const *tokens, size_t count) {
   u->labels = malloc((count + 1) * sizeof *u->labels);
   u->num_labels = count;
@@ -163,7 +163,7 @@ static bool direct_labels(struct utterance *u, struct train_labels *labels, cons
   return true;
 }
 
-/* Words through the lexicon; *unknown if one is not in it. */
+/* Looks words up in the lexicon; sets *unknown if it lacks one. */
 static bool lexicon_labels(struct utterance *u, struct train_labels *labels, const char *const *words, size_t count,
                            bool *unknown) {
   const struct linnet_symbols *phones = linnet_lexicon_phones(labels->lexicon);
@@ -194,7 +194,7 @@ static void free_utterance(struct utterance *u) {
     free(u->audio[i].samples);
 }
 
-/* Appends an utterance of the folder whose labels are in `transcripts`; without labels it is left out. */
+/* Appends an utterance of the folder, with its labels from `transcripts`; skips it if it has none. */
 static bool add_utterance(struct train_corpus *corpus, const struct linnet_data_folder *folder, size_t index,
                           const struct linnet_transcripts *transcripts, struct train_labels *labels) {
   const char *id = linnet_data_folder_id(folder, index);
@@ -309,7 +309,8 @@ double train_corpus_hours(const struct train_corpus *corpus) {
 
 /* --- features ----------------------------------------------------------------------------------------------------- */
 
-/* Changes samples, which have memory for the padding too, as the key says. The noise goes over the padding. */
+/* Augments the samples as `key` determines. Their memory includes the padding; noise is added to the padding as well.
+ */
 static void augment(const struct train_corpus *corpus, struct linnet_augment_key key, float *samples, size_t *count) {
   const struct train_config *config = corpus->config;
   double rate = sample_rate(corpus);
@@ -323,7 +324,7 @@ static void augment(const struct train_corpus *corpus, struct linnet_augment_key
     linnet_augment_noise(&config->mixing, key, corpus->noise, corpus->num_noise, samples, *count);
 }
 
-/* Filterbank of 16-bit samples, augmented where there is a key. */
+/* Filterbank of 16-bit samples; augmented if there is a key. */
 static enum linnet_status compute(struct linnet_context *context, const struct train_corpus *corpus,
                                   const struct clip *clip, const struct linnet_augment_key *key, float *features,
                                   size_t capacity, size_t *frames) {
@@ -346,7 +347,7 @@ static enum linnet_status compute(struct linnet_context *context, const struct t
   return status;
 }
 
-/* Those of feats.scp, as they were when the corpus was loaded. */
+/* Features of feats.scp; they must have the shape that they had when the corpus was loaded. */
 static enum linnet_status load_stored(struct linnet_context *context, const struct train_corpus *corpus,
                                       const struct utterance *u, float *features, size_t capacity, size_t *frames) {
   size_t mel = corpus->config->feature_config.fbank.num_mel;
@@ -364,7 +365,7 @@ static enum linnet_status load_stored(struct linnet_context *context, const stru
   return status;
 }
 
-/* Of an utterance as it is, without noise or change of speed. */
+/* Features of an utterance without noise or change of speed. */
 static enum linnet_status compute_plain(struct linnet_context *context, const struct train_corpus *corpus,
                                         const struct utterance *u, float *features, size_t capacity, size_t *frames) {
   return u->stored ? load_stored(context, corpus, u, features, capacity, frames)
@@ -413,7 +414,7 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   return LINNET_OK;
 }
 
-/* The trainer applies them. */
+/* The trainer applies the statistics. */
 static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t frames,
                          struct linnet_feature_mask *masks) {
   const struct train_corpus *corpus = user;
@@ -421,7 +422,7 @@ static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t fr
                            corpus->config->feature_config.fbank.num_mel, masks);
 }
 
-/* Adds the statistics of each utterance to those of its set: its speaker, or all. */
+/* Adds the statistics of each utterance to those of its speaker, or to those of the corpus. */
 static bool accumulate(struct linnet_context *context, struct train_corpus *corpus, bool by_speaker) {
   size_t mel = corpus->config->feature_config.fbank.num_mel;
   bool good = true;
@@ -477,7 +478,7 @@ static const int *corpus_labels(void *user, size_t utterance, size_t *count) {
   return u->labels;
 }
 
-/* Greedy decoding against the labels. */
+/* Counts the errors of greedy decoding against the labels. */
 static enum linnet_status count_errors(void *user, struct linnet_context *context, size_t utterance,
                                        const float *log_posteriors, size_t frames, size_t symbols, size_t *errors,
                                        size_t *reference) {

@@ -11,7 +11,7 @@
 
 /* --- log.jsonl ---------------------------------------------------------------------------------------------------- */
 
-/* The epoch of a line {"epoch": N, ...}, 0 if it is none. */
+/* The epoch of a line {"epoch": N, ...}; 0: not such a line. */
 static unsigned line_epoch(const char *line) {
   static const char start[] = "{\"epoch\": ";
   if (strncmp(line, start, sizeof start - 1) != 0)
@@ -21,7 +21,7 @@ static unsigned line_epoch(const char *line) {
   return *end == ',' && epoch <= UINT_MAX ? (unsigned)epoch : 0;
 }
 
-/* The maximum of memory that the process has had so far. */
+/* The peak memory of the process so far. */
 static double peak_megabytes(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (double)usage.ru_maxrss / 1024 : 0;
@@ -82,7 +82,7 @@ static void on_batch(void *user, unsigned epoch, const size_t *utterances, size_
   fputc('\n', log->batches);
 }
 
-/* Whether a line, after `before` others, is of an epoch or step that is done. */
+/* Whether a line, after `before` others, belongs to an epoch or step that the trainer has completed. */
 typedef bool keeps_fn(const char *line, unsigned long long before, unsigned long long done);
 
 static bool is_done_epoch(const char *line, unsigned long long before, unsigned long long done) {
@@ -95,8 +95,8 @@ static bool is_done_step(const char *line, unsigned long long before, unsigned l
   return before < done;
 }
 
-/* Opens a log behind the lines of what is done, which it counts, and cuts off those that follow. Each line reaches the
- * file when it ends. */
+/* Opens a log for appending after the lines of completed epochs or steps, which it counts, and truncates the rest. The
+ * log is line-buffered. */
 static FILE *open_log(const char *path, keeps_fn *keeps, unsigned long long done, unsigned long long *lines) {
   int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r+");
@@ -117,7 +117,7 @@ static FILE *open_log(const char *path, keeps_fn *keeps, unsigned long long done
   return NULL;
 }
 
-/* A line is written before its step is made, so that it is there when a checkpoint has the step. */
+/* Writes the line before its step, so the log has the line if a checkpoint contains the step. */
 static FILE *open_batches(const char *path, unsigned long long steps) {
   unsigned long long lines = 0;
   FILE *file = open_log(path, is_done_step, steps, &lines);

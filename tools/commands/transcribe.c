@@ -1,4 +1,4 @@
-/* linnet transcribe: audio files, or the utterances of a data folder, to phonemes, or words, with their times. */
+/* linnet transcribe: finds phonemes or words, with times, in audio files or in the utterances of a data folder. */
 
 #include "common/beam_options.h"
 #include "common/default_model.h"
@@ -70,7 +70,7 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
   return code;
 }
 
-/* Whether the words, or what else a recognizer finds, are asked for. */
+/* Whether the options ask for words, or for other results of a recognizer. */
 static bool takes_recognizer(const char *path) {
   return !phones_option && tool_names_recognizer(path);
 }
@@ -83,7 +83,7 @@ static bool check_options(const char *path) {
   return search_options_check(true, takes_recognizer(path)) && (!beam_options_nbest() || results_take_alternatives());
 }
 
-/* The settings of the recognizer or model that `path` names, changed by the options. */
+/* Loads the settings of the recognizer or model at `path` and applies the options. */
 static bool read_settings(struct linnet_context *context, const char *path, struct linnet_recognizer_file **file,
                           struct linnet_recognizer_settings *settings, struct linnet_search_settings *search) {
   linnet_recognizer_settings_default(settings);

@@ -1,10 +1,10 @@
-/* linnet validate-data: checks Kaldi data folders, and reduces them to what is sound. */
+/* linnet validate-data: checks Kaldi data folders, and can remove the faulty lines. */
 #include "common/tool.h"
 #include "data_lists.h"
 
 static struct { int fix, no_audio, most; } options = {.most = 10};
 
-/* Speakers of the lines that are not bad. */
+/* The number of speakers in good lines. */
 static size_t count_good(const struct data_file *file) {
   size_t count = 0;
   for (size_t i = 0; i < file->count; i++)
@@ -25,7 +25,8 @@ static void print_good(const struct data_lists *lists) {
   putchar('\n');
 }
 
-/* Checks a folder; with `fix` and faults, reduces it. The number of faults; SIZE_MAX if it cannot be read or fixed. */
+/* Checks a folder; with `fix`, removes faulty lines. Returns the number of faults, SIZE_MAX if it cannot be read or
+ * fixed. */
 static size_t check_once(struct linnet_context *context, const char *folder, bool fix) {
   const struct data_check_settings settings = {.most = (size_t)options.most, .open_audio = !options.no_audio};
   struct data_lists lists;

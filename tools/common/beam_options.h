@@ -10,15 +10,15 @@
 /* --beam, --nbest and the rest of the search; include it as the common options. */
 extern struct poptOption beam_options_table[];
 
-/* False after printing what is wrong. `optional`: without the options of a search there is none. `recognizer`: they
- * change the search of a recognizer, which may have a language model. */
+/* False after printing what is wrong. `optional`: without options of a search, the command does not search.
+ * `recognizer`: the options change the search of a recognizer, which may have a language model. */
 bool beam_options_check(bool optional, bool recognizer);
 
 /* Whether any of the options asks for a beam search, and for more than the best hypothesis. */
 bool beam_options_given(void);
 bool beam_options_nbest(void);
 
-/* Puts what the options say into settings; what they leave open stays. */
+/* Writes the values of the options to settings; other members stay unchanged. */
 void beam_options_read(struct linnet_search_settings *settings);
 
 /* The file of the language model, NULL: none. */

@@ -21,7 +21,7 @@ enum linnet_status clip_keep(struct linnet_context *context, float *samples, siz
   return clip->samples ? LINNET_OK : LINNET_ERROR_MEMORY;
 }
 
-/* Takes all samples of an open input, which is closed. */
+/* Reads all samples of an open input and closes it. */
 static enum linnet_status take_clip(struct linnet_context *context, struct linnet_audio *audio, struct clip *clip) {
   float *samples = NULL;
   size_t count = 0;

@@ -13,13 +13,13 @@ struct clip {
   size_t count;
 };
 
-/* Rounds samples on the int16 scale, which came from linnet_audio_read_all and are released. */
+/* Rounds samples of linnet_audio_read_all (int16 scale) to integers, and releases them. */
 enum linnet_status clip_keep(struct linnet_context *context, float *samples, size_t count, struct clip *clip);
 
 /* Reads a file at a sample rate. */
 enum linnet_status clip_read(struct linnet_context *context, const char *path, double rate, struct clip *clip);
 
-/* The clip played `speed` times as fast: what it holds at rate / speed is taken for samples at the rate. */
+/* The clip played `speed` times as fast: resamples it to rate / speed and treats the result as samples at `rate`. */
 enum linnet_status clip_change_speed(struct linnet_context *context, const struct clip *clip, double rate, double speed,
                                      struct clip *changed);
 

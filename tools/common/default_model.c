@@ -13,8 +13,8 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* A file beside the program: PREFIX/bin/linnet has PREFIX/share/linnet/models, wherever it was installed. So has the
- * program in a build folder, through a link to the sources. */
+/* Finds a file relative to the program: PREFIX/bin/linnet uses PREFIX/share/linnet/models, so the installation can be
+ * moved. In a build folder a link to the sources has the same effect. */
 static bool beside_program(const char *name, char path[PATH_BYTES]) {
   static const char relative[] = "/../share/linnet/models/";
   size_t size = PATH_BYTES - sizeof relative - strlen(name);

@@ -100,7 +100,7 @@ static bool find_files(struct inputs *inputs, const char **paths, size_t count) 
   return name_files(inputs);
 }
 
-/* Models that hear the whole utterance at once keep all of it, and a raw pipe may have no end. */
+/* Non-causal models store the whole utterance, and a raw pipe may have no end. */
 static double stream_seconds(const struct linnet_recognizer *recognizer) {
   return options.max_seconds >= 0                       ? options.max_seconds
          : linnet_recognizer_is_incremental(recognizer) ? 0
@@ -189,7 +189,7 @@ static enum linnet_status feed_file(struct linnet_context *context, const struct
   return status;
 }
 
-/* Statistics of the utterance's speaker, where the folder has them. */
+/* Statistics of the speaker of the utterance, if the folder has them. */
 static enum linnet_status set_speaker(struct linnet_context *context, const struct linnet_data_folder *folder,
                                       size_t utterance, struct linnet_recognizer_stream *stream) {
   struct linnet_cmvn cmvn;
@@ -222,7 +222,7 @@ static enum linnet_status feed_samples(struct linnet_context *context, const str
   return status;
 }
 
-/* Audio where there is some, else stored features; the same choice as `linnet train` makes. */
+/* Uses audio if there is any, else stored features, as `linnet train` does. */
 static enum linnet_status feed_utterance(struct linnet_context *context, const struct inputs *inputs, size_t utterance,
                                          struct linnet_recognizer_stream *stream) {
   const struct linnet_data_folder *folder = inputs->folder;

@@ -1,4 +1,4 @@
-/* What the commands that recognise read: audio files, or the utterances of a Kaldi data folder. */
+/* The inputs of the commands that recognise: audio files, or the utterances of a Kaldi data folder. */
 #ifndef LINNET_TOOL_INPUTS_H
 #define LINNET_TOOL_INPUTS_H
 
@@ -21,14 +21,14 @@ struct inputs {
   char **ids; /* (count) for files: see inputs_id */
   struct walk walk;
   struct linnet_audio_settings audio;
-  double stream_seconds; /* the maximum of raw input that is no file, which may never end; 0: none */
+  double stream_seconds; /* maximum for raw input from a pipe, which may never end; 0: none */
 };
 
 /* The positional arguments that are files: at least one, none with --data. NULL after printing what is wrong. */
 const char **inputs_arguments(poptContext parsed, size_t *count);
 
-/* Opens what the options say, at the sample rate of the recognizer's model; false after printing why not, with the exit
- * code. */
+/* Opens the inputs that the options name, at the sample rate of the recognizer's model. False after printing why it
+ * failed; then *code is the exit code. */
 bool inputs_open(struct inputs *inputs, struct linnet_context *context, const struct linnet_recognizer *recognizer,
                  const char **paths, size_t count, int *code);
 void inputs_close(struct inputs *inputs);
@@ -36,14 +36,14 @@ void inputs_close(struct inputs *inputs);
 /* The utterance's id, or the path. */
 const char *inputs_name(const struct inputs *inputs, size_t item);
 
-/* The utterance's id, or the name of the file without folder and extension; of a file that was found in a folder, its
- * path in that folder without extension. */
+/* The id of the utterance, or the name of the file without folder and extension. For a file that was found in a folder:
+ * its path in that folder, without extension. */
 const char *inputs_id(const struct inputs *inputs, size_t item);
 
 /* Whether the input was found in a folder of the command line. */
 bool inputs_is_walked(const struct inputs *inputs, size_t item);
 
-/* Whether there is one file, named itself, whose name is left out where that can be. */
+/* Whether the only input is one file that the command line names; formats that can do so then omit its name. */
 bool inputs_is_bare(const struct inputs *inputs);
 
 /* Gives the audio of one input to a stream and finishes it. */
