@@ -1,6 +1,6 @@
 /* Augmentation of training data: SpecAugment, changes of speed, mixing with noise, other levels and bands, silence
- * around the utterance. Every choice depends on (seed,
- * epoch, utterance) alone, so that it does not depend on threads and a resumed training repeats it.
+ * around the utterance. Every choice depends on (seed, epoch, utterance) alone, so that it does not depend on threads
+ * and a resumed training repeats it.
  *
  * Threads: plain functions on the caller's arrays. Those without a context fail with LINNET_ERROR_ARGUMENT on NULL
  * pointers and settings out of range, and then change nothing.

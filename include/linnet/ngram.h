@@ -99,8 +99,8 @@ LINNET_API size_t linnet_ngram_find(const struct linnet_ngram *ngram, const char
 LINNET_API uint32_t linnet_ngram_begin(const struct linnet_ngram *ngram);
 
 /* log P(word | *state); *state becomes the state after it. A word that the model does not have, such as
- * LINNET_NOT_FOUND, counts as <unk>; if
- * there is no <unk> either, it is impossible: -infinity, and the empty context. Never allocates. */
+ * LINNET_NOT_FOUND, counts as <unk>; if there is no <unk> either, it is impossible: -infinity, and the empty context.
+ * Never allocates. */
 LINNET_API float linnet_ngram_score(const struct linnet_ngram *ngram, uint32_t *state, size_t word);
 
 /* log P(</s> | state); 0 if the model has no </s>. */

@@ -1,8 +1,7 @@
 /* The version: of these headers, at compile time, and of the library that runs.
  *
  *   if (linnet_version_check(LINNET_VERSION_NUMBER) != LINNET_OK)
- *     fprintf(stderr, "made for Linnet %d.%d, found %s\n", LINNET_VERSION_MAJOR, LINNET_VERSION_MINOR,
- * linnet_version());
+ *     fprintf(stderr, "made for Linnet %d, found %s\n", LINNET_VERSION_NUMBER, linnet_version());
  *
  * Threads: any number at once.
  *
