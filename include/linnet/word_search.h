@@ -66,8 +66,9 @@ struct linnet_word_search_settings {
                              (default) */
   float score_threshold;  /* the search drops states that are so far below the best; infinity: none (default) */
   const struct linnet_language_model *model; /* NULL: none (default); must outlive the object */
-  const float *lookahead;                    /* (words + 2), by token: natural logarithm of the unigram probability
-                                                (linnet_ngram_unigrams); copied. -infinity: the search never finds the word. NULL: all 0 */
+  const float *lookahead;                    /* (words + 2), by token: log unigram probabilities
+                                                (linnet_ngram_unigrams); copied. -infinity: the word is never found.
+                                                NULL: all 0 */
   float model_weight;                        /* at least 0 (default 1) */
   float word_bonus;                          /* added for each word (default 0) */
   const struct linnet_hotwords *hotwords;    /* NULL: none (default); must outlive the object */
