@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 
-/* linnet_feature_config_default and _parse are public. The _complete form wants every key. */
+/* linnet_feature_config_default and _parse are public. The _complete form requires all keys that are not optional. */
 enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *context, const char *text,
                                                         const char *name, struct linnet_feature_config *features);
 
