@@ -1,4 +1,4 @@
-/* What a network looks like: the "config" entry of a model file, and the configuration that training starts from.
+/* The structure of a network: the "config" entry of a model file, and the configuration with which training starts.
  *
  * As JSON, with the defaults (the paper's model; `outputs` has none):
  *

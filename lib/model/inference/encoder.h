@@ -200,7 +200,7 @@ enum linnet_status linnet_device_encoder_run(struct linnet_device_encoder *encod
 struct linnet_block_rows {
   bool neighbours; /* rows depend on others: all must pass the sublayer before this one begins */
   bool edges;      /* ... on rows at the edges of the neighbouring blocks, which are then saved */
-  /* Reserves memory for the utterance; NULL: nothing to do. */
+  /* `plan` reserves memory for the utterance; `prepare` runs before the rows. NULL: nothing to do. */
   enum linnet_status (*plan)(struct linnet_encoder *e, size_t i);
   void (*prepare)(struct linnet_encoder *e, size_t i);
   /* The rows of a block. */
