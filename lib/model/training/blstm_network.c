@@ -1,7 +1,7 @@
 /* The bidirectional LSTM in training: layers of two directions, whose outputs are side by side as (T, 2H), dropout
  * between layers, and a linear layer. In forward, each direction computes the inputs of all gates for all frames in one
  * product. In backward, it computes the gradients of input weights, of recurrent weights and of inputs in one product
- * each. A device may run whole layers with a library; if that fails, the directions run separately from then on. */
+ * each. A device may run whole layers with a library; if that fails, the directions run separately. */
 #include "base/numbers.h"
 #include "model/attention.h"
 #include "model/training/network_kind.h"
@@ -16,7 +16,7 @@ struct direction {
 
 struct layer {
   struct direction directions[2]; /* forward, reverse */
-  bool whole;                     /* lstm_layer_forward ran both directions together */
+  bool whole;                     /* lstm_layer_forward runs both directions together */
   void *saved;                    /* if `whole`: saved for backward, in the memory that `directions` use otherwise */
   void *input;                    /* (T, 2H): except for the first layer: the output of the layer before, after
                                      dropout */

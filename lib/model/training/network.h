@@ -1,7 +1,7 @@
-/* The encoder as training and validation see it: forward over a packed batch with everything kept, and backward, on a
- * device. Recognition on the CPU runs the same layers in blocks of rows (encoder.c).
+/* The network in training and validation: forward over a packed batch, which saves what backward needs, and backward,
+ * on a device. Inference on the CPU runs the same layers in blocks of rows (encoder.c).
  *
- * A pass is used from one thread; shards of a batch run on different threads in passes of their own. */
+ * A pass is used from one thread; shards of a batch run on different threads, each in its own pass. */
 #ifndef LINNET_NETWORK_H
 #define LINNET_NETWORK_H
 
