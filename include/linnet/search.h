@@ -55,7 +55,7 @@ struct linnet_search_settings {
   float score_threshold;        /* */
   float language_model_weight;  /* model_weight there */
   float insertion_bonus;        /* LINNET_SEARCH_SYMBOLS alone */
-  float word_bonus;             /* LINNET_SEARCH_WORDS alone, like all that follow except lattice, language_model and
+  float word_bonus;             /* LINNET_SEARCH_WORDS alone, like all that follow except language_model and
                                    calibrations */
   float unknown_penalty;        /* */
   int lattice;                  /* 1: the search does not recombine hypotheses, so that a lattice holds all of them;
