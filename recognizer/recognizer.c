@@ -1,4 +1,4 @@
-/* A model and what is searched for in its posteriors. */
+/* A recognizer: a model and a search in its posteriors. */
 #include "recognizer/recognizer_parts.h"
 
 #include "base/settings.h"
@@ -35,7 +35,7 @@ static enum linnet_status create_search(struct linnet_recognizer *r, const struc
   return status;
 }
 
-/* Confidences are calibrated as the model says where the settings do not. */
+/* If the settings have no calibrations, those of the model apply. */
 static enum linnet_status open_search(struct linnet_recognizer *r, const struct linnet_search_settings *given) {
   struct linnet_search_settings settings;
   LINNET_TRY(LINNET_READ_SETTINGS(r->context, search, given, &settings));

@@ -96,7 +96,7 @@ static void read_calibration(struct linnet_json_object *object, const char *key,
 
 /* --- paths -------------------------------------------------------------------------------------------------------- */
 
-/* A path in the file begins in the file's folder. */
+/* Paths in the file are relative to the file's folder. */
 static char *resolve(struct linnet_context *context, const char *name, const char *path) {
   const char *slash = strrchr(name, '/');
   const size_t folder = path[0] == '/' || !slash ? 0 : (size_t)(slash - name) + 1, length = strlen(path);
@@ -166,7 +166,8 @@ static enum linnet_status read_text(struct linnet_recognizer_file *file, struct 
   return status;
 }
 
-/* The file, or "recognizer.json" in the folder, that `path` names, into `name` (LINNET_PATH_BYTES). */
+/* Writes the path of the settings into `name` (LINNET_PATH_BYTES): `path`, or "recognizer.json" in it if it is a
+ * folder. */
 static enum linnet_status find_file(struct linnet_context *context, const char *path, char *name) {
   struct stat found;
   const bool folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
@@ -205,7 +206,7 @@ void linnet_recognizer_file_destroy(struct linnet_recognizer_file *file) {
   linnet_free(file->context, file);
 }
 
-/* What the parts of a recognizer refuse names their own files; the file that names these comes first. */
+/* Errors of the parts of a recognizer name the files of these parts; this function puts the settings file in front. */
 enum linnet_status linnet_recognizer_load(struct linnet_context *context, const char *path,
                                           struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_file *file;

@@ -7,7 +7,7 @@
 struct linnet_recognizer {
   struct linnet_context *context;
   const struct linnet_model *model;
-  struct linnet_model *own_model; /* NULL: the model is the caller's */
+  struct linnet_model *own_model; /* NULL: the caller owns the model */
   struct linnet_search *search;
 };
 

@@ -1,4 +1,5 @@
-/* A stream on a recognizer: the audio's posteriors go to a search as they are computed; a hook gets new results. */
+/* A stream on a recognizer: passes the posteriors of the audio to a search as soon as they are computed, and new
+ * results to a hook. */
 #include "base/settings.h"
 #include "recognizer/recognizer_parts.h"
 
@@ -13,7 +14,7 @@ struct linnet_recognizer_stream {
   void *sink_user;
   linnet_result_fn hook; /* may be NULL */
   void *hook_user;
-  enum linnet_status searching; /* why the search stopped the network */
+  enum linnet_status searching; /* the status with which the search stopped the network */
   bool heard;                   /* frames came since the hook saw a result */
   const char **shown;           /* the texts of the best alternative that the hook saw last */
   size_t num_shown, shown_capacity;
@@ -22,7 +23,8 @@ struct linnet_recognizer_stream {
 
 /* --- posteriors ------------------------------------------------------------------------------------------------- */
 
-/* A posterior function for the stream of audio: its status is LINNET_ERROR_CANCELLED whatever failed. */
+/* A posterior function for the stream of audio, which fails with LINNET_ERROR_CANCELLED for every failure of this
+ * function. */
 static int search_frames(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_recognizer_stream *s = user;
   s->heard = true;
@@ -32,7 +34,8 @@ static int search_frames(void *user, const float *log_posteriors, size_t first, 
   return s->sink ? s->sink(s->sink_user, log_posteriors, first, frames) : 0;
 }
 
-/* The search's status where it was the search that stopped; the segments of greedy decoding are not needed here. */
+/* Returns the status of the search if the search stopped the call. Also drops the segments of greedy decoding, which
+ * are not needed here. */
 static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum linnet_status status) {
   size_t count;
   if (s->searching != LINNET_OK)
@@ -45,7 +48,7 @@ static enum linnet_status after_audio(struct linnet_recognizer_stream *s, enum l
 
 /* --- the hook --------------------------------------------------------------------------------------------------- */
 
-/* The texts of the best alternative are interned: equal pointers are equal texts. */
+/* Equal texts of the best alternative have equal pointers, because each text is stored once. */
 static bool is_shown(const struct linnet_recognizer_stream *s, const struct linnet_span *spans, size_t count) {
   if (count != s->num_shown)
     return false;

@@ -1,4 +1,4 @@
-/* Finds long silences, removes their frames before the encoder, and restores them as blanks behind it. */
+/* Finds long silences, removes their frames before the encoder, and inserts blanks for them after it. */
 #include "recognizer/silence.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@ enum { BLANK_ROWS = 16 };
 
 struct linnet_silence {
   struct linnet_context *context;
-  size_t stride, groups, next; /* output frames, and the first that was not handed over */
+  size_t stride, groups, next; /* number of output frames, and the index of the next one for the sink */
   unsigned char *heard;        /* (groups) */
-  float *blanks;               /* (BLANK_ROWS, symbols), made when they are needed */
+  float *blanks;               /* (BLANK_ROWS, symbols), created when first needed */
 };
 
 /* Marks the groups within `margin` frames of speech. */
@@ -69,7 +69,8 @@ size_t linnet_silence_remove(const struct linnet_silence *s, float *features, si
 
 /* --- blanks ------------------------------------------------------------------------------------------------------- */
 
-/* All but certain: searches get no infinity, and each other symbol as little as any. */
+/* The probability of the blank is almost 1, so that searches get no infinity. All other symbols have the same small
+ * probability. */
 static bool make_blanks(struct linnet_silence *s, size_t symbols) {
   const double other = 1e-6;
   s->blanks = linnet_alloc(s->context, BLANK_ROWS * symbols, sizeof *s->blanks);
@@ -78,7 +79,7 @@ static bool make_blanks(struct linnet_silence *s, size_t symbols) {
   return s->blanks != NULL;
 }
 
-/* How many of the groups from the next one on are alike: heard, or left out. */
+/* The number of consecutive groups, from the next one on, that are all heard or all left out. */
 static size_t count_groups(const struct linnet_silence *s, bool heard, size_t most) {
   size_t count = 0;
   while (count < most && s->next + count < s->groups && (s->heard[s->next + count] != 0) == heard)

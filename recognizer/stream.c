@@ -1,6 +1,6 @@
-/* The pipeline: samples -> filterbank -> CMVN -> network -> greedy decoding. It stands above the front end, the engine
- * and the decoder, which do not know of each other. The network runs frame by frame as a recurrence where it can, else
- * as an encoder on the whole utterance. */
+/* The pipeline: samples -> filterbank -> CMVN -> network -> greedy decoding. It uses front end, engine and decoder,
+ * which do not depend on each other. A causal network runs frame by frame as a recurrence, any other as an encoder on
+ * the whole utterance. */
 #include <linnet/stream.h>
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "recognizer/silence.h"
 
-enum { CHUNK = 16000 }; /* samples given to the filterbank at once */
+enum { CHUNK = 16000 }; /* samples per call of the filterbank */
 
 struct linnet_stream {
   struct linnet_context *context;
@@ -23,15 +23,15 @@ struct linnet_stream {
   float *log_p;                   /* (num_symbols), of the recurrence */
   float *features;                /* (frames, num_mel), not yet recognised */
   size_t frames, capacity;        /* capacity in elements */
-  uint64_t samples, stored;       /* accepted, and frames that came as features */
-  struct linnet_cmvn speaker;     /* count 0: none was given */
-  struct linnet_silence *silence; /* while the encoder runs: what it does not hear, or NULL */
+  uint64_t samples, stored;       /* number of accepted samples, and of frames accepted as features */
+  struct linnet_cmvn speaker;     /* count 0: not set */
+  struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
-  enum linnet_status decoding; /* why decode() stopped the network, and in which words */
+  enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
   char reason[512];
 };
 
-/* Whether frames can be recognised as they come. */
+/* Whether frames can be recognised as soon as they arrive. */
 static bool runs_along(const struct linnet_model *model) {
   enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
   return linnet_model_is_causal(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
@@ -73,7 +73,7 @@ static size_t num_mel(const struct linnet_stream *s) {
   return linnet_model_features(s->model)->fbank.num_mel;
 }
 
-/* CMVN by utterance, or by a speaker of whom nothing else is known, uses all that was heard. */
+/* CMVN by utterance uses all frames; so does CMVN by speaker if no statistics of the speaker were set. */
 static void normalise(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
   struct linnet_cmvn own;
@@ -90,7 +90,7 @@ static void normalise(struct linnet_stream *s) {
   linnet_cmvn_apply(statistics, config->cmvn_variance, s->features, s->frames);
 }
 
-/* The context is cleared before, so that a sentence in it afterwards is the sink's. */
+/* Clears the error of the context first, so that a sentence afterwards is the sink's. */
 static enum linnet_status call_sink(struct linnet_stream *s, const float *log_posteriors, size_t first, size_t frames) {
   linnet_fail(s->context, LINNET_OK, "%s", "");
   if (!s->sink || s->sink(s->sink_user, log_posteriors, first, frames) == 0)
@@ -100,7 +100,7 @@ static enum linnet_status call_sink(struct linnet_stream *s, const float *log_po
   return LINNET_ERROR_CANCELLED;
 }
 
-/* A posterior function for the encoder, which knows of its failures only that there was one. */
+/* A posterior function for the encoder. The encoder learns only that it failed, not why. */
 static int decode(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
   s->decoding = linnet_greedy_accept(s->greedy, log_posteriors, frames);
@@ -111,18 +111,18 @@ static int decode(void *user, const float *log_posteriors, size_t first, size_t 
   return s->decoding != LINNET_OK;
 }
 
-/* The status of the decoding with its sentence, which the encoder has replaced by its own. */
+/* Returns the status of the decoding and restores its sentence, which the encoder has replaced by its own. */
 static enum linnet_status decoding_status(struct linnet_stream *s) {
   return s->decoding == LINNET_OK ? LINNET_OK : linnet_fail(s->context, s->decoding, "%s", s->reason);
 }
 
-/* A row of the recurrence. */
+/* Decodes a row of the recurrence. */
 static enum linnet_status decode_row(struct linnet_stream *s) {
   decode(s, s->log_p, linnet_recurrence_num_frames(s->recurrence) - 1, 1);
   return decoding_status(s);
 }
 
-/* The frames that came, one by one; none is kept. */
+/* Runs the new frames one by one and stores none of them. */
 static enum linnet_status run_along(struct linnet_stream *s) {
   const size_t frames = s->frames;
   normalise(s);
@@ -144,7 +144,7 @@ static enum linnet_status finish_along(struct linnet_stream *s) {
   return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
 }
 
-/* Room for so many frames more. */
+/* Reserves memory for so many more frames. */
 static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
   size_t elements = (s->frames + frames) * num_mel(s);
   float *grown = linnet_grow(s->context, s->features, &s->capacity, elements, sizeof *grown);
@@ -164,7 +164,7 @@ static enum linnet_status accept_chunk(struct linnet_stream *s, const float *sam
   return s->recurrence ? run_along(s) : LINNET_OK;
 }
 
-/* `mixed`: the other kind of input came before. */
+/* `mixed`: the utterance already has the other kind of input. */
 static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) {
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
@@ -225,7 +225,7 @@ static int decode_heard(void *user, const float *log_posteriors, size_t first, s
   return linnet_silence_restore(s->silence, log_posteriors, frames, linnet_model_num_symbols(s->model), decode, s);
 }
 
-/* The frames without long silences, of which there may be none. */
+/* Runs the frames that remain without long silences; there may be none. */
 static enum linnet_status run_heard(struct linnet_stream *s) {
   size_t left = linnet_silence_remove(s->silence, s->features, s->frames, num_mel(s));
   LINNET_TRY(linnet_encoder_run(s->encoder, s->features, left, decode_heard, s));
@@ -234,7 +234,7 @@ static enum linnet_status run_heard(struct linnet_stream *s) {
   return LINNET_OK;
 }
 
-/* Which frames are silence is seen before they are normalised. */
+/* Silence must be found before normalisation. */
 static enum linnet_status run_encoder(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
   size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);

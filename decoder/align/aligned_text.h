@@ -25,7 +25,7 @@ struct linnet_aligned_text {
   struct linnet_align_word *phones;
   struct linnet_pronunciation *variants;
   int *labels;
-  struct linnet_alignment *alignment; /* and what it gives: */
+  struct linnet_alignment *alignment; /* the result: */
   size_t frames;
   double frame_seconds, seconds; /* of the recording: the last frame may reach beyond it */
   struct linnet_span *word_spans, *phone_spans;

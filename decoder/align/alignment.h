@@ -1,5 +1,5 @@
-/* Forced alignment from within: the graph of what may be said, the frames, the best path, and what is measured on it.
- */
+/* The parts of forced alignment: the graph of the allowed symbol sequences, the frames, the best path, and the measures
+ * on it. */
 #ifndef LINNET_ALIGNMENT_H
 #define LINNET_ALIGNMENT_H
 

@@ -47,7 +47,7 @@ void linnet_exp_array(const double *x, double *out, size_t n) {
 
 enum { SMALL = 16 };
 
-/* Fast on what is nearly in order, as the prefixes of a beam are from one frame to the next. */
+/* Fast if the candidates are nearly sorted, like the prefixes of a beam from one frame to the next. */
 static void insertion_sort(struct linnet_candidate *c, size_t count) {
   for (size_t i = 1; i < count; i++) {
     struct linnet_candidate item = c[i];

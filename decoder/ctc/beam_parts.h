@@ -1,5 +1,5 @@
-/* What the prefix beam search and the search for words are made of: a frame's row of log-posteriors, candidates in
- * order, prefixes as a trie, and tokens, which carry the best alignment of each. */
+/* The parts that the prefix beam search and the search for words share: a frame's row of log-posteriors, sorted
+ * candidates, prefixes as a trie, and tokens, which hold the best alignment of each. */
 #ifndef LINNET_BEAM_PARTS_H
 #define LINNET_BEAM_PARTS_H
 
@@ -116,7 +116,7 @@ struct linnet_trie_node {
   uint32_t symbol; /* 0 at the root */
   uint32_t depth;  /* symbols of the prefix */
   uint32_t first_child, next_sibling;
-  uint32_t entry; /* its place in the beam after frame `stamp`; of a word sequence, its first */
+  uint32_t entry; /* its index in the beam after frame `stamp`; of a word sequence, the first index */
   uint32_t stamp;
 };
 

@@ -1,4 +1,4 @@
-/* What a search needs, loaded once: vocabulary, language model or grammar, hotwords, silences. */
+/* Creates a search: loads its vocabulary, language model or grammar, hotwords and silences. */
 #include "decoder/search/search_parts.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
 
 static const char MODEL_REMEDY[] = "'linnet ngram' makes models of text";
 
-/* The n-grams, for tokens (count). *missing of them it does not have. */
+/* Loads the n-grams and binds them to tokens (count). *missing gets the number of tokens that they do not have. */
 static enum linnet_status load_ngram(struct linnet_search *s, const struct linnet_source *source,
                                      const char *const *tokens, size_t count, size_t *missing) {
   enum linnet_status status = source->data ? linnet_ngram_load_memory(s->context, source->data, source->bytes,
@@ -41,7 +41,7 @@ static bool has_unknown(const struct linnet_search *s) {
   return linnet_ngram_find(s->ngram, LINNET_UNKNOWN_WORD) != LINNET_NOT_FOUND;
 }
 
-/* Symbols that the model does not have: all of them are an error, some a warning. */
+/* Symbols that the model does not have: it is an error if all are missing, and a warning if some are. */
 static enum linnet_status judge_symbols(const struct linnet_search *s, const char *name, size_t missing) {
   size_t first = 1, count = s->num_symbols - 1;
   if (missing == 0)
@@ -58,7 +58,7 @@ static enum linnet_status judge_symbols(const struct linnet_search *s, const cha
   return LINNET_OK;
 }
 
-/* Words that the model does not have: all of them are an error, some a warning. */
+/* Words that the model does not have: it is an error if all are missing, and a warning if some are. */
 static enum linnet_status judge_words(const struct linnet_search *s, const char *name, const char *lexicon,
                                       size_t missing, size_t words) {
   if (missing >= words)
@@ -98,7 +98,7 @@ static enum linnet_status load_grammar(struct linnet_search *s, const struct lin
   return LINNET_OK;
 }
 
-/* Either gives a model and what it looks ahead. */
+/* Both n-grams and grammar give a language model and the lookahead. */
 static enum linnet_status load_language(struct linnet_search *s, const struct linnet_search_settings *settings) {
   const bool grammar = linnet_source_given(&settings->grammar);
   const size_t tokens = linnet_lexicon_num_words(s->vocabulary.lexicon) + 2;
@@ -187,7 +187,7 @@ static enum linnet_status open_symbols(struct linnet_search *s, const struct lin
   return status == LINNET_OK ? status : linnet_fail_setting(s->context, "language model", status);
 }
 
-/* As many hypotheses as alternatives are wanted, at least. */
+/* The beam is at least the number of alternatives. */
 static size_t choose_beam(const struct linnet_search_settings *settings) {
   if (settings->beam > 0)
     return settings->beam;
@@ -207,7 +207,7 @@ static enum linnet_status open_kind(struct linnet_search *s, const struct linnet
   return LINNET_OK;
 }
 
-/* A stream finds mistakes in the settings of its search, so one is made. */
+/* Creates a stream, because streams check the settings of their search, and destroys it. */
 static enum linnet_status try_stream(struct linnet_search *s) {
   struct linnet_search_stream *stream = NULL;
   enum linnet_status status = linnet_search_stream_create(s->context, s, &stream);

@@ -19,15 +19,15 @@ struct linnet_search {
   bool calibrated;
   struct linnet_beam_settings beam;         /* of LINNET_SEARCH_SYMBOLS */
   struct linnet_word_search_settings words; /* of LINNET_SEARCH_WORDS */
-  struct linnet_vocabulary vocabulary;      /* of words, as what follows: */
-  struct linnet_language_model model;       /* the settings point here, if there is one: */
+  struct linnet_vocabulary vocabulary;      /* this and all that follow: of LINNET_SEARCH_WORDS */
+  struct linnet_language_model model;       /* the settings point here if there is a language model */
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
   struct linnet_grammar *grammar;
   struct linnet_hotwords *hotwords;
   float *lookahead;
   int *silences;
-  struct linnet_word_search *first; /* whose tree the streams share */
+  struct linnet_word_search *first; /* the streams share its tree */
 };
 
 #endif

@@ -1,20 +1,20 @@
-/* A stream of a search: one of the three decoders, and its hypotheses as a result. */
+/* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
 #include "decoder/search/search_parts.h"
 
 struct linnet_search_stream {
   struct linnet_context *context;
   const struct linnet_search *search;
-  struct linnet_greedy *greedy;     /* one of the three: */
+  struct linnet_greedy *greedy;     /* one of the three is not NULL */
   struct linnet_beam *beam;         /* */
   struct linnet_word_search *words; /* */
   size_t frames;
   bool finished;
   struct linnet_result result; /* of the last linnet_search_stream_result */
-  struct linnet_span *spans;   /* of all alternatives, one after the other: words, then phones */
+  struct linnet_span *spans;   /* of all alternatives, one after the other: first words, then phones */
   struct linnet_alternative *alternatives;
   size_t span_capacity, alternative_capacity;
-  size_t num_spans;     /* so far, while a result is made */
-  double frame_seconds; /* of that result */
+  size_t num_spans;     /* so far, during the construction of a result */
+  double frame_seconds; /* of `result` */
 };
 
 /* --- life ------------------------------------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ enum linnet_status linnet_search_stream_lattice(const struct linnet_search_strea
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
-/* Space for so many more; spans of earlier alternatives may move. */
+/* Reserves memory for so many more spans; the spans of earlier alternatives may move. */
 static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) {
   struct linnet_span *more_spans =
       linnet_grow(s->context, s->spans, &s->span_capacity, s->num_spans + spans + 1, sizeof *more_spans);
@@ -133,7 +133,7 @@ static void append_words(struct linnet_search_stream *s, const struct linnet_rec
                                          words[i].end, words[i].confidence);
 }
 
-/* Pointers to spans are set when all are there. */
+/* Pointers to spans are set later, when all spans are there. */
 static enum linnet_status add_phones(struct linnet_search_stream *s, const struct linnet_hypothesis *h) {
   LINNET_TRY(reserve(s, h->num_segments));
   append_phones(s, h->segments, h->num_segments);

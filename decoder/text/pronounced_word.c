@@ -19,7 +19,7 @@ static const struct linnet_symbols *phones_of(const struct linnet_pronouncer *p)
   return p->settings->phones ? p->settings->phones : linnet_lexicon_phones(p->settings->lexicon);
 }
 
-/* The label of a phone, or 0: the blank is none, and neither is what the symbols do not have. */
+/* The label of a phone; 0 for the blank and for phones that are not among the symbols. */
 static int label_of(const struct linnet_symbols *symbols, const char *phone) {
   size_t index = linnet_symbols_find(symbols, phone);
   return index == LINNET_NOT_FOUND ? 0 : (int)index;

@@ -1,5 +1,5 @@
-/* One frame of the search for words, first half: what it makes of the beam. States stay as they are, or lead to new
- * ones; the best of both are the candidates for the next beam. */
+/* One frame of the search for words, first half: extends the beam. States continue unchanged or lead to new ones; the
+ * best of both are the candidates for the next beam. */
 #include "decoder/words/word_beam.h"
 
 /* --- how states follow one another -------------------------------------------------------------------------------- */

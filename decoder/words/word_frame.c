@@ -116,7 +116,7 @@ static void make_state(const struct linnet_word_step *f, struct linnet_word_posi
   s->next->tokens[to].symbol = enter(f, from, source, position.node, probability);
 }
 
-/* A new state has no alignments in the blank; the token holds what it must. */
+/* Sets the token of alignments that end in the blank. A new state has none: its blank token has probability 0. */
 static void set_blank_token(const struct linnet_word_step *f, const struct linnet_candidate *c, size_t to) {
   struct linnet_token_pair *pair = &f->search->next->tokens[to];
   if (c->symbol == 0) {
@@ -182,7 +182,8 @@ static void make_next(struct linnet_word_step *f, size_t count) {
   linnet_word_link(s);
 }
 
-/* Takes one row (symbols). There must be room for 2 * beam records, and for linnet_word_max_new sequences. */
+/* Takes one row (symbols). The caller has reserved memory for 2 * beam records and for linnet_word_max_new
+ * sequences. */
 static void take_frame(struct linnet_word_search *s, const float *row) {
   struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
   size_t count = linnet_word_expand(&f);

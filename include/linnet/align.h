@@ -1,5 +1,5 @@
-/* Forced alignment: where the phones and words of a known text lie in the log-posteriors of a CTC model, how sure the
- * model is of each, and what of the text is not there.
+/* Forced alignment: finds the frames of the phones and words of a known text in the log-posteriors of a CTC model, the
+ * confidence of each, and the parts of the text that the audio does not contain.
  *
  *   struct linnet_alignment *alignment;
  *   linnet_alignment_create_labels(context, log_posteriors, frames, symbols, labels, count, NULL, &alignment);
@@ -7,13 +7,14 @@
  *   for (size_t i = 0; i < n; i++) printf("%d %zu %zu\n", phones[i].symbol, phones[i].start, phones[i].end);
  *   linnet_alignment_destroy(alignment);
  *
- * The path is the most probable one (Viterbi) through the CTC topology (Graves et al. 2006): a label takes one frame or
- * more, blanks may stand between labels and must stand between equal ones. Between words the blank is the optional
- * silence. CTC marks where a symbol is seen: spans are shorter than the sounds, blanks lie between.
+ * The path is the most probable one (Viterbi) through the CTC topology (Graves et al. 2006): a label takes one or more
+ * frames; blanks may be between labels, and must be between two equal labels. Between words the blank is the optional
+ * silence. A CTC model has its symbols at short peaks: spans are therefore shorter than the sounds, with blanks between
+ * them.
  *
- * Time is frames x band, memory band x sqrt(frames) and a few words per frame and label; see `band`.
+ * Time grows with frames x band, memory with band x sqrt(frames) plus a few bytes per frame and label; see `band`.
  *
- * Threads: an alignment does not change once made and may be read from many threads.
+ * Threads: an alignment is immutable and may be read from many threads.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_ALIGN_H
@@ -26,13 +27,13 @@
 extern "C" {
 #endif
 
-/* One way to say a word: symbols without the blank, at least one. */
+/* One pronunciation of a word: at least one symbol, never the blank. */
 struct linnet_pronunciation {
   const int *labels;
   size_t num_labels;
 };
 
-/* A word with its pronunciations, of which the best is chosen: 1 to LINNET_ALIGN_MAX_VARIANTS. */
+/* A word with its 1 to LINNET_ALIGN_MAX_VARIANTS pronunciations. The alignment chooses the best one. */
 struct linnet_align_word {
   const struct linnet_pronunciation *variants;
   size_t num_variants;
@@ -43,27 +44,30 @@ enum { LINNET_ALIGN_MAX_VARIANTS = 64 };
 struct linnet_align_settings {
   size_t size; /* set by ..._default */
 
-  /* States (about two per phone of all pronunciations) that are searched at each frame, around the running best. 0,
-   * the default: all of them where frames x states is at most 2^28, else 8192. With a band of at least the states the
-   * path is exactly the best. A narrower one is doubled and the search done again whenever its path comes near the
-   * edge or does not reach the end, so the result fails to be the best only if a better path left the band and the
-   * one that was found never came near its edge. */
+  /* The number of states that the search considers at each frame, around the best one so far. There are about two
+   * states per phone of all pronunciations. 0, the default: all states if frames x states is at most 2^28, otherwise
+   * 8192. If the band holds all states, the path is exactly the best one. With a narrower band, the search doubles the
+   * band and starts again whenever the path comes near its edge or does not reach the end. The result is then not the
+   * best path only if a better path leaves the band while the path found never comes near its edge. */
   size_t band;
 
-  /* Let the text and the audio differ: the path may leave the text between two words, pass any number of frames as
-   * unknown sound, and enter it again before any word within the band, later (words were left out) or earlier (words
-   * were repeated). Leaving and entering cost `jump_cost` / 2 each; a frame outside costs the best of the blank and,
-   * with `frame_cost` on top, any other symbol. Natural logarithms. Default: off, 60, 2: by these, 20 minutes of
-   * ljspeech with a sentence too many and one missing gave both and one more jump (chosen on ljspeech; not held out).
-   */
+  /* Non-zero `jumps` allows differences between text and audio. The path may leave the text between two words, treat
+   * any number of frames as unknown sound, and return before any word within the band: a later one (the speaker left
+   * words out) or an earlier one (the speaker repeated words). Leaving and returning cost `jump_cost` / 2 each. The log
+   * probability of a frame outside the text is that of the blank, or that of the best other symbol minus `frame_cost`,
+   * whichever is higher. Costs are natural logarithms. Default: off, 60, 2. With these values, an alignment of 20
+   * minutes of ljspeech, with one extra sentence and one missing, found both and one jump too many (chosen on ljspeech;
+   * not held out). */
   int jumps;
   float jump_cost, frame_cost;
 
-  /* A word is doubtful if the mean GOP of its phones is below this; default -4, by which 1.6 % of the words of right
-   * texts and 83 % of wrong ones are doubtful (a model of recipes/speechocean762; chosen on ljspeech; not held out). */
+  /* A word is doubtful if the mean GOP of its phones is below this; default -4: then 1.6 % of the words of correct
+   * texts and 83 % of the words of wrong texts are doubtful (a model of recipes/speechocean762; chosen on ljspeech; not
+   * held out). */
   float doubt;
 
-  /* Of the confidences of phones and words (calibration.h); copied. NULL: they are mean posteriors (default). */
+  /* The calibrations of the confidences of phones and words (calibration.h); copied. NULL: confidences are mean
+   * posteriors (default). */
   const struct linnet_calibrations *calibrations;
 };
 
@@ -73,16 +77,17 @@ LINNET_API void linnet_align_settings_default(struct linnet_align_settings *sett
 struct linnet_alignment;
 
 /* Aligns words to log_posteriors (frames, symbols), row-major, natural logarithm, symbol 0 the blank; NaN and infinity
- * count as impossible. Nothing of the arguments is kept. `settings` may be NULL. LINNET_ERROR_LIMIT, with the numbers,
- * if the words need more frames than there are, or if there are more than 2^30 states; LINNET_ERROR_NUMERIC if all
- * paths have probability 0. It can be cancelled and reports its progress (linnet_cancel_fn). */
+ * count as impossible. The alignment holds no pointer to the arguments. `settings` may be NULL. LINNET_ERROR_LIMIT if
+ * the words need more frames than there are, or if there are more than 2^30 states; the sentence has the numbers.
+ * LINNET_ERROR_NUMERIC if all paths have probability 0. The call can be cancelled and reports its progress
+ * (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_alignment_create(struct linnet_context *context, const float *log_posteriors,
                                                       size_t frames, size_t symbols,
                                                       const struct linnet_align_word *words, size_t count,
                                                       const struct linnet_align_settings *settings,
                                                       struct linnet_alignment **alignment);
 
-/* The same for a plain sequence of labels: each is a word of its own. */
+/* The same for a plain sequence of labels, each of which is one word. */
 LINNET_API enum linnet_status linnet_alignment_create_labels(struct linnet_context *context,
                                                              const float *log_posteriors, size_t frames, size_t symbols,
                                                              const int *labels, size_t count,
@@ -93,33 +98,34 @@ struct linnet_aligned_phone {
   int symbol;
   size_t start, end;   /* frames, [start, end): from its first to after its last non-blank frame */
   float log_posterior; /* mean over these frames */
-  float confidence;    /* mean posterior over these frames, 0 to 1, as of a linnet_segment; calibrated as phones are */
+  float confidence;    /* mean posterior over these frames, 0 to 1, with the calibration of phones */
   float gop;           /* goodness of pronunciation, at most 0; see below */
 };
 
 /* Goodness of pronunciation (Witt & Young 2000) from CTC (Cao et al. 2024, "A Framework for Phoneme-Level Pronunciation
  * Assessment Using CTC"): the phone is replaced by each other one and by none, and the probabilities of the label
- * sequences are compared. Here the neighbours keep their frames, so the sums run over the frames between them:
+ * sequences are compared. In this implementation the frames of the neighbours are fixed, so that the sums use only the
+ * frames between them:
  *
  *   GOP(l) = log P(l) - log sum over q of P(q),   q: every symbol, and none at all
  *   P(q) = sum over the paths blank* q+ blank* that fill the frames between the neighbours
  *
- * with a blank required where q would merge with a neighbour. exp(GOP) is the probability that the phone between its
+ * If q equals a neighbour, a blank must separate them. exp(GOP) is the probability that the phone between the
  * neighbours is this one. */
 
 struct linnet_aligned_word {
   size_t word, variant;     /* indices into the arguments */
   size_t phone, num_phones; /* its phones */
-  size_t start, end;        /* of its first and last phone */
-  float confidence;         /* mean posterior over its phones' frames, calibrated as words are */
-  float gop;                /* mean over its phones */
+  size_t start, end;        /* frames, [start, end): from the start of its first phone to the end of its last */
+  float confidence;         /* mean posterior over the frames of its phones, with the calibration of words */
+  float gop;                /* mean GOP of its phones */
   int doubtful;
 };
 
 enum linnet_jump_kind {
-  LINNET_JUMP_INSERTED = 0, /* the frames hold something that is not in the text */
+  LINNET_JUMP_INSERTED = 0, /* the frames contain something that is not in the text */
   LINNET_JUMP_SKIPPED = 1,  /* words [word, word + num_words) are not in the audio */
-  LINNET_JUMP_REPEATED = 2  /* words [word, word + num_words) come again after these frames */
+  LINNET_JUMP_REPEATED = 2  /* words [word, word + num_words) occur again after these frames */
 };
 
 /* Frames [start, end) outside the text. */
@@ -129,7 +135,7 @@ struct linnet_align_jump {
   size_t start, end;
 };
 
-/* What was found, in the order of time; arrays live as long as the alignment. */
+/* The phones, words and jumps of the alignment in order of time. The arrays live as long as the alignment. */
 LINNET_API const struct linnet_aligned_phone *linnet_alignment_phones(const struct linnet_alignment *alignment,
                                                                       size_t *count);
 LINNET_API const struct linnet_aligned_word *linnet_alignment_words(const struct linnet_alignment *alignment,
@@ -137,7 +143,7 @@ LINNET_API const struct linnet_aligned_word *linnet_alignment_words(const struct
 LINNET_API const struct linnet_align_jump *linnet_alignment_jumps(const struct linnet_alignment *alignment,
                                                                   size_t *count);
 
-/* The log-probability of the path, with the costs of its jumps. */
+/* The log-probability of the path, including the costs of its jumps. */
 LINNET_API double linnet_alignment_score(const struct linnet_alignment *alignment);
 
 /* Destroys the alignment; NULL is allowed. */

@@ -12,24 +12,25 @@
 extern "C" {
 #endif
 
-/* These fail with LINNET_ERROR_ARGUMENT on a NULL pointer or a dimension out of range, and then change nothing. */
+/* All functions here fail with LINNET_ERROR_ARGUMENT on a NULL pointer or a dimension out of range, and then change
+ * nothing. This one sets the statistics to zero frames of `dim` values. */
 LINNET_API enum linnet_status linnet_cmvn_reset(struct linnet_cmvn *cmvn, size_t dim);
 
 /* Adds features (frames, dim), row-major. */
 LINNET_API enum linnet_status linnet_cmvn_accumulate(struct linnet_cmvn *cmvn, const float *features, size_t frames);
 
-/* Adds the chosen frames of one whole utterance of log-mel energies. A frame's level is its largest value; the level of
- * the utterance is the log of the mean power over those 20 frames in a row that are loudest. Speech is what lies less
- * than 30 dB below that level and above the floor of the logarithm. An utterance without such frames counts as a
- * whole. */
+/* Adds the frames of one whole utterance of log-mel energies that `chosen` selects. The level of a frame is its largest
+ * value. The level of the utterance is the logarithm of the mean power over its loudest 20 consecutive frames. A frame
+ * is speech if its level is less than 30 dB below that of the utterance and above the floor of the logarithm. If no
+ * frame is speech, all frames count. */
 LINNET_API enum linnet_status linnet_cmvn_accumulate_frames(struct linnet_cmvn *cmvn, enum linnet_cmvn_frames chosen,
                                                             const float *features, size_t frames);
 
 /* Adds the statistics of `other`, which must have the same dimension. */
 LINNET_API enum linnet_status linnet_cmvn_add(struct linnet_cmvn *cmvn, const struct linnet_cmvn *other);
 
-/* Subtracts the mean and, where `variance`, divides by the standard deviation (floor 1e-10 on the variance), in place.
- * LINNET_ERROR_STATE if there are frames but the statistics hold none. */
+/* Subtracts the mean and, if `variance` is not 0, divides by the standard deviation (minimum of the variance: 1e-10),
+ * in place. LINNET_ERROR_STATE if `frames` is above 0 and the statistics have no frames. */
 LINNET_API enum linnet_status linnet_cmvn_apply(const struct linnet_cmvn *cmvn, int variance, float *features,
                                                 size_t frames);
 

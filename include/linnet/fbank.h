@@ -7,8 +7,8 @@
  *   linnet_fbank_compute(fbank, samples, n, features);              // samples: mono, 16 kHz, int16 scale
  *
  * Threads: one object, one thread at a time; different objects are independent. Creating and destroying filterbanks
- * calls FFTW's planner, which serves one thread at a time: Linnet's calls exclude one another, but a program that plans
- * with FFTW itself must not do so meanwhile (or call fftwf_make_planner_thread_safe first).
+ * calls FFTW's planner, which is not thread-safe. Linnet protects its own calls with a lock. A program that uses FFTW's
+ * planner itself must not do so at the same time, or must call fftwf_make_planner_thread_safe first.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_FBANK_H
@@ -32,32 +32,33 @@ LINNET_API enum linnet_status linnet_fbank_create(struct linnet_context *context
                                                   const struct linnet_fbank_settings *settings,
                                                   struct linnet_fbank **fbank);
 
-/* The settings it was made with, high_frequency resolved; values per frame (num_mel). */
+/* The settings of the filterbank, with high_frequency as a frequency above 0; and the number of values per frame
+ * (num_mel). */
 LINNET_API const struct linnet_fbank_settings *linnet_fbank_settings_of(const struct linnet_fbank *fbank);
 LINNET_API size_t linnet_fbank_dim(const struct linnet_fbank *fbank);
 
-/* Samples of a window, and from the start of one to the start of the next. */
+/* The samples of a window, and the samples from the start of one window to the start of the next. */
 LINNET_API size_t linnet_fbank_window(const struct linnet_fbank *fbank);
 LINNET_API size_t linnet_fbank_shift(const struct linnet_fbank *fbank);
 
-/* The number of frames that `samples` samples make. */
+/* The number of frames of `samples` samples. */
 LINNET_API size_t linnet_fbank_num_frames(const struct linnet_fbank *fbank, size_t samples);
 
-/* Offline: all frames of samples (n) on the int16 scale into features (frames, num_mel), row-major. Neither sees nor
- * changes what was accepted incrementally. Samples that are not finite make the frames that hold them NaN. It can be
- * cancelled (linnet_cancel_fn). */
+/* Offline: computes all frames of samples (n) on the int16 scale into features (frames, num_mel), row-major. The call
+ * neither uses nor changes the samples of linnet_fbank_accept. A sample that is not finite makes all frames that
+ * contain it NaN. The call can be cancelled (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_fbank_compute(struct linnet_fbank *fbank, const float *samples, size_t n,
                                                    float *features);
 
-/* Incremental: takes all n samples and writes the frames that became complete, at most `capacity`; LINNET_ERROR_LIMIT
- * (and nothing taken) if more would come: linnet_fbank_num_pending(fbank, n) frames are enough. Any chunking of the
- * input gives the same bytes as linnet_fbank_compute. It can be cancelled; then reset the object: some samples were
- * taken. */
+/* Incremental: takes all n samples and writes the frames that they complete, at most `capacity`.
+ * linnet_fbank_num_pending(fbank, n) is the number of these frames. LINNET_ERROR_LIMIT, without taking a sample, if it
+ * is above `capacity`. The bytes are those of linnet_fbank_compute, however the input is divided into chunks. The call
+ * can be cancelled. Then reset the object, because it has taken some of the samples. */
 LINNET_API size_t linnet_fbank_num_pending(const struct linnet_fbank *fbank, size_t n);
 LINNET_API enum linnet_status linnet_fbank_accept(struct linnet_fbank *fbank, const float *samples, size_t n,
                                                   float *features, size_t capacity, size_t *frames);
 
-/* Forgets all accepted samples. */
+/* Discards all accepted samples. */
 LINNET_API void linnet_fbank_reset(struct linnet_fbank *fbank);
 
 /* Destroys the object; NULL is allowed. */

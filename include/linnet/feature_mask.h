@@ -1,4 +1,4 @@
-/* A rectangle of an utterance's features: what augmentation draws and training hides.
+/* A rectangle of an utterance's features, which augmentation draws and training sets to 0.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_FEATURE_MASK_H
@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Hidden in training (SpecAugment). Without frames or channels: none. */
+/* A mask of SpecAugment. If it has no frames or no channels, it is empty. */
 struct linnet_feature_mask {
   size_t first_frame, num_frames;
   size_t first_channel, num_channels;

@@ -1,5 +1,5 @@
-/* What features a model wants: filterbank, normalisation (CMVN) and silence, as structures, and their JSON form.
- * fbank.h and cmvn.h compute features.
+/* The features that a model expects: filterbank, normalisation (CMVN) and treatment of silence, as structures and as
+ * JSON. fbank.h and cmvn.h compute features.
  *
  * Stability: stable; linnet_feature_config.max_silence is experimental (linnet.h). */
 #ifndef LINNET_FEATURES_H
@@ -21,14 +21,15 @@ struct linnet_fbank_settings {
   double frame_shift;    /* ms; 10; floor(rate * shift / 1000) samples, 1 to 1048576 */
   size_t num_mel;        /* 40; 1 to 512; each band must hold a bin of the FFT */
   double low_frequency;  /* Hz; 20 */
-  double high_frequency; /* Hz; 0 is the Nyquist frequency, a negative value is counted from it */
+  double high_frequency; /* Hz; 0: the Nyquist frequency; a negative value is added to it */
   double preemphasis;    /* 0.97; 0 to 1 */
   double dither;         /* standard deviation of the noise added to samples; 0 is off (default) */
   uint64_t dither_seed;  /* the noise depends on (seed, sample position) alone */
-  uint64_t reserved[4];  /* 0; members to come, as other structures hold this one by value */
+  uint64_t reserved[4];  /* 0; for future members, because other structures contain this one by value */
 };
 
-/* Statistics of CMVN, summed in double: over an utterance, a speaker or a whole corpus, as the caller accumulates. */
+/* Statistics of CMVN, summed in double. They may cover an utterance, a speaker or a whole corpus: the caller decides
+ * what to accumulate. */
 enum { LINNET_CMVN_MAX_DIM = 512 };
 
 struct linnet_cmvn {
@@ -40,7 +41,7 @@ struct linnet_cmvn {
 /* Which frames of an utterance count in its statistics. */
 enum linnet_cmvn_frames {
   LINNET_CMVN_ALL_FRAMES = 0,
-  LINNET_CMVN_SPEECH_FRAMES = 1 /* those with speech, so that silence and faint noise around it change nothing */
+  LINNET_CMVN_SPEECH_FRAMES = 1 /* frames with speech only, so that silence and faint noise around it have no effect */
 };
 
 /* How features are normalised before the encoder sees them. */
@@ -57,19 +58,20 @@ struct linnet_feature_config {
   enum linnet_cmvn_kind cmvn;
   int cmvn_variance;                   /* also divide by the standard deviation */
   enum linnet_cmvn_frames cmvn_frames; /* over which the statistics are computed */
-  /* Seconds; 0: any length (default). Of a longer silence a stream's network gets so much, half at either end, and the
-   * posteriors of the frames left out are blank. Silence is what lies more than 35 dB below the level of the utterance,
-   * as of LINNET_CMVN_SPEECH_FRAMES. Recurrences, which run while samples come, hear everything. */
+  /* Seconds; 0: no limit (default). A stream shortens a longer silence to this length before the encoder gets it: it
+   * keeps half at each end. The posteriors of the removed frames are blank. A frame is silence if its level is more
+   * than 35 dB below that of the utterance, as LINNET_CMVN_SPEECH_FRAMES defines levels. A causal model that runs while
+   * samples arrive gets all frames. */
   double max_silence;
 };
 
-/* The default: 40 mel, CMVN per utterance with variance over frames with speech; dither is always off. */
+/* The default: 40 mel bands, and CMVN per utterance with variance over frames with speech. Dither is always off. */
 LINNET_API void linnet_feature_config_default(struct linnet_feature_config *features, size_t size);
 #define linnet_feature_config_default(features) linnet_feature_config_default(features, sizeof *(features))
 
-/* Reads the JSON of a model file's "features" entry over *features: keys that are absent keep their value, unknown
- * keys are errors, the result is validated. `name` is for messages; `context` may be NULL. On failure *features is
- * unchanged. */
+/* Sets members of *features from the JSON of a model file's "features" entry. A missing key leaves its member
+ * unchanged; an unknown key is an error. The function then validates *features. `name` is for messages; `context` may
+ * be NULL. On failure *features is unchanged. */
 LINNET_API enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text,
                                                           const char *name, struct linnet_feature_config *features);
 

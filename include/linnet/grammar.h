@@ -1,4 +1,5 @@
-/* Closed grammars: a search for words (word_search.h) finds nothing but the sentences that a grammar accepts.
+/* Closed grammars: with a grammar, a search for words (word_search.h) finds only the sentences that the grammar
+ * accepts.
  *
  *   linnet_grammar_load(context, "commands.jsgf", lexicon, &grammar);
  *   model = linnet_grammar_language_model(grammar);
@@ -7,7 +8,7 @@
  *
  * A grammar is a language model that gives probability 1 to each word that may come next, and 0 to all others.
  *
- * Threads: immutable once made; may be used from many threads.
+ * Threads: a grammar is immutable and may be used from many threads.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_GRAMMAR_H
@@ -22,18 +23,17 @@ extern "C" {
 
 struct linnet_grammar;
 
-/* Reads a list of phrases, one a line, "#" at the start of a line for a comment; or, if the file begins with "#JSGF",
- * the following part of the JSpeech Grammar Format (W3C Note, 2000):
+/* Reads a list of phrases, one per line; lines that begin with "#" are comments. If the file begins with "#JSGF", it
+ * reads the following part of the JSpeech Grammar Format (W3C Note, 2000):
  *
  *   #JSGF V1.0;                       the header; "grammar NAME;" may follow
  *   public <command> = <verb> the (red | green [bright]) light+;      // what is accepted: all public rules
  *   <verb> = switch on | "switch off" | /2/ dim {tag};
  *
  * Alternatives (|), groups ( ), options [ ], repetitions * and +, references <rule>, <NULL> and <VOID>, quoted words
- * and comments. Weights and tags are read and left out. Imports and recursion are errors, as are words that the lexicon
- * does not have; errors name file and line. At most 16 MiB, 2^20 words once all references are written out, 2^20
- * states, brackets 64 deep, and brackets and rules 1024 deep together.
- */
+ * and comments. Weights and tags are allowed and ignored. Imports, recursion and words that the lexicon does not have
+ * are errors, which name file and line. Limits: 16 MiB, 2^20 words after all references are expanded, 2^20 states,
+ * brackets 64 deep, and brackets and rules together 1024 deep. */
 LINNET_API enum linnet_status linnet_grammar_load(struct linnet_context *context, const char *path,
                                                   const struct linnet_lexicon *lexicon,
                                                   struct linnet_grammar **grammar);
@@ -43,10 +43,11 @@ LINNET_API enum linnet_status linnet_grammar_load_memory(struct linnet_context *
                                                          const char *name, const struct linnet_lexicon *lexicon,
                                                          struct linnet_grammar **grammar);
 
-/* What a search takes; valid as long as the grammar. Its tokens are those of the lexicon's words (word_search.h). */
+/* The grammar as a language model for a search; valid as long as the grammar. Its tokens are those of the lexicon's
+ * words (word_search.h). */
 LINNET_API struct linnet_language_model linnet_grammar_language_model(const struct linnet_grammar *grammar);
 
-/* scores (words + 2) gets 0 for tokens that occur, else -infinity. */
+/* Sets scores (words + 2) to 0 for the tokens that occur in the grammar, and to -infinity for all others. */
 LINNET_API void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores);
 
 /* The number of states of the automaton. */

@@ -1,8 +1,7 @@
-/* Greedy decoding of CTC log-posteriors (frames, symbols), fed in blocks: the best symbol of each frame, repeats
- * merged, blanks dropped (Graves 2006, best path). The posteriors may come from any system; nothing here knows of
- * audio. Symbol 0 is the blank. Of equal values the lowest symbol wins. NaN is never best; a row of nothing but NaN and
- * -infinity is a blank. Memory is allocated only when more segments come than ever before, so a warm object allocates
- * nothing.
+/* Greedy decoding of CTC log-posteriors (frames, symbols), which arrive in chunks: takes the best symbol of each frame,
+ * merges repeats and drops blanks (Graves 2006, best path). The posteriors may come from any system. Symbol 0 is the
+ * blank. Of equal values the lowest symbol wins. NaN is never the best value; a row that has only NaN and -infinity
+ * counts as a blank. The object allocates memory only when an utterance has more segments than all utterances before.
  *
  * Threads: one object, one thread at a time.
  *
@@ -23,24 +22,28 @@ struct linnet_greedy;
 LINNET_API enum linnet_status linnet_greedy_create(struct linnet_context *context, size_t symbols,
                                                    struct linnet_greedy **greedy);
 
-/* How confidences are calibrated from now on, copied; NULL: not at all, as at first. Only between utterances:
- * LINNET_ERROR_STATE once frames were taken, until linnet_greedy_reset, which keeps them. */
+/* Sets the calibrations of confidences, which the object copies. NULL, as in a new object: no calibration. Call it only
+ * between utterances: after the first frame it fails with LINNET_ERROR_STATE, until linnet_greedy_reset. A reset does
+ * not change the calibrations. */
 LINNET_API enum linnet_status linnet_greedy_set_calibrations(struct linnet_greedy *greedy,
                                                              const struct linnet_calibrations *calibrations);
 
-/* Takes log_posteriors (frames, symbols), row-major, natural logarithm. Any chunking gives the same segments. May be
- * used as a linnet_posterior_fn's body. On LINNET_ERROR_MEMORY reset the object: some rows may have been taken. */
+/* Takes log_posteriors (frames, symbols), row-major, natural logarithm. The segments do not depend on how the rows are
+ * divided into chunks. A linnet_posterior_fn may call it. After LINNET_ERROR_MEMORY reset the object, because it may
+ * have taken some of the rows. */
 LINNET_API enum linnet_status linnet_greedy_accept(struct linnet_greedy *greedy, const float *log_posteriors,
                                                    size_t frames);
 
-/* What was decoded so far; the last segment may still grow. The array is valid until the next call on the object. */
+/* The segments decoded so far. The end and the confidence of the last one may still change. The array is valid until
+ * the next call on the object. */
 LINNET_API const struct linnet_segment *linnet_greedy_segments(const struct linnet_greedy *greedy, size_t *count);
 
-/* Drops the first `count` segments, which the caller has used, so that an utterance without an end takes no more and
- * more memory. The last one may still grow and stays: `count` must be less than the number of segments, or 0. */
+/* Removes the first `count` segments, which the caller no longer needs, so that memory does not grow in an endless
+ * utterance. The last segment must stay, because it may still change: `count` must be less than the number of segments,
+ * or 0. */
 LINNET_API enum linnet_status linnet_greedy_drop(struct linnet_greedy *greedy, size_t count);
 
-/* Starts over at frame 0, keeping the memory. */
+/* Starts again at frame 0. The object keeps its memory. */
 LINNET_API void linnet_greedy_reset(struct linnet_greedy *greedy);
 
 /* Destroys the object; NULL is allowed. */

@@ -1,10 +1,11 @@
-/* Hotwords: words and phrases that a search for words (word_search.h) is to prefer, such as the names of contacts.
+/* Hotwords: words and phrases that a search for words (word_search.h) prefers or avoids, such as the names of contacts.
  *
- * A phrase that occurs adds its weight to the score of the word sequence, once for each time. The bonus grows with each
- * word of the phrase, in equal parts, and is taken back when the next word does not continue it, so that the search
- * keeps a phrase that is under way. Of phrases under way at the same time, the one that has earned most counts.
+ * Each occurrence of a phrase adds its weight to the score of the word sequence. Every word of the phrase adds an equal
+ * part of the weight, so that an incomplete phrase stays in the beam. If the next word does not continue the phrase,
+ * the search subtracts these parts again. If several phrases are incomplete at the same time, the one with the highest
+ * bonus so far counts.
  *
- * Threads: immutable once made; may be used from many threads.
+ * Threads: a list is immutable and may be used from many threads.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_HOTWORDS_H
@@ -18,10 +19,10 @@ extern "C" {
 
 struct linnet_hotwords;
 
-/* Reads a list, one phrase a line: "WORD[ WORD...] [weight]", "#" at the start of a line for a comment. The weight is a
- * natural logarithm, -100 to 100, 10 without one; a negative one makes the phrase less likely. Words must be in the
- * lexicon, whose tokens the phrases become (word_search.h): any other is an error that names the line, as is a phrase
- * that comes twice. At most 64 MiB. */
+/* Reads a list with one phrase per line: "WORD[ WORD...] [weight]"; lines that begin with "#" are comments. The weight
+ * is a natural logarithm, -100 to 100; a missing weight means 10. A negative weight makes the phrase less likely. The
+ * search uses the tokens of the lexicon's words (word_search.h). A word that is not in the lexicon is an error that
+ * names the line, and so is a phrase that occurs twice. At most 64 MiB. */
 LINNET_API enum linnet_status linnet_hotwords_load(struct linnet_context *context, const char *path,
                                                    const struct linnet_lexicon *lexicon,
                                                    struct linnet_hotwords **hotwords);

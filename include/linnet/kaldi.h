@@ -10,19 +10,19 @@
  *   linnet_matrix_release(context, &matrix);
  *   linnet_ark_destroy(ark);
  *
- * Files are untrusted: sizes are checked, memory follows the bytes that are really there. The commands that Kaldi
- * allows in place of file names ("gunzip -c x.gz |") are never run by the library: linnet_data_folder_command hands
- * them out.
+ * Files are untrusted: sizes are checked, and memory grows with the bytes that a file really has. Kaldi allows commands
+ * instead of file names ("gunzip -c x.gz |"). The library never runs them; linnet_data_folder_command returns them to
+ * the program.
  *
- * An archive does not say how long its rows last. The file ARK.frame_shift beside it holds the seconds from one row to
- * the next, as Kaldi's file frame_shift of a data folder holds those of its features. It belongs to the archive; script
- * files have none of their own. Archives of other systems may lack it.
+ * An archive does not contain its frame shift. The file ARK.frame_shift beside it has the seconds from one row to the
+ * next, like Kaldi's file frame_shift in a data folder. It belongs to the archive; script files have no such file. It
+ * may be missing beside archives of other systems.
  *
- * File names inside scp files and wav.scp that are relative are looked for beside that file, then in the folder above,
- * then in the current folder; a file that is nowhere is reported by the first of these names.
+ * The library looks for relative file names in scp files and wav.scp first in the folder of that file, then in the
+ * folder above, then in the current folder. If a file is in none of them, the error has the first of these names.
  *
- * Threads: readers and writers of archives, one thread at a time. Script files and data folders do not change once
- * open: any number of threads may use one, each with its own context handle.
+ * Threads: a reader or writer of an archive is used from one thread at a time. Script files and data folders are
+ * immutable: any number of threads may use one, each with its own context handle.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_KALDI_H
@@ -42,37 +42,39 @@ extern "C" {
 
 /* --- Matrices --------------------------------------------------------------------------------------------------- */
 
-/* Start with zeros; reading into it again reuses its memory. */
+/* Initialise it with zeros. Reading into the same matrix again reuses its memory. */
 struct linnet_matrix {
   size_t rows, cols;
-  float *values;   /* (rows, cols), row-major, of the context that read it */
-  size_t capacity; /* elements that `values` has room for */
+  float *values;   /* (rows, cols), row-major; memory of the context that read it */
+  size_t capacity; /* number of elements that `values` can hold */
 };
 
-/* Back to zeros; harmless on zeros. */
+/* Releases the memory and sets all members to zero. A matrix of zeros is allowed. */
 LINNET_API void linnet_matrix_release(struct linnet_context *context, struct linnet_matrix *matrix);
 
 /* --- Archives, read in sequence ----------------------------------------------------------------------------------- */
 
 struct linnet_ark;
 
-/* Opens an archive, binary or text; "-" is standard input; a pipe will do. */
+/* Opens an archive, binary or text. "-" is standard input; pipes are allowed. */
 LINNET_API enum linnet_status linnet_ark_open(struct linnet_context *context, const char *path,
                                               struct linnet_ark **ark);
 
-/* From memory, which must stay; `name` is for messages and may be NULL. */
+/* The same from memory, which must stay valid until the archive is destroyed; `name` is for messages and may be
+ * NULL. */
 LINNET_API enum linnet_status linnet_ark_open_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                      const char *name, struct linnet_ark **ark);
 
-/* The next matrix: float, double, compressed (CM, CM2, CM3) or text; a vector comes as one row. *key lives until the
- * next call. LINNET_END after the last one. After a failure the archive only fails. */
+/* Reads the next matrix: float, double, compressed (CM, CM2, CM3) or text. A vector becomes one row. *key is valid
+ * until the next call. LINNET_END after the last matrix. After a failure all further calls fail. */
 LINNET_API enum linnet_status linnet_ark_next(struct linnet_ark *ark, const char **key, struct linnet_matrix *matrix);
 
-/* Seconds from one row to the next, from the file beside the archive; 0 if there is none, as for standard input and
- * memory. LINNET_ERROR_FORMAT, naming that file, if it holds anything but a number above 0. */
+/* Seconds from one row to the next, from the file beside the archive; 0 if there is no such file, as for standard input
+ * and memory. LINNET_ERROR_FORMAT, which names the file, if its content is not a number above 0. */
 LINNET_API enum linnet_status linnet_ark_frame_shift(const struct linnet_ark *ark, double *seconds);
 
-/* The next matrix as CMVN statistics: 2 x (dim + 1), the sums and the count, the sums of squares and a zero. */
+/* Reads the next matrix as CMVN statistics, 2 x (dim + 1): the sums and the count, then the sums of squares and a
+ * zero. */
 LINNET_API enum linnet_status linnet_ark_next_cmvn(struct linnet_ark *ark, const char **key, struct linnet_cmvn *cmvn);
 
 /* Destroys the object; NULL is allowed. */
@@ -86,7 +88,7 @@ LINNET_API enum linnet_status linnet_matrix_read(struct linnet_context *context,
 LINNET_API enum linnet_status linnet_cmvn_read(struct linnet_context *context, const char *path,
                                                struct linnet_cmvn *cmvn);
 
-/* Binary, in double; replaces the file only when it is complete. */
+/* Writes binary doubles. An existing file is replaced only when the new one is complete. */
 LINNET_API enum linnet_status linnet_cmvn_write(struct linnet_context *context, const char *path,
                                                 const struct linnet_cmvn *cmvn);
 
@@ -98,15 +100,15 @@ struct linnet_scp;
 LINNET_API enum linnet_status linnet_scp_open(struct linnet_context *context, const char *path,
                                               struct linnet_scp **scp);
 
-/* Entries are in the order of their keys in the C locale, whatever their order in the file. */
+/* Entries are sorted by their keys in the C locale; their order in the file has no effect. */
 LINNET_API size_t linnet_scp_num_entries(const struct linnet_scp *scp);
 LINNET_API const char *linnet_scp_key(const struct linnet_scp *scp, size_t index);
 
-/* The index of a key, LINNET_NOT_FOUND if it is not there. */
+/* The index of a key, LINNET_NOT_FOUND if it is missing. */
 LINNET_API size_t linnet_scp_find(const struct linnet_scp *scp, const char *key);
 
-/* `context` is the caller's handle; it gets the error and gives the memory. The frame shift is that of the archive
- * where the entry lies. */
+/* `context` is the caller's handle: it gets the error and allocates the memory. The frame shift is that of the archive
+ * that contains the entry. */
 LINNET_API enum linnet_status linnet_scp_read(const struct linnet_scp *scp, struct linnet_context *context,
                                               size_t index, struct linnet_matrix *matrix);
 LINNET_API enum linnet_status linnet_scp_frame_shift(const struct linnet_scp *scp, struct linnet_context *context,
@@ -122,7 +124,7 @@ LINNET_API void linnet_scp_destroy(struct linnet_scp *scp);
 enum linnet_kaldi_form {
   LINNET_KALDI_FLOAT = 0,  /* FM: exact */
   LINNET_KALDI_DOUBLE = 1, /* DM */
-  LINNET_KALDI_CM = 2,     /* a byte per element, scaled by column quantiles: Kaldi's usual compression of features */
+  LINNET_KALDI_CM = 2,     /* one byte per element, scaled by column quantiles: Kaldi's usual compression of features */
   LINNET_KALDI_CM2 = 3,    /* two bytes per element over the range of the matrix */
   LINNET_KALDI_CM3 = 4,    /* one byte per element over the range of the matrix */
   LINNET_KALDI_TEXT = 5    /* with nine digits: exact */
@@ -130,72 +132,75 @@ enum linnet_kaldi_form {
 
 struct linnet_ark_writer;
 
-/* Writes an archive and, unless `scp_path` is NULL, its script file, which names the archive as given here. Both appear
- * under their names only on commit. "-" is standard output, which has no script file. */
+/* Writes an archive and, unless `scp_path` is NULL, its script file, which contains `ark_path` unchanged. The files get
+ * their names only on commit. "-" is standard output, which cannot have a script file. */
 LINNET_API enum linnet_status linnet_ark_writer_create(struct linnet_context *context, const char *ark_path,
                                                        const char *scp_path, enum linnet_kaldi_form form,
                                                        struct linnet_ark_writer **writer);
 
-/* Appends values (rows, cols), row-major. Keys are not empty and hold no white space. Compressed forms refuse values
+/* Appends values (rows, cols), row-major. Keys must not be empty or contain white space. Compressed forms refuse values
  * that are not finite (LINNET_ERROR_NUMERIC). */
 LINNET_API enum linnet_status linnet_ark_write(struct linnet_ark_writer *writer, const char *key, const float *values,
                                                size_t rows, size_t cols);
 
-/* Appends CMVN statistics, in double (text where the form is text). */
+/* Appends CMVN statistics in double, or as text if the form is text. */
 LINNET_API enum linnet_status linnet_ark_write_cmvn(struct linnet_ark_writer *writer, const char *key,
                                                     const struct linnet_cmvn *cmvn);
 
-/* Seconds from one row to the next, above 0: the commit writes them beside the archive. Without them it removes what an
- * older archive of the same name has there. Pipes and standard output have nothing beside them. */
+/* Sets the seconds from one row to the next, above 0. The commit writes them into the file beside the archive. If they
+ * are not set, the commit removes such a file of an older archive with the same name. There is no such file for pipes
+ * and standard output. */
 LINNET_API enum linnet_status linnet_ark_writer_set_frame_shift(struct linnet_ark_writer *writer, double seconds);
 
-/* Completes the files; nothing can be written afterwards. */
+/* Completes the files. After that the writer can only be destroyed. */
 LINNET_API enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer);
 
-/* Destroys the object, and what it wrote unless it was committed; NULL is allowed. */
+/* Destroys the object; NULL is allowed. Without a commit it removes what it wrote. */
 LINNET_API void linnet_ark_writer_destroy(struct linnet_ark_writer *writer);
 
 /* --- Data folders ------------------------------------------------------------------------------------------------- */
 
-/* A folder with some of these files, tabs or spaces between their fields:
+/* A folder with some of these files, whose fields are separated by tabs or spaces:
  *
  *   wav.scp   recording-or-utterance file         segments  utterance recording start end (seconds; end -1: to the end)
  *   feats.scp utterance file.ark:offset           cmvn.scp  speaker file.ark:offset
  *   text      utterance words ...                 phones    utterance phones ...
  *   utt2spk   utterance speaker                   spk2utt   speaker utterances ... (used where utt2spk is missing)
  *
- * The utterances are those of wav.scp, or of segments where there is one too, or without wav.scp those of feats.scp. An
- * utterance without a speaker is its own. Lines about other utterances are left out with a warning. */
+ * The utterances are those of wav.scp; if there is also a segments file, those of segments; without wav.scp, those of
+ * feats.scp. An utterance without a speaker is a speaker of its own. Lines about other utterances are ignored with a
+ * warning. */
 struct linnet_data_folder;
 
-/* Reads the lists; audio and matrices are opened when they are asked for. */
+/* Reads the lists. Audio and matrices are opened later, by the functions that return them. */
 LINNET_API enum linnet_status linnet_data_folder_open(struct linnet_context *context, const char *path,
                                                       struct linnet_data_folder **folder);
 
 /* Destroys the object; NULL is allowed. */
 LINNET_API void linnet_data_folder_destroy(struct linnet_data_folder *folder);
 
-/* Utterances, in the order of their ids in the C locale. Strings live as long as the folder. */
+/* Utterances, sorted by their ids in the C locale. Strings live as long as the folder. */
 LINNET_API size_t linnet_data_folder_num_utterances(const struct linnet_data_folder *folder);
 LINNET_API const char *linnet_data_folder_id(const struct linnet_data_folder *folder, size_t utterance);
 
-/* The index of an id, LINNET_NOT_FOUND if it is not there. */
+/* The index of an id, LINNET_NOT_FOUND if it is missing. */
 LINNET_API size_t linnet_data_folder_find(const struct linnet_data_folder *folder, const char *id);
 
-/* Words and phones as they stand in the file; NULL where there are none. */
+/* Words and phones exactly as in the file; NULL if there are none. */
 LINNET_API const char *linnet_data_folder_text(const struct linnet_data_folder *folder, size_t utterance);
 LINNET_API const char *linnet_data_folder_phones(const struct linnet_data_folder *folder, size_t utterance);
 
-/* The audio file, or NULL: without audio, or where wav.scp gives a command, which is in ..._command (without its "|")
- * and else NULL. */
+/* The audio file: NULL if there is no audio or if wav.scp has a command instead. Then ..._command returns the command
+ * without its "|"; otherwise it returns NULL. */
 LINNET_API const char *linnet_data_folder_path(const struct linnet_data_folder *folder, size_t utterance);
 LINNET_API const char *linnet_data_folder_command(const struct linnet_data_folder *folder, size_t utterance);
 
-/* The part of the recording that the utterance is, in seconds: 0 and -1 (the end) if it is all of it. */
+/* The part of the recording that contains the utterance, in seconds: 0 and -1 (the end) if it is the whole
+ * recording. */
 LINNET_API void linnet_data_folder_segment(const struct linnet_data_folder *folder, size_t utterance, double *start,
                                            double *end);
 
-/* Speakers, in the order of their names. */
+/* Speakers, sorted by their names: their number, a name, and the index of the speaker of an utterance. */
 LINNET_API size_t linnet_data_folder_num_speakers(const struct linnet_data_folder *folder);
 LINNET_API const char *linnet_data_folder_speaker_name(const struct linnet_data_folder *folder, size_t speaker);
 LINNET_API size_t linnet_data_folder_speaker(const struct linnet_data_folder *folder, size_t utterance);
@@ -206,12 +211,12 @@ LINNET_API enum linnet_status linnet_data_folder_audio(const struct linnet_data_
                                                        const struct linnet_audio_settings *settings, float **samples,
                                                        size_t *count);
 
-/* Whether feats.scp, and cmvn.scp, are there. */
+/* Whether the folder has feats.scp, and cmvn.scp. */
 LINNET_API int linnet_data_folder_has_features(const struct linnet_data_folder *folder);
 LINNET_API int linnet_data_folder_has_cmvn(const struct linnet_data_folder *folder);
 
-/* Stored features of an utterance, which must be finite; stored statistics of a speaker. LINNET_ERROR_STATE where the
- * folder has none. */
+/* Reads the stored features of an utterance, which must be finite, or the stored statistics of a speaker.
+ * LINNET_ERROR_STATE if the folder has none. */
 LINNET_API enum linnet_status linnet_data_folder_features(const struct linnet_data_folder *folder,
                                                           struct linnet_context *context, size_t utterance,
                                                           struct linnet_matrix *matrix);

@@ -1,10 +1,11 @@
-/* What a search asks of a language model: a linnet_ngram (ngram.h) gives one, and so may a program of its own.
+/* The interface of language models for searches. linnet_ngram_language_model (ngram.h) and
+ * linnet_grammar_language_model (grammar.h) return such a structure, and a program may implement its own.
  *
- * A state is `state_size` bytes without meaning to the search, which copies them and compares them with memcmp: two
- * states that predict the same must be the same bytes. Tokens are numbers that model and search agree on, 0 excluded
- * (the blank of CTC). Scores are natural logarithms of probabilities.
+ * A state is `state_bytes` bytes. The search copies them and compares them with memcmp, but does not interpret them.
+ * States with the same predictions must have the same bytes. Tokens are numbers that have the same meaning for model
+ * and search; 0 is not a token, because it is the blank of CTC. Scores are natural logarithms of probabilities.
  *
- * Threads: the functions may be called from many threads at once.
+ * Threads: searches may call the functions from many threads at once.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_LANGUAGE_MODEL_H
@@ -21,7 +22,8 @@ struct linnet_language_model {
   size_t state_bytes; /* bytes, at most 64 */
   /* The state at the beginning of a sentence. */
   void (*begin)(const void *user, void *state);
-  /* log P(token | state), and the state after it; `next` may be `state`. -infinity: impossible. */
+  /* Returns log P(token | state) and stores the state after the token in `next`, which may be `state`. -infinity:
+   * impossible. */
   float (*score)(const void *user, const void *state, unsigned token, void *next);
   /* log P(end of the sentence | state). */
   float (*finish)(const void *user, const void *state);

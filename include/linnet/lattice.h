@@ -1,4 +1,5 @@
-/* Lattices: the hypotheses of a search as an acyclic graph, in which those that begin or end alike share states.
+/* Lattices: an acyclic graph of the hypotheses of a search. Hypotheses with the same beginning or end share states
+ * there.
  *
  *   linnet_lattice_create(context, &lattice);
  *   linnet_lattice_add_beam(lattice, beam);                          // or states and arcs, of any search
@@ -7,15 +8,15 @@
  *   linnet_lattice_oracle(lattice, NULL, reference, count, &nearest);
  *   linnet_lattice_reset(lattice);                                   // the next utterance
  *
- * State 0 is the start. An arc carries a symbol and two scores (natural logarithms, larger is better): what the
- * acoustics give and what all else does (language model times its weight, insertion bonus). The score of a path is the
- * sum of both over its arcs, and of the final scores of the state where it ends.
+ * State 0 is the start. An arc has a symbol and two scores (natural logarithms, larger is better): the acoustic score,
+ * and the language score, which is the sum of all other scores (language model times its weight, insertion bonus). The
+ * score of a path is the sum of both scores over its arcs, plus the final scores of its last state.
  *
- * linnet_lattice_finish makes the graph deterministic (no state has two arcs of one symbol: each sequence of symbols
- * has one path, its best; Mohri 1997, "Finite-State Transducers in Language and Speech Processing", over the tropical
- * semiring), takes out what is on no path to a final state, moves scores toward the start and merges states that have
- * the same future (Revuz 1992). States are then numbered so that arcs lead from lower to higher ones, arcs are sorted
- * by (from, symbol), and every state has its forward and backward score.
+ * linnet_lattice_finish makes the graph deterministic: no state has two arcs with the same symbol, and each sequence of
+ * symbols has one path, its best (Mohri 1997, "Finite-State Transducers in Language and Speech Processing", over the
+ * tropical semiring). It removes states and arcs that are on no path to a final state, moves scores toward the start
+ * and merges states with the same future (Revuz 1992). After that, arcs lead from lower to higher state numbers, arcs
+ * are sorted by (from, symbol), and every state has its forward and backward score.
  *
  * Threads: one object, one thread at a time.
  *
@@ -33,31 +34,32 @@
 extern "C" {
 #endif
 
-/* Hard limit on states, and on arcs, at any time. */
+/* Maximum number of states, and of arcs. */
 #define LINNET_LATTICE_MAX ((size_t)1 << 25)
 
 struct linnet_lattice;
 
 /* --- filling --------------------------------------------------------------------------------------------------- */
 
-/* Makes an empty lattice. The context must outlive it. */
+/* Creates an empty lattice. The context must outlive it. */
 LINNET_API enum linnet_status linnet_lattice_create(struct linnet_context *context, struct linnet_lattice **lattice);
 
-/* Adds a state; the first is the start. `frame`: where the symbol that leads here ends. *state may be NULL.
- * What fills a finished lattice is LINNET_ERROR_STATE, with linnet_lattice_reset as the remedy. */
+/* Adds a state; the first one is the start. `frame` is the end of the symbol that leads to this state. `state` may be
+ * NULL. All functions that add to a finished lattice fail with LINNET_ERROR_STATE; call linnet_lattice_reset first. */
 LINNET_API enum linnet_status linnet_lattice_add_state(struct linnet_lattice *lattice, size_t frame, size_t *state);
 
-/* Adds an arc between states that are there. Symbol 0 is none: such arcs (silence, a change of the search's state) take
- * no part in the sequence of symbols and are gone once finished. Scores must be -1e30 to 1e30. Cycles are reported when
- * the lattice is finished. */
+/* Adds an arc between two existing states. Symbol 0 means no symbol: such arcs (silence, a change of the search's
+ * state) do not contribute to the sequence of symbols, and linnet_lattice_finish removes them. Scores must be -1e30 to
+ * 1e30. linnet_lattice_finish reports cycles. */
 LINNET_API enum linnet_status linnet_lattice_add_arc(struct linnet_lattice *lattice, size_t from, size_t to, int symbol,
                                                      double acoustic, double language);
 
-/* Paths may end in this state, with these scores on top. Of several calls the best counts. */
+/* Makes a state final: paths may end there, and these scores are added to theirs. Of several calls for a state the best
+ * scores count. */
 LINNET_API enum linnet_status linnet_lattice_add_final(struct linnet_lattice *lattice, size_t state, double acoustic,
                                                        double language);
 
-/* Adds a whole hypothesis from the start; `count` may be 0. */
+/* Adds a whole hypothesis from the start state; `count` may be 0. */
 LINNET_API enum linnet_status linnet_lattice_add_path(struct linnet_lattice *lattice,
                                                       const struct linnet_segment *segments, size_t count,
                                                       double acoustic, double language);
@@ -65,27 +67,27 @@ LINNET_API enum linnet_status linnet_lattice_add_path(struct linnet_lattice *lat
 /* Adds all hypotheses of a prefix beam search that are possible (score above -infinity). */
 LINNET_API enum linnet_status linnet_lattice_add_beam(struct linnet_lattice *lattice, struct linnet_beam *beam);
 
-/* Adds all hypotheses of a search for words; symbols are tokens (word_search.h). It should not recombine: what was
- * dropped in favour of a better history is in no lattice. */
+/* Adds all hypotheses of a search for words; symbols are tokens (word_search.h). The search should not recombine:
+ * hypotheses that it dropped in favour of a better history are missing in the lattice. */
 LINNET_API enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice,
                                                        struct linnet_word_search *search);
 
 struct linnet_lattice_settings {
   size_t size;      /* set by ..._default */
-  double tolerance; /* states are merged although their futures differ, if that changes the score of no path by more
-                       than this; at least 0; default 1e-6, what rounding makes */
+  double tolerance; /* states with different futures are merged, too, if this changes the score of no path by more than
+                       the tolerance; at least 0; default 1e-6, the size of rounding errors */
 };
 
 LINNET_API void linnet_lattice_settings_default(struct linnet_lattice_settings *settings, size_t size);
 #define linnet_lattice_settings_default(settings) linnet_lattice_settings_default(settings, sizeof *(settings))
 
-/* Says that all is there; see above. `settings` may be NULL. LINNET_ERROR_ARGUMENT for a cycle, LINNET_ERROR_LIMIT if
- * the deterministic graph is too large; the lattice is then to be reset. A lattice without any path is left without
- * states. */
+/* Finishes the lattice as described above. `settings` may be NULL. LINNET_ERROR_ARGUMENT if it has a cycle,
+ * LINNET_ERROR_LIMIT if the deterministic graph is too large; then reset the lattice. A lattice without any path gets
+ * zero states. */
 LINNET_API enum linnet_status linnet_lattice_finish(struct linnet_lattice *lattice,
                                                     const struct linnet_lattice_settings *settings);
 
-/* Starts over, keeping memory. */
+/* Empties the lattice, which keeps its memory. */
 LINNET_API void linnet_lattice_reset(struct linnet_lattice *lattice);
 
 /* Destroys the object; NULL is allowed. */
@@ -94,12 +96,12 @@ LINNET_API void linnet_lattice_destroy(struct linnet_lattice *lattice);
 /* --- what is in it, once finished ------------------------------------------------------------------------------ */
 
 struct linnet_lattice_state {
-  size_t frame;               /* of the best path through it */
-  int is_final;               /* paths may end here: */
+  size_t frame;               /* its frame on the best path through it */
+  int is_final;               /* paths may end here, */
   double acoustic, language;  /* with these scores on top */
-  size_t first_arc, num_arcs; /* those that leave */
-  double forward, backward;   /* log of the sum over all paths from the start, and to the ends */
-  double best_backward;       /* the best path to an end */
+  size_t first_arc, num_arcs; /* the arcs that leave the state */
+  double forward, backward;   /* log of the sum over all paths from the start, and to the final states */
+  double best_backward;       /* score of the best path to a final state */
 };
 
 struct linnet_lattice_arc {
@@ -113,31 +115,33 @@ LINNET_API const struct linnet_lattice_state *linnet_lattice_states(const struct
                                                                     size_t *count);
 LINNET_API const struct linnet_lattice_arc *linnet_lattice_arcs(const struct linnet_lattice *lattice, size_t *count);
 
-/* The share of an arc in the sum over all paths, 0 to 1, if scores are natural logarithms of probabilities. */
+/* The posterior of an arc: the sum over the paths through it divided by the sum over all paths, 0 to 1, if scores are
+ * natural logarithms of probabilities. */
 LINNET_API double linnet_lattice_posterior(const struct linnet_lattice *lattice, size_t arc);
 
-/* A path. Segments lie between the frames of states; their confidence is the posterior of the arc. */
+/* A path. Each segment begins and ends at the frames of the states of its arc; its confidence is the posterior of the
+ * arc. */
 struct linnet_lattice_path {
   double score, acoustic, language; /* score = acoustic + language */
   const struct linnet_segment *segments;
   size_t num_segments;
 };
 
-/* Finds the best paths, at most `max_paths`, best first (A*, exact; of equal scores any order, but always the same).
- * *count of them; they live until the next call on the lattice. */
+/* Finds the best paths, at most `max_paths`, the best first (A*, exact). The order of paths with equal scores is not
+ * specified, but always the same. *count is their number. The paths are valid until the next call on the lattice. */
 LINNET_API enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t max_paths,
                                                    const struct linnet_lattice_path **paths, size_t *count);
 
-/* The path nearest to a reference: of least edit distance (substitution, insertion, deletion 1 each). */
+/* The path with the minimum edit distance from a reference (cost of a substitution, insertion or deletion: 1). */
 struct linnet_lattice_nearest {
   struct linnet_score score;
   const int *symbols; /* its symbols; valid until the next call on the lattice */
   size_t num_symbols;
 };
 
-/* Finds it among all paths, exactly: the oracle error of the lattice. `labels`, unless NULL, has for each symbol that
- * occurs the number that is compared with the reference's; 0 drops it. LINNET_ERROR_LIMIT if states times (count + 1)
- * is over 2^28; LINNET_ERROR_ARGUMENT for a lattice without paths. */
+/* Finds the nearest of all paths, exactly; its errors are the oracle errors of the lattice. If `labels` is not NULL,
+ * labels[symbol] is compared with the reference instead of the symbol; 0 drops the symbol. LINNET_ERROR_LIMIT if states
+ * times (count + 1) is over 2^28; LINNET_ERROR_ARGUMENT for a lattice without paths. */
 LINNET_API enum linnet_status linnet_lattice_oracle(struct linnet_lattice *lattice, const int *labels,
                                                     const int *reference, size_t count,
                                                     struct linnet_lattice_nearest *nearest);
@@ -146,9 +150,9 @@ LINNET_API enum linnet_status linnet_lattice_oracle(struct linnet_lattice *latti
 
 /* Formats:
  * - kaldi: CompactLattice as text: a line "ID ", lines "FROM<tab>TO<tab>SYMBOL<tab>G,A," and "STATE<tab>G,A," of final
- *   states, an empty line. G and A are costs: the negative language and acoustic score. Kaldi's alignment, behind the
- *   second comma, is empty: times are not kept. Kaldi wants symbols as numbers: `names` NULL.
- * - dot: a directed graph for Graphviz; labels are symbols, scores and posteriors, states have their frame. */
+ *   states, an empty line. G and A are costs: the negative language and acoustic score. Kaldi's alignment, after the
+ *   second comma, is empty: the file has no times. Kaldi expects symbols as numbers: `names` NULL.
+ * - dot: a directed graph for Graphviz. Arcs have symbol, scores and posterior, states have their frame. */
 struct linnet_lattice_format;
 LINNET_API const struct linnet_lattice_format *linnet_lattice_format_at(size_t index);
 LINNET_API const struct linnet_lattice_format *linnet_lattice_format_find(const char *name);
@@ -159,12 +163,12 @@ LINNET_API enum linnet_status linnet_lattice_write(const struct linnet_lattice *
                                                    const struct linnet_lattice_format *format, const char *id,
                                                    const char *const *names, linnet_write_fn write, void *user);
 
-/* Reads lattices of such a text, compact ones or not, of which the alignments and input symbols are skipped. Untrusted:
- * errors name file and line, memory stays within a small multiple of one lattice's size in the file. */
+/* Reads lattices, compact or not, from Kaldi's text form. It ignores alignments and input symbols. Files are untrusted:
+ * errors name file and line, and memory is at most a small multiple of one lattice's size in the file. */
 struct linnet_lattice_reader;
 
-/* `symbols` NULL: symbols are numbers, 0 none; else names, added to the table if they are new ("<eps>" and "0": none).
- * Plain or gzip. */
+/* Opens a file, plain or gzip. `symbols` NULL: symbols are numbers, and 0 means no symbol. Otherwise symbols are names,
+ * and the reader adds new ones to the table; "<eps>" and "0" mean no symbol. */
 LINNET_API enum linnet_status linnet_lattice_reader_open(struct linnet_context *context, const char *path,
                                                          struct linnet_symbols *symbols,
                                                          struct linnet_lattice_reader **reader);
@@ -173,8 +177,8 @@ LINNET_API enum linnet_status linnet_lattice_reader_open_memory(struct linnet_co
                                                                 struct linnet_symbols *symbols,
                                                                 struct linnet_lattice_reader **reader);
 
-/* Fills `lattice`, reset first and not finished, with the next one; LINNET_END after the last. *id lives until the next
- * call. */
+/* Resets `lattice` and fills it with the next one of the file, without finishing it. LINNET_END after the last one. *id
+ * is valid until the next call. */
 LINNET_API enum linnet_status linnet_lattice_reader_next(struct linnet_lattice_reader *reader, const char **id,
                                                          struct linnet_lattice *lattice);
 

@@ -1,15 +1,15 @@
-/* Linnet: speech to phonemes by linear-attention transformers. This header includes all that recognition needs;
- * training has its own, <linnet/train.h>. Start reading at <linnet/recognizer.h>.
+/* Linnet: speech to phonemes by linear-attention transformers. This header includes everything that recognition needs;
+ * the header of training is <linnet/train.h>. Start reading at <linnet/recognizer.h>.
  *
- * Stability: each header says whether it is stable or experimental. A program that uses what is stable compiles with
- * every later version of the same major version, and before 1.0 of the same minor version; what has to change is
- * announced in CHANGELOG.md one minor version before. What is experimental may change in any release: live recognition
- * and training are. Binary compatibility is what the soname says (version.h).
+ * Stability: each header says whether it is stable or experimental. A program that uses only stable headers compiles
+ * with every later version that has the same major version (before 1.0: the same minor version). CHANGELOG.md announces
+ * a change of a stable header one minor version before. Experimental headers, such as those of live recognition and
+ * training, may change in any release. The soname determines binary compatibility (version.h).
  *
- * Conventions: counts are num_..., in size_t, as are dimensions; indices of symbols are int. Amounts of memory are
- * ..._bytes. Limits are min_... and max_.... Functions named ..._find give LINNET_NOT_FOUND or NULL where there is no
- * such entry. Structures of settings begin with `size`, which ..._default sets: a program may be older or newer than
- * the library. */
+ * Conventions: counts are called num_... and have the type size_t, like dimensions; indices of symbols are int. Amounts
+ * of memory are called ..._bytes, limits min_... and max_.... Functions named ..._find return LINNET_NOT_FOUND or NULL
+ * if there is no such entry. Structures of settings begin with `size`, which ..._default sets, so that a program may be
+ * older or newer than the library. */
 #ifndef LINNET_LINNET_H
 #define LINNET_LINNET_H
 

@@ -17,7 +17,7 @@ extern "C" {
 
 struct linnet_model;
 
-/* Loads a model; everything is validated before anything of the model's size is allocated. The context must outlive
+/* Loads a model. The whole file is validated before memory of the model's size is allocated. The context must outlive
  * the model. */
 LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, const char *path,
                                                 struct linnet_model **model);
@@ -26,17 +26,16 @@ LINNET_API enum linnet_status linnet_model_load(struct linnet_context *context, 
 LINNET_API enum linnet_status linnet_model_load_memory(struct linnet_context *context, const void *data, size_t bytes,
                                                        const char *name, struct linnet_model **model);
 
-/* Destroys the model; NULL is allowed. Encoders and streams over it must be destroyed first. */
+/* Destroys the model; NULL is allowed. Destroy its encoders and streams first. */
 LINNET_API void linnet_model_destroy(struct linnet_model *model);
 
-/* What the model expects as input. */
+/* The features that the model expects as input. */
 LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
 
-/* Statistics for LINNET_CMVN_GLOBAL, else NULL. */
+/* The statistics for LINNET_CMVN_GLOBAL, otherwise NULL. */
 LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);
 
-/* The calibrations that the file holds; where it holds none they leave confidences as they are. They live as long as
- * the model. */
+/* The calibrations of the file; those that are missing change nothing. They live as long as the model. */
 LINNET_API const struct linnet_calibrations *linnet_model_calibrations(const struct linnet_model *model);
 
 /* Output symbols; index 0 is the CTC blank. Strings live as long as the model. */
@@ -63,7 +62,7 @@ LINNET_API size_t linnet_model_memory_bytes(const struct linnet_model *model);
  * it before it reaches a terminal. */
 LINNET_API const char *linnet_model_metadata(const struct linnet_model *model, const char *key);
 
-/* The keys of all entries, in the order of the file; NULL from `index` = their number on. */
+/* The key of an entry, in the order of the file; NULL if `index` is not less than their number. */
 LINNET_API const char *linnet_model_metadata_key(const struct linnet_model *model, size_t index);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
-/* Recognised or aligned phones and words in the formats that other programs read.
+/* Writes recognised or aligned phones and words in formats that other programs read.
  *
  *   const struct linnet_output_format *format = linnet_output_format_find("textgrid");
  *   struct linnet_output output = {.id = "u1", .seconds = 2.5, .words = words, .num_words = n};
  *   linnet_output_begin(format, write, user);
  *   linnet_output_write(format, &output, write, user);      // once per recording; see `single`
  *
- * Numbers are written with a point whatever the locale.
+ * Numbers have a decimal point in every locale.
  *
- * Threads: nothing is shared; any number at once.
+ * Threads: no shared state; the functions may run in any number of threads at once.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_OUTPUT_H
@@ -24,19 +24,19 @@ struct linnet_span {
   const char *text;  /* UTF-8 */
   double start, end; /* seconds */
   float confidence;  /* 0 to 1 */
-  int has_gop;       /* JSON holds the goodness of pronunciation (align.h), too: */
+  int has_gop;       /* 1: JSON contains `gop`, the goodness of pronunciation (align.h) */
   float gop;
-  int doubtful;       /* JSON says so: an aligned word that is perhaps not said (align.h) */
-  const char *spoken; /* JSON holds the words by which a written word was aligned (pronounced_text.h); NULL: the same */
-  int guessed;        /* JSON says so: its pronunciation was guessed */
-  int interpolated;   /* JSON says so: its times lie between those of its neighbours, nothing was recognised */
+  int doubtful;       /* in JSON: this aligned word was perhaps not spoken (align.h) */
+  const char *spoken; /* in JSON: the spoken words of a written word (pronounced_text.h); NULL: the same */
+  int guessed;        /* in JSON: the pronunciation was guessed */
+  int interpolated;   /* in JSON: the times are interpolated between the neighbours, nothing was recognised */
 };
 
-/* Audio outside the text that it was aligned to (align.h). */
+/* Audio that is not part of the aligned text, or text that is not in the audio (align.h). */
 struct linnet_output_jump {
   const char *kind;         /* "inserted", "skipped", "repeated" */
   double start, end;        /* seconds */
-  size_t word, num_words;   /* of the text, from 0, that were skipped or are repeated */
+  size_t word, num_words;   /* the skipped or repeated words of the text, from 0 */
   const char *const *words; /* (count) */
 };
 
@@ -47,24 +47,25 @@ struct linnet_alternative {
   size_t num_words, num_phones;
 };
 
-/* One recording. Words are written unless they are NULL, else phones; a TextGrid and JSON hold both. */
+/* One recording. The formats write words or, if `words` is NULL, phones; TextGrid and JSON contain both. */
 struct linnet_output {
-  const char *id;      /* utterance, or file name without folder and extension */
-  const char *file;    /* path, where the recording is a file and no utterance of a data folder; NULL: none */
-  int bare;            /* text: tokens alone, without id or file */
+  const char *id;      /* id of the utterance, or file name without folder and extension */
+  const char *file;    /* path, if the recording is a file and not an utterance of a data folder; NULL: none */
+  int bare;            /* in the format text: tokens alone, without id or file */
   const char *speaker; /* for STM; NULL: the id */
   int channel;         /* for CTM and STM, from 1; 0 counts as 1 */
-  double offset;       /* seconds, added to all times: where the recording begins in a longer one */
+  double offset;       /* seconds: the start of this recording in a longer one, which is added to all times */
   double seconds;      /* its duration */
   const struct linnet_span *words, *phones;
   size_t num_words, num_phones;
   const struct linnet_alternative *alternatives; /* best first; see linnet_output_format_has_alternatives */
-  size_t num_alternatives;                       /* 0: phones and words alone are written */
-  const struct linnet_output_jump *jumps;        /* JSON holds them, in the order of time; NULL: none were looked for */
+  size_t num_alternatives;                       /* 0: only `words` and `phones` are written */
+  const struct linnet_output_jump *jumps;        /* in JSON, in order of time; NULL: the alignment did not allow
+                                                    jumps */
   size_t num_jumps;
 };
 
-/* Receives pieces of text; non-zero stops with LINNET_ERROR_IO. */
+/* Receives pieces of text. If it returns non-zero, the writing function stops with LINNET_ERROR_IO. */
 typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
 
 /*   text      ID TOKEN TOKEN ..., or of a file FILE<tab>TOKEN ...     Kaldi's text; of alternatives each has a line,
@@ -77,26 +78,27 @@ typedef int (*linnet_write_fn)(void *user, const char *text, size_t bytes);
  *   srt, vtt  subtitles, broken at pauses and after 42 characters     players */
 struct linnet_output_format;
 
-/* The formats by index, NULL after the last; and by name, NULL if there is none. */
+/* The format of an index, NULL after the last one; the format of a name, NULL if there is none. */
 LINNET_API const struct linnet_output_format *linnet_output_format_at(size_t index);
 LINNET_API const struct linnet_output_format *linnet_output_format_find(const char *name);
 
-/* Its name; the usual ending of a file's name, without the dot; whether a file holds one recording alone; whether
- * alternatives are written; whether times are: without them `seconds` and those of spans may be 0. */
+/* Properties of a format: its name; the usual extension of its files, without the dot; whether a file contains only one
+ * recording; whether it writes alternatives; whether it writes times. If it does not, `seconds` and the times of spans
+ * may be 0. */
 LINNET_API const char *linnet_output_format_name(const struct linnet_output_format *format);
 LINNET_API const char *linnet_output_format_extension(const struct linnet_output_format *format);
 LINNET_API int linnet_output_format_is_single(const struct linnet_output_format *format);
 LINNET_API int linnet_output_format_has_alternatives(const struct linnet_output_format *format);
 LINNET_API int linnet_output_format_has_times(const struct linnet_output_format *format);
 
-/* What a file begins with, and one recording in it. */
+/* These write the beginning of a file, and one recording. */
 LINNET_API enum linnet_status linnet_output_begin(const struct linnet_output_format *format, linnet_write_fn write,
                                                   void *user);
 LINNET_API enum linnet_status linnet_output_write(const struct linnet_output_format *format,
                                                   const struct linnet_output *output, linnet_write_fn write,
                                                   void *user);
 
-/* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+/* Writes a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 LINNET_API enum linnet_status linnet_output_json_string(const char *text, linnet_write_fn write, void *user);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
-/* A causal model as a recurrent network (Katharopoulos et al. 2020, section 3.4): one frame in, one row of
- * log-posteriors out, the past in a state. With causal linear attention the state has a fixed size and a frame costs
- * the same however many came before; causal softmax attention keeps the keys and values of all frames, so state and
- * cost grow. Posteriors equal those of linnet_encoder_run, which sees the whole utterance, up to rounding.
+/* Runs a causal model frame by frame, as a recurrent network (Katharopoulos et al. 2020, section 3.4): each frame gives
+ * one row of log-posteriors, and a state stands for all earlier frames. With causal linear attention the state has a
+ * fixed size, and the cost of a frame does not depend on the number of earlier ones. With causal softmax attention the
+ * state contains the keys and values of all frames, so that state and cost grow. Posteriors equal those of
+ * linnet_encoder_run up to rounding.
  *
  *   struct linnet_recurrence *recurrence;
  *   linnet_recurrence_create(context, model, &recurrence);
@@ -10,8 +11,8 @@
  *   if (linnet_recurrence_finish(recurrence, log_posteriors) == LINNET_OK) use(log_posteriors);
  *   linnet_recurrence_reset(recurrence);                             // ready for the next utterance
  *
- * Threads: one recurrence, one thread at a time; any number of them share one model and run in parallel, each made from
- * its own context handle (linnet_context_share).
+ * Threads: a recurrence is used from one thread at a time. Any number of them share one model and run in parallel, each
+ * created with its own context handle (linnet_context_share).
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_RECURRENCE_H
@@ -25,34 +26,35 @@ extern "C" {
 
 struct linnet_recurrence;
 
-/* Makes a recurrence over `model`, which must outlive it. LINNET_ERROR_UNSUPPORTED, naming the first layer, if the
- * model is not causal: attention of a kind that sees later frames, or a convolution module, whose kernel does. */
+/* Creates a recurrence for `model`, which must outlive it. LINNET_ERROR_UNSUPPORTED, which names the first layer that
+ * prevents it, if the model is not causal: if its attention or the kernel of a convolution module uses later frames. */
 LINNET_API enum linnet_status linnet_recurrence_create(struct linnet_context *context, const struct linnet_model *model,
                                                        struct linnet_recurrence **recurrence);
 
 /* Takes one input frame: features (num_mel), normalised as the model expects. LINNET_OK: an output frame is complete,
- * log_posteriors (num_symbols) holds it. LINNET_AGAIN: the model joins more frames (linnet_model_stride) into one, and
- * log_posteriors is as it was. Memory is allocated only where the state grows; on LINNET_ERROR_MEMORY the frame was not
- * taken. */
+ * and log_posteriors (num_symbols) contains it. LINNET_AGAIN: the output frame needs more input frames
+ * (linnet_model_stride), and log_posteriors is unchanged. The call allocates memory only if the state grows. On
+ * LINNET_ERROR_MEMORY it has not taken the frame. */
 LINNET_API enum linnet_status linnet_recurrence_step(struct linnet_recurrence *recurrence, const float *features,
                                                      float *log_posteriors);
 
-/* Says that no frame follows. LINNET_OK: frames were left that did not fill an output frame; the last was repeated, and
- * log_posteriors holds it. LINNET_END: none were left. Until a reset or copy, a step is then an error. */
+/* Ends the utterance. LINNET_OK: some input frames had not filled an output frame; the last one was repeated, and
+ * log_posteriors contains the output frame. LINNET_END: there were no such frames. After that a step is an error, until
+ * a reset or a copy. */
 LINNET_API enum linnet_status linnet_recurrence_finish(struct linnet_recurrence *recurrence, float *log_posteriors);
 
-/* Output frames since the start: the index of the next. */
+/* The number of output frames since the start, which is the index of the next one. */
 LINNET_API size_t linnet_recurrence_num_frames(const struct linnet_recurrence *recurrence);
 
-/* Bytes of the state as it is: what linnet_recurrence_copy copies. */
+/* The current size of the state in bytes, which linnet_recurrence_copy copies. */
 LINNET_API size_t linnet_recurrence_state_bytes(const struct linnet_recurrence *recurrence);
 
-/* Makes `to` continue where `from` is, leaving `from` as it is: to try several futures of one past. Both must be over
- * the same model. On LINNET_ERROR_MEMORY `to` must be reset. */
+/* Copies the state of `from` to `to`, for example to try several continuations of the same audio. `from` is unchanged.
+ * Both must have the same model. After LINNET_ERROR_MEMORY reset `to`. */
 LINNET_API enum linnet_status linnet_recurrence_copy(struct linnet_recurrence *to,
                                                      const struct linnet_recurrence *from);
 
-/* Starts over before the first frame, keeping the memory. */
+/* Starts again before the first frame. The recurrence keeps its memory. */
 LINNET_API void linnet_recurrence_reset(struct linnet_recurrence *recurrence);
 
 /* Destroys the recurrence; NULL is allowed. */

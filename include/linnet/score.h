@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* Counts of an alignment of least errors (Levenshtein) between a reference and a hypothesis. */
+/* Counts of an alignment with the minimum number of errors (Levenshtein) between a reference and a hypothesis. */
 struct linnet_score {
   size_t num_reference; /* tokens in the reference; num_reference - num_substitutions - num_deletions are correct */
   size_t num_substitutions, num_insertions, num_deletions;
@@ -33,8 +33,8 @@ struct linnet_score {
 
 /* Aligns two token sequences, compared as numbers, and adds the counts to *score. Among alignments of equal cost the
  * choice is that of NIST sclite (costs: substitution 4, insertion 3, deletion 3). Memory grows with the square root of
- * the reference's length times the hypothesis's; LINNET_ERROR_LIMIT beyond 2^18 tokens or a product of 2^33. A
- * corpus is scored more comfortably by a linnet_scorer. */
+ * the reference's length times the hypothesis's; LINNET_ERROR_LIMIT above 2^18 tokens or a product of 2^33. For a whole
+ * corpus, linnet_scorer is more convenient. */
 LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, const int *reference,
                                                size_t num_reference, const int *hypothesis, size_t num_hypothesis,
                                                struct linnet_score *score);
@@ -42,8 +42,8 @@ LINNET_API enum linnet_status linnet_score_add(struct linnet_context *context, c
 /* Errors over reference tokens, in percent; 0 for an empty reference without errors, infinity with errors. */
 LINNET_API double linnet_score_percent(const struct linnet_score *score);
 
-/* Kaldi's summary line without its newline, cut to `size` bytes: "%NAME 12.34 [ 56 / 789, 1 ins, 2 del, 3 sub ]".
- * LINNET_SCORE_LINE bytes are enough for names of up to 16. */
+/* Writes Kaldi's summary line without its newline, truncated to `size` bytes: "%NAME 12.34 [ 56 / 789, 1 ins, 2 del, 3
+ * sub ]". LINNET_SCORE_LINE bytes are enough for names of up to 16 bytes. */
 enum { LINNET_SCORE_LINE = 160 };
 LINNET_API void linnet_score_line(const struct linnet_score *score, const char *name, char *line, size_t size);
 
@@ -67,17 +67,18 @@ LINNET_API enum linnet_status linnet_scorer_create(struct linnet_context *contex
                                                    const struct linnet_scorer_settings *settings,
                                                    struct linnet_scorer **scorer);
 
-/* What happens to tokens of both sides before they are compared, in this order: stress is stripped, then they are
- * mapped (once: the result is not mapped again), then ignored ones are dropped. `to` NULL drops the token. To be called
- * before the first utterance is added, else LINNET_ERROR_STATE. */
+/* These set how the scorer changes the tokens of both sides before it compares them. It first strips stress, then maps
+ * each token (once: it does not map the result again), then drops the ignored tokens. `to` NULL drops the token. Call
+ * them before the first utterance; later they fail with LINNET_ERROR_STATE. */
 LINNET_API enum linnet_status linnet_scorer_map(struct linnet_scorer *scorer, const char *from, const char *to);
 LINNET_API enum linnet_status linnet_scorer_ignore(struct linnet_scorer *scorer, const char *token);
 
-/* Reads a map: lines "FROM TO", or "FROM" alone to drop it; lines that begin with ";;;" or a lone "#" are comments. */
+/* Reads a map with lines "FROM TO", or "FROM" alone to drop the token. Lines that begin with ";;;" or with "#" followed
+ * by white space are comments. */
 LINNET_API enum linnet_status linnet_scorer_load_map(struct linnet_scorer *scorer, const char *path);
 
-/* Adds an utterance: strings are copied; `speaker` may be NULL (none). An id that was added before is an error. Arrays
- * may be NULL if their count is 0. On failure nothing was added. */
+/* Adds an utterance. The scorer copies the strings. `speaker` NULL means no speaker. A repeated id is an error. Arrays
+ * may be NULL if their count is 0. On failure the scorer is unchanged. */
 LINNET_API enum linnet_status linnet_scorer_add(struct linnet_scorer *scorer, const char *id, const char *speaker,
                                                 const char *const *reference, size_t num_reference,
                                                 const char *const *hypothesis, size_t num_hypothesis);
@@ -87,23 +88,25 @@ LINNET_API enum linnet_status linnet_scorer_add_missing(struct linnet_scorer *sc
                                                         const char *speaker, const char *const *reference,
                                                         size_t num_reference);
 
-/* Adds all utterances of `reference`, in its order; those not in `hypothesis` as missing. A hypothesis without
- * reference is an error (see allow_extra). `speakers` (id, speaker) may be NULL; else it must name all. */
+/* Adds all utterances of `reference`, in its order. Those that `hypothesis` does not have count as missing. A
+ * hypothesis without reference is an error (see allow_extra). `speakers` (id, speaker) may be NULL; otherwise it must
+ * have all utterances. */
 LINNET_API enum linnet_status linnet_scorer_add_transcripts(struct linnet_scorer *scorer,
                                                             const struct linnet_transcripts *reference,
                                                             const struct linnet_transcripts *hypothesis,
                                                             const struct linnet_transcripts *speakers);
 
-/* The oracle: what could have been recognised. Of each lattice the path that is nearest to the reference (least edit
- * distance of tokens as they are compared) counts as the hypothesis; utterances without a lattice, or whose lattice has
- * no path, count as missing. `symbols` names the lattices' symbols; it may be the table that the reader adds to. */
+/* The oracle error rate: the hypothesis of an utterance is the path of its lattice with the minimum edit distance from
+ * the reference, after the changes of linnet_scorer_map. Utterances without a lattice, and those whose lattice has no
+ * path, count as missing. `symbols` has the names of the lattices' symbols; it may be the table to which the reader
+ * adds names. */
 LINNET_API enum linnet_status linnet_scorer_add_lattices(struct linnet_scorer *scorer,
                                                          const struct linnet_transcripts *reference,
                                                          struct linnet_lattice_reader *reader,
                                                          const struct linnet_symbols *symbols,
                                                          const struct linnet_transcripts *speakers);
 
-/* The same of n-best lists: the hypotheses of utterance ID are called ID-1, ID-2 ... */
+/* The same for n-best lists: the hypotheses of utterance ID have the ids ID-1, ID-2 ... */
 LINNET_API enum linnet_status linnet_scorer_add_nbest(struct linnet_scorer *scorer,
                                                       const struct linnet_transcripts *reference,
                                                       const struct linnet_transcripts *hypotheses,
@@ -114,18 +117,18 @@ LINNET_API void linnet_scorer_destroy(struct linnet_scorer *scorer);
 
 /* --- results --------------------------------------------------------------------------------------------------- */
 
-/* Sums over utterances: of all, or of one speaker. */
+/* Sums over all utterances, or over those of one speaker. */
 struct linnet_score_sum {
-  const char *name; /* the speaker, NULL in the total; lives as long as the scorer */
+  const char *name; /* the speaker; NULL in the total; lives as long as the scorer */
   struct linnet_score score;
-  size_t num_utterances, num_wrong; /* wrong ones have at least one error */
+  size_t num_utterances, num_wrong; /* wrong: with at least one error */
   size_t num_missing;
 };
 
 /* Sums over all utterances. */
 LINNET_API struct linnet_score_sum linnet_scorer_sum(const struct linnet_scorer *scorer);
 
-/* Speakers in the order in which they came. `index` is in [0, count). */
+/* Speakers in the order of their first utterances. `index` is in [0, count). */
 LINNET_API size_t linnet_scorer_num_speakers(const struct linnet_scorer *scorer);
 LINNET_API struct linnet_score_sum linnet_scorer_speaker(const struct linnet_scorer *scorer, size_t index);
 
@@ -136,32 +139,33 @@ struct linnet_scored_utterance {
   size_t num_pairs; /* length of the alignment */
 };
 
-/* Utterances in the order in which they came. `index` is in [0, count). */
+/* Utterances in the order in which they were added. `index` is in [0, count). */
 LINNET_API size_t linnet_scorer_num_utterances(const struct linnet_scorer *scorer);
 LINNET_API struct linnet_scored_utterance linnet_scorer_utterance(const struct linnet_scorer *scorer, size_t index);
 
-/* One step of an alignment: equal tokens are correct, different ones a substitution, NULL on one side is an insertion
- * (no reference) or a deletion (no hypothesis). Strings live as long as the scorer. */
+/* One step of an alignment. Equal tokens are correct, different ones are a substitution. `reference` NULL is an
+ * insertion, `hypothesis` NULL a deletion. Strings live as long as the scorer. */
 struct linnet_score_pair {
   const char *reference, *hypothesis;
 };
 
-/* The alignment of one utterance into pairs (linnet_scorer_utterance().num_pairs). */
+/* Writes the alignment of one utterance into pairs (linnet_scorer_utterance().num_pairs). */
 LINNET_API void linnet_scorer_alignment(const struct linnet_scorer *scorer, size_t index,
                                         struct linnet_score_pair *pairs);
 
-/* How often one token was put for another. */
+/* A pair of different tokens and how often it occurs. */
 struct linnet_confusion {
-  struct linnet_score_pair pair; /* never correct */
+  struct linnet_score_pair pair; /* never two equal tokens */
   size_t num_occurrences;
 };
 
-/* All confusions, the most frequent first, equal ones in the order of their tokens' bytes. The array is valid until
- * the next call on the scorer that is not const. */
+/* All confusions, the most frequent first; equally frequent ones in the order of their tokens' bytes. The array is
+ * valid until the next non-const call on the scorer. */
 LINNET_API enum linnet_status linnet_scorer_confusions(struct linnet_scorer *scorer,
                                                        const struct linnet_confusion **confusions, size_t *count);
 
-/* What the bootstrap draws: utterances, or speakers with all their utterances (errors of one speaker are related). */
+/* The unit that the bootstrap draws: utterances, or speakers with all their utterances (errors of one speaker are not
+ * independent). */
 enum linnet_bootstrap_unit { LINNET_BOOTSTRAP_UTTERANCE = 0, LINNET_BOOTSTRAP_SPEAKER = 1 };
 
 struct linnet_interval {
@@ -169,9 +173,10 @@ struct linnet_interval {
   double standard_error; /* percent */
 };
 
-/* The 95 % interval of the error rate by the bootstrap (Bisani and Ney 2004): as many units as there are are drawn
- * with replacement, `resamples` times (1 to 10^6; 1000 is usual). Random numbers are Philox's, so the same seed and the
- * same utterances give the same interval everywhere. Speakers: each utterance must have one. */
+/* The 95 % interval of the error rate by the bootstrap (Bisani and Ney 2004): each of `resamples` samples (1 to 10^6;
+ * 1000 is usual) draws as many units as the corpus has, with replacement. Random numbers come from Philox, so that the
+ * same seed and the same utterances give the same interval on every machine. For LINNET_BOOTSTRAP_SPEAKER each
+ * utterance must have a speaker. */
 LINNET_API enum linnet_status linnet_scorer_bootstrap(struct linnet_scorer *scorer, enum linnet_bootstrap_unit unit,
                                                       size_t resamples, uint64_t seed,
                                                       struct linnet_interval *interval);

@@ -1,6 +1,7 @@
-/* From log-posteriors to words or phones with times: one object for what is searched for, and any number of streams
- * that search at once. It loads what the search needs (lexicon, language model, grammar, hotwords) and gives results as
- * one structure, which every output format writes (output.h). beam.h and word_search.h have the searches themselves.
+/* From log-posteriors to words or phones with times. A search holds the settings, the lexicon, the language model or
+ * grammar, and the hotwords, which it loads. Any number of streams on it search at the same time. All searches give
+ * their results in one structure, which every output format can write (output.h). beam.h and word_search.h are the
+ * interfaces of the search algorithms themselves.
  *
  *   struct linnet_search_settings settings;
  *   struct linnet_search *search;
@@ -42,25 +43,28 @@ enum linnet_search_kind {
   LINNET_SEARCH_WORDS = 2    /* the best sequences of words of a lexicon (word_search.h) */
 };
 
-/* Nothing that the settings name is needed once the search is made. */
+/* The caller may release everything that the settings point to once the search is created. */
 struct linnet_search_settings {
   size_t size;                  /* set by ..._default */
-  enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY: no other setting but `calibrations` then counts */
+  enum linnet_search_kind kind; /* default LINNET_SEARCH_GREEDY, which uses `calibrations` and ignores all other
+                                   settings */
   size_t num_alternatives;      /* the maximum in a result, at least 1 (default 1) */
   size_t beam;                  /* 0 (default): 50, or num_alternatives if that is more */
-  size_t top_symbols;           /* these are those of beam.h and word_search.h, with the same defaults: */
+  size_t top_symbols;           /* this and the next six: see beam.h and word_search.h, which have the same defaults */
   float symbol_threshold;       /* */
   float score_threshold;        /* */
   float language_model_weight;  /* model_weight there */
   float insertion_bonus;        /* LINNET_SEARCH_SYMBOLS alone */
-  float word_bonus;             /* LINNET_SEARCH_WORDS alone, as all that follow but the language model */
+  float word_bonus;             /* LINNET_SEARCH_WORDS alone, like all that follow except language_model and
+                                   calibrations */
   float unknown_penalty;        /* */
-  int lattice;                  /* default 0; 1: hypotheses are kept apart as a lattice wants them */
-  struct linnet_source lexicon; /* required for words. Stress digits are dropped unless symbols have them */
+  int lattice;                  /* 1: the search does not recombine hypotheses, so that a lattice holds all of them;
+                                   default 0 */
+  struct linnet_source lexicon; /* required for words. Stress digits are removed unless the symbols have them */
   struct linnet_source language_model; /* n-grams over symbols, or over words (ngram.h) */
   struct linnet_source grammar;        /* instead of a language model (grammar.h) */
   struct linnet_source hotwords;       /* (hotwords.h) */
-  const char *const *silences;         /* (num_silences) symbols that may stand between words */
+  const char *const *silences;         /* (num_silences) symbols that may occur between words */
   size_t num_silences;
   const struct linnet_calibrations *calibrations; /* of confidences (calibration.h); NULL: mean posteriors (default) */
 };
@@ -70,34 +74,36 @@ LINNET_API void linnet_search_settings_default(struct linnet_search_settings *se
 
 struct linnet_search;
 
-/* For posteriors of symbols called names[0], the blank, to names[num_symbols - 1]: these strings must outlive the
- * search. `settings` NULL means the defaults. Words that the language model does not have are logged as a warning. A
- * failure names the setting, its file, and the line where there is one. */
+/* Creates a search in log-posteriors. names[0], the blank, to names[num_symbols - 1] are the names of their symbols;
+ * these strings must outlive the search. `settings` NULL means the defaults. The search logs a warning if words of the
+ * lexicon are missing in the language model. The sentence of a failure names the setting, its file and, if there is
+ * one, the line. */
 LINNET_API enum linnet_status linnet_search_create(struct linnet_context *context, const char *const *names,
                                                    size_t num_symbols, const struct linnet_search_settings *settings,
                                                    struct linnet_search **search);
 
-/* The tokens of lattices: symbols, or words (linnet_word_search_text); NULL out of range and for 0. */
+/* The number of tokens that lattices can have, and the name of one: of a symbol or of a word (linnet_word_search_text);
+ * NULL out of range and for 0. */
 LINNET_API size_t linnet_search_num_tokens(const struct linnet_search *search);
 LINNET_API const char *linnet_search_token(const struct linnet_search *search, size_t token);
 
-/* Destroys the search, after its streams; NULL is allowed. */
+/* Destroys the search; NULL is allowed. Destroy its streams first. */
 LINNET_API void linnet_search_destroy(struct linnet_search *search);
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
-/* What was recognised of one utterance. */
+/* The result for one utterance. */
 struct linnet_result {
-  double seconds;    /* of audio; of posteriors, their frames */
-  int is_final;      /* the utterance is complete; else this is the partial result */
-  size_t num_stable; /* the first words of the best alternative (phones, where there are no words) that every later
-                        result begins with; their times may still change */
+  double seconds;    /* duration of the audio; without audio, that of the frames */
+  int is_final;      /* 1: the utterance is complete; 0: this is a partial result */
+  size_t num_stable; /* so many first words of the best alternative (phones, if there are no words) are also the first
+                        of every later result; their times may still change */
   const struct linnet_alternative *alternatives; /* best first */
   size_t num_alternatives;                       /* at least 1 */
 };
 
-/* Puts a result into what is written: the best alternative as words and phones and, where `alternatives` is not 0, all
- * of them. Other members stay. Valid as long as the result. */
+/* Sets members of `output` from a result: words and phones of the best alternative and, if `alternatives` is not 0, all
+ * alternatives. The other members stay. `output` is valid as long as the result. */
 LINNET_API enum linnet_status linnet_result_describe(const struct linnet_result *result, int alternatives,
                                                      struct linnet_output *output);
 
@@ -105,30 +111,31 @@ LINNET_API enum linnet_status linnet_result_describe(const struct linnet_result 
 
 struct linnet_search_stream;
 
-/* The search must outlive the stream; `context` must be the search's or share its allocator. */
+/* Creates a stream on a search, which must outlive it. `context` must be the context of the search or share its
+ * allocator. */
 LINNET_API enum linnet_status linnet_search_stream_create(struct linnet_context *context,
                                                           const struct linnet_search *search,
                                                           struct linnet_search_stream **stream);
 
-/* Takes log_posteriors (frames, symbols), row-major, natural logarithm; as linnet_beam_accept does. It can be
- * cancelled, after which the stream must be reset. */
+/* Takes log_posteriors (frames, symbols), row-major, natural logarithm; see linnet_beam_accept. The call can be
+ * cancelled (linnet_cancel_fn). The stream must then be reset. */
 LINNET_API enum linnet_status linnet_search_stream_accept(struct linnet_search_stream *stream,
                                                           const float *log_posteriors, size_t frames);
 
-/* Says that the utterance is complete. */
+/* Ends the utterance. */
 LINNET_API enum linnet_status linnet_search_stream_finish(struct linnet_search_stream *stream);
 
-/* The result so far, or once finished the final one; `frame_seconds` is the time from one row to the next. Valid until
- * the next call on the stream. */
+/* The partial result, or the final one after linnet_search_stream_finish. `frame_seconds` is the time from one row of
+ * posteriors to the next. The result is valid until the next call on the stream. */
 LINNET_API enum linnet_status linnet_search_stream_result(struct linnet_search_stream *stream, double frame_seconds,
                                                           const struct linnet_result **result);
 
-/* Fills a lattice, reset and not finished, with the hypotheses of a finished utterance. LINNET_ERROR_STATE for a greedy
- * stream, which has none. */
+/* Adds the hypotheses of a finished utterance to a lattice, which must be empty and not finished. LINNET_ERROR_STATE
+ * for a greedy stream, which has no hypotheses. */
 LINNET_API enum linnet_status linnet_search_stream_lattice(const struct linnet_search_stream *stream,
                                                            struct linnet_lattice *lattice);
 
-/* Starts over at frame 0, keeping the memory. */
+/* Starts again at frame 0. The stream keeps its memory. */
 LINNET_API void linnet_search_stream_reset(struct linnet_search_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

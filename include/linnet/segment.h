@@ -1,4 +1,4 @@
-/* What every decoder of CTC log-posteriors gives: symbols with the frames that they span.
+/* Segments, which every decoder of CTC log-posteriors returns: symbols with their frames.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_SEGMENT_H
@@ -10,11 +10,12 @@
 extern "C" {
 #endif
 
-/* One decoded symbol with the frames it spans. */
+/* One decoded symbol with its frames. */
 struct linnet_segment {
   int symbol;
   size_t start, end; /* frames, [start, end): from its first to after its last non-blank frame */
-  float confidence;  /* mean posterior of the symbol over these frames, 0 to 1; calibrated where that was asked for */
+  float confidence;  /* mean posterior of the symbol over these frames, 0 to 1; calibrated if the decoder has
+                        calibrations */
 };
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Where something is loaded from.
+/* A source from which an object is loaded.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_SOURCE_H
@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* A file, or its bytes in memory, which may be released once the object that needed them is made. With `data`, `path`
- * is a name for messages and may be NULL. All zeros: none. */
+/* A file, or its bytes in memory. The caller may release the bytes once the object that reads them is created. With
+ * `data`, `path` is a name for messages and may be NULL. All zeros: no source. */
 struct linnet_source {
   const char *path;
   const void *data;

@@ -1,4 +1,4 @@
-/* Status codes. Every fallible function returns one; results come back through out-parameters.
+/* Status codes. Every function that can fail returns one, and returns its results through pointers.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_STATUS_H
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Functions that programs may call. On Windows a program imports them from the shared library, unless it defines
- * LINNET_STATIC because it links the static one; LINNET_BUILD is for building Linnet itself. */
+/* Marks the functions that programs may call. On Windows a program imports them from the shared library. It must define
+ * LINNET_STATIC if it links the static library. LINNET_BUILD is only for building Linnet itself. */
 #if defined(_WIN32) || defined(__CYGWIN__)
 #if defined(LINNET_STATIC)
 #define LINNET_API
@@ -26,25 +26,25 @@ extern "C" {
 #define LINNET_API
 #endif
 
-/* What functions named ..._find give when there is no such entry, and indices that are none. Where a pointer is asked
- * for, NULL means the same. */
+/* No index: functions named ..._find return it if there is no such entry. Functions that return a pointer return NULL
+ * instead. */
 #define LINNET_NOT_FOUND ((size_t)-1)
 
-/* The values are frozen: they never change meaning and none is reused. */
+/* The values are frozen: their meaning never changes, and no value is reused. */
 enum linnet_status {
   LINNET_OK = 0,
-  LINNET_ERROR_ARGUMENT = 1,    /* a public function was called with an argument out of its documented range */
+  LINNET_ERROR_ARGUMENT = 1,    /* an argument is out of its documented range */
   LINNET_ERROR_MEMORY = 2,      /* the allocator returned NULL */
   LINNET_ERROR_IO = 3,          /* a file could not be opened, read, written or renamed */
-  LINNET_ERROR_FORMAT = 4,      /* a file or text is malformed, cut short or contradicts itself */
+  LINNET_ERROR_FORMAT = 4,      /* a file or text is malformed, truncated or inconsistent */
   LINNET_ERROR_UNSUPPORTED = 5, /* well-formed, but this build or version cannot do it */
   LINNET_ERROR_LIMIT = 6,       /* larger than a documented hard limit */
   LINNET_ERROR_NUMERIC = 7,     /* a loss or gradient that is not finite */
-  LINNET_ERROR_CANCELLED = 8,   /* a callback or the context's hook asked to stop */
+  LINNET_ERROR_CANCELLED = 8,   /* a callback or the context's hook cancelled the call */
   LINNET_ERROR_STATE = 9,       /* called in the wrong order */
-  LINNET_AGAIN = 10,            /* not an error: feed more input, then ask again */
-  LINNET_END = 11,              /* not an error: nothing more will come */
-  LINNET_ERROR_DEVICE = 12      /* a device such as a GPU is not there, or failed */
+  LINNET_AGAIN = 10,            /* not an error: the call needs more input first */
+  LINNET_END = 11,              /* not an error: there are no more results */
+  LINNET_ERROR_DEVICE = 12      /* a device such as a GPU is missing or failed */
 };
 
 /* A short English name of a status, such as "malformed input". Never NULL; static storage. */

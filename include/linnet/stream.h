@@ -12,14 +12,15 @@
  *   for (size_t i = 0; i < count; i++) puts(linnet_model_symbol(model, segments[i].symbol));
  *   linnet_stream_reset(stream);                                   // ready for the next utterance
  *
- * A causal model (linnet_model_is_causal) whose features need no statistics of the utterance (CMVN "none" or
- * "global") is run while samples come, in constant memory if its attention is linear: linnet_stream_segments then gives
- * what was decoded so far. All segments but the last are final; the last may still grow, in its end and confidence,
- * until another follows or linnet_stream_finish is called. With other models segments come after linnet_stream_finish
- * alone.
+ * If the model is causal (linnet_model_is_causal) and its features need no statistics of the utterance (CMVN "none" or
+ * "global"), the stream runs it while samples arrive. If its attention is linear, memory is then constant.
+ * linnet_stream_segments gives the segments so far. All of them except the last are final. The end and the confidence
+ * of the last may change until another segment follows or linnet_stream_finish is called. With other models all
+ * segments come from linnet_stream_finish.
  *
- * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, linnet_stream_finish
- * reports its progress (linnet_cancel_fn). A stream that was cancelled is reset before its next utterance.
+ * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, and
+ * linnet_stream_finish reports its progress (linnet_cancel_fn). Reset a stream that was cancelled before its next
+ * utterance.
  *
  * Threads: one stream, one thread at a time; any number of streams share one model and run in parallel, each made from
  * its own context handle (linnet_context_share).
@@ -40,7 +41,8 @@ extern "C" {
 
 struct linnet_stream;
 
-/* Makes a stream over `model`. Model and context must outlive it; the context gives threads and memory. */
+/* Creates a stream for `model`. Model and context must outlive it. The stream uses the threads and the memory of the
+ * context. */
 LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                                    struct linnet_stream **stream);
 
@@ -49,48 +51,51 @@ LINNET_API enum linnet_status linnet_stream_create(struct linnet_context *contex
 LINNET_API enum linnet_status linnet_stream_accept(struct linnet_stream *stream, const float *samples, size_t n);
 
 /* Takes features (frames, dim) instead, as linnet_fbank makes them: not yet normalised; `dim` must be the model's
- * num_mel. An utterance is samples or features, not both: LINNET_ERROR_STATE after samples and after
+ * num_mel. An utterance consists of samples or of features, not of both: LINNET_ERROR_STATE after samples and after
  * linnet_stream_finish, until linnet_stream_reset. */
 LINNET_API enum linnet_status linnet_stream_accept_features(struct linnet_stream *stream, const float *features,
                                                             size_t frames, size_t dim);
 
-/* Gives the statistics of the speaker, from which a model with CMVN "speaker" then normalises until they are replaced;
- * without them (NULL) it uses those of each utterance. They are copied. Models with other CMVN do not look at them.
- * LINNET_ERROR_ARGUMENT unless their dimension is num_mel and they hold frames. */
+/* Sets the statistics of the speaker, by which the stream of a model with CMVN "speaker" normalises all utterances that
+ * follow. The stream copies them. NULL: it uses the statistics of each utterance. Models with other CMVN ignore them.
+ * LINNET_ERROR_ARGUMENT if their dimension is not num_mel or they have no frames. */
 LINNET_API enum linnet_status linnet_stream_set_speaker(struct linnet_stream *stream, const struct linnet_cmvn *cmvn);
 
-/* How the confidences of segments are calibrated (calibration.h), copied; at first by linnet_model_calibrations. NULL:
- * not at all. Only between utterances: LINNET_ERROR_STATE once posteriors were computed, until linnet_stream_reset. */
+/* Sets the calibrations of the confidences of segments (calibration.h), which the stream copies. A new stream has those
+ * of its model (linnet_model_calibrations). NULL: no calibration. Call it only between utterances: after the first
+ * posteriors it fails with LINNET_ERROR_STATE, until linnet_stream_reset. */
 LINNET_API enum linnet_status linnet_stream_set_calibrations(struct linnet_stream *stream,
                                                              const struct linnet_calibrations *calibrations);
 
-/* Says that the utterance is complete and decodes what is left of it. Once in an utterance: until linnet_stream_reset,
- * finishing again is LINNET_ERROR_STATE, also after a failure. */
+/* Ends the utterance and decodes the rest of it. Call it once per utterance: a second call before linnet_stream_reset
+ * fails with LINNET_ERROR_STATE, even if the first one failed. */
 LINNET_API enum linnet_status linnet_stream_finish(struct linnet_stream *stream);
 
-/* Also hands the log-posteriors (frames, num_symbols) of each utterance to `sink` in order, as they are computed, for a
- * decoder of the caller's or to keep them; see encoder.h. Its returning non-zero makes the call that computes them fail
- * with LINNET_ERROR_CANCELLED; the sentence that it left in the stream's context, such as a decoder's, stays. NULL ends
- * that. */
+/* Also passes the log-posteriors (frames, num_symbols) of each utterance to `sink`, in order, as soon as the stream
+ * computes them: for another decoder, or to store them; see encoder.h. If `sink` returns non-zero, the call that
+ * computed the posteriors fails with LINNET_ERROR_CANCELLED. An error sentence that the sink left in the stream's
+ * context stays there. NULL removes the sink. */
 LINNET_API void linnet_stream_set_sink(struct linnet_stream *stream, linnet_posterior_fn sink, void *user);
 
-/* The segments decoded so far (greedy), in output frames, their confidences calibrated
- * (linnet_stream_set_calibrations); valid until the next call on the stream. */
+/* The segments decoded so far (greedy). Their times are output frames, and their confidences are calibrated
+ * (linnet_stream_set_calibrations). The array is valid until the next call on the stream. */
 LINNET_API const struct linnet_segment *linnet_stream_segments(const struct linnet_stream *stream, size_t *count);
 
-/* Drops the first `count` segments, which the caller has used: fewer than there are, as the last may still grow. A
- * causal model with linear attention then runs for days in constant memory; segments that are not dropped take 32 bytes
- * each. Frames go on counting. */
+/* Removes the first `count` segments, which the caller no longer needs. The last segment must stay, because it may
+ * still change: `count` is less than the number of segments, or 0. With a causal model of linear attention a stream can
+ * so run for days in constant memory. Each segment that is not removed takes 32 bytes. Frame indices do not start again
+ * at 0. */
 LINNET_API enum linnet_status linnet_stream_drop_segments(struct linnet_stream *stream, size_t count);
 
-/* Seconds per output frame: segment times are start * this to end * this. */
+/* Seconds per output frame. Multiply start and end of a segment by it to get its times in seconds. */
 LINNET_API double linnet_stream_frame_seconds(const struct linnet_stream *stream);
 
-/* Seconds of audio accepted since the last reset; of features, their frames times the frame shift. */
+/* Seconds of audio that the stream accepted since the last reset. Of features: their number of frames times the frame
+ * shift. */
 LINNET_API double linnet_stream_seconds(const struct linnet_stream *stream);
 
-/* Forgets the utterance and its segments, finished or not, and is ready for the next. Speaker, calibration and
- * sink stay. */
+/* Discards the utterance, finished or not, and its segments. The stream is then ready for the next one. Speaker,
+ * calibrations and sink stay. */
 LINNET_API void linnet_stream_reset(struct linnet_stream *stream);
 
 /* Destroys the stream; NULL is allowed. */

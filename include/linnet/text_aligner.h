@@ -1,5 +1,6 @@
-/* Where the words and phones of a text lie in a recording, in seconds: the text's pronunciations (pronounced_text.h),
- * forced alignment (align.h), and the result as the output formats take it (output.h).
+/* Finds the times, in seconds, of the words and phones of a text in a recording. It combines the pronunciations of the
+ * text (pronounced_text.h) and forced alignment (align.h), and returns the result in the structure of the output
+ * formats (output.h).
  *
  *   linnet_text_aligner_settings_default(&settings);
  *   settings.lexicon.path = "cmudict.dict";
@@ -10,7 +11,7 @@
  *   linnet_aligned_text_describe(text, &output);                 // words, phones, jumps
  *
  * Threads: an aligner is immutable; a text is used from one thread at a time. Any number of texts share one aligner,
- * each made from its own context handle (linnet_context_share).
+ * each created with its own context handle (linnet_context_share).
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_TEXT_ALIGNER_H
@@ -28,9 +29,10 @@ extern "C" {
 struct linnet_text_aligner_settings {
   size_t size;                  /* set by ..._default */
   struct linnet_source lexicon; /* pronunciations; none: every word is guessed, or texts are phones. Stress digits are
-                                   dropped unless symbols have them */
+                                   removed unless the symbols have them */
   struct linnet_source g2p;     /* guesses words that the lexicon does not have (g2p.h); none: they stay unknown */
-  struct linnet_source rules; /* how numbers and the like are said (text_normalizer.h); none: they are unknown words */
+  struct linnet_source rules; /* how numbers, abbreviations etc. are spoken (text_normalizer.h); none: they are unknown
+                                 words */
 };
 
 LINNET_API void linnet_text_aligner_settings_default(struct linnet_text_aligner_settings *settings, size_t size);
@@ -39,52 +41,56 @@ LINNET_API void linnet_text_aligner_settings_default(struct linnet_text_aligner_
 
 struct linnet_text_aligner;
 
-/* For posteriors of symbols called names[0], the blank, to names[num_symbols - 1]. `settings` may be NULL. */
+/* Creates an aligner. names[0], the blank, to names[num_symbols - 1] are the names of the posteriors' symbols.
+ * `settings` may be NULL. */
 LINNET_API enum linnet_status linnet_text_aligner_create(struct linnet_context *context, const char *const *names,
                                                          size_t num_symbols,
                                                          const struct linnet_text_aligner_settings *settings,
                                                          struct linnet_text_aligner **aligner);
 
-/* Destroys the aligner, after its texts; NULL is allowed. */
+/* Destroys the aligner; NULL is allowed. Destroy its texts first. */
 LINNET_API void linnet_text_aligner_destroy(struct linnet_text_aligner *aligner);
 
 struct linnet_aligned_text;
 
-/* A text of words, with the pronunciations of all ways to say them; words without one are not aligned, and get times
- * between those of their neighbours. `name` is for messages. The aligner must outlive the text. */
+/* Creates a text of words, with the pronunciations of all ways to say them. Words without a pronunciation are not
+ * aligned; they get times between those of their neighbours. `name` is for messages. The aligner must outlive the
+ * text. */
 LINNET_API enum linnet_status linnet_aligned_text_create(struct linnet_context *context,
                                                          const struct linnet_text_aligner *aligner, const char *text,
                                                          const char *name, struct linnet_aligned_text **result);
 
-/* A text of phones, with or without stress digits, between white space. One that the symbols do not have is
- * LINNET_ERROR_FORMAT. */
+/* Creates a text of phones, with or without stress digits, separated by white space. LINNET_ERROR_FORMAT if a phone is
+ * not among the symbols. */
 LINNET_API enum linnet_status linnet_aligned_text_create_phones(struct linnet_context *context,
                                                                 const struct linnet_text_aligner *aligner,
                                                                 const char *phones, const char *name,
                                                                 struct linnet_aligned_text **result);
 
-/* The words or phones as they stand in the text; the words with what is known of each, NULL for phones. They live as
+/* The words or phones exactly as in the text; the words with their properties, NULL for a text of phones. They live as
  * long as the text. */
 LINNET_API const char *const *linnet_aligned_text_tokens(const struct linnet_aligned_text *text, size_t *num_tokens);
 LINNET_API const struct linnet_written_word *linnet_aligned_text_words(const struct linnet_aligned_text *text,
                                                                        size_t *num_words);
 
-/* The number of words that are aligned, and the index in the tokens of one of them. */
+/* The number of words that can be aligned, and the index among the tokens of one of them. */
 LINNET_API size_t linnet_aligned_text_num_aligned(const struct linnet_aligned_text *text);
 LINNET_API size_t linnet_aligned_text_index(const struct linnet_aligned_text *text, size_t aligned);
 
 /* Aligns the text to log_posteriors (frames, symbols), as linnet_alignment_create does with `settings` (may be NULL).
- * A row stands for `frame_seconds`, the recording lasts `seconds`, beyond which the last row may reach. Again on the
- * same text, the earlier result is replaced. It can be cancelled and reports its progress (linnet_cancel_fn). */
+ * `frame_seconds` is the duration of a row, `seconds` that of the recording; the last row may end later. A second call
+ * for the same text replaces the result of the first. The call can be cancelled and reports its progress
+ * (linnet_cancel_fn). */
 LINNET_API enum linnet_status linnet_aligned_text_align(struct linnet_aligned_text *text, const float *log_posteriors,
                                                         size_t frames, double frame_seconds, double seconds,
                                                         const struct linnet_align_settings *settings);
 
-/* What was found, in frames; NULL before linnet_aligned_text_align. */
+/* The alignment, with times in frames; NULL before linnet_aligned_text_align. */
 LINNET_API const struct linnet_alignment *linnet_aligned_text_alignment(const struct linnet_aligned_text *text);
 
-/* Puts phones, words (NULL for a text of phones) and, if these were looked for, jumps into what is written; other
- * members stay. Valid as long as the text, until it is aligned again. LINNET_ERROR_STATE before it is aligned. */
+/* Sets members of `output`: phones, words (NULL for a text of phones) and, if the settings of the alignment allowed
+ * jumps, jumps. The other members stay. They are valid as long as the text, but only until its next alignment.
+ * LINNET_ERROR_STATE before linnet_aligned_text_align. */
 LINNET_API enum linnet_status linnet_aligned_text_describe(const struct linnet_aligned_text *text,
                                                            struct linnet_output *output);
 

@@ -1,6 +1,6 @@
-/* What written tokens sound like: "$5.50" as "five dollars and fifty cents", "1984" as "nineteen eighty four", "it’s"
+/* Spoken forms of written tokens: "$5.50" as "five dollars and fifty cents", "1984" as "nineteen eighty four", "it’s"
  * as "it's", "wood-blocks" as "wood blocks", "FBI" as "f. b. i.". The rules of a language are a file
- * (docs/text-rules.md; the English ones are installed as share/linnet/models/english/text.rules); a lexicon decides
+ * (docs/text-rules.md; the English rules are installed as share/linnet/models/english/text.rules). A lexicon determines
  * which words are known.
  *
  *   struct linnet_text_normalizer *normalizer;
@@ -10,10 +10,10 @@
  *   for (size_t i = 0; i < linnet_spoken_num_ways(spoken); i++) puts(linnet_spoken_words(spoken, i));
  *   linnet_spoken_destroy(spoken);
  *
- * Whole texts with pronunciations: pronounced_text.h.
+ * pronounced_text.h does this for whole texts and finds pronunciations.
  *
- * Threads: a normalizer does not change once loaded and may be used from many threads, each with a context of its own;
- * so may what linnet_spoken_create gives.
+ * Threads: a normalizer and a struct linnet_spoken are immutable and may be used from many threads, each with its own
+ * context.
  *
  * Stability: experimental (linnet.h). */
 #ifndef LINNET_TEXT_NORMALIZER_H
@@ -27,9 +27,9 @@ extern "C" {
 
 struct linnet_text_normalizer;
 
-/* Reads a file of rules, at most 1 MiB; errors name file and line. `path` NULL, or memory of no bytes: no rules, so
- * that words are looked up as they are and then without the ASCII punctuation around them. The context must outlive the
- * normalizer. */
+/* Reads a file of rules, at most 1 MiB; errors name file and line. `path` NULL, or memory of 0 bytes, means no rules:
+ * words are then looked up unchanged, and after that without the ASCII punctuation around them. The context must
+ * outlive the normalizer. */
 LINNET_API enum linnet_status linnet_text_normalizer_load(struct linnet_context *context, const char *path,
                                                           struct linnet_text_normalizer **normalizer);
 
@@ -41,7 +41,7 @@ LINNET_API enum linnet_status linnet_text_normalizer_load_memory(struct linnet_c
 /* Destroys the normalizer; NULL is allowed. */
 LINNET_API void linnet_text_normalizer_destroy(struct linnet_text_normalizer *normalizer);
 
-/* Whether a word has a pronunciation. */
+/* Returns whether a word has a pronunciation: non-zero if it has. */
 typedef int (*linnet_known_word_fn)(void *user, const char *word);
 
 /* Ways to say a token, at most LINNET_SPOKEN_MAX. */
@@ -49,20 +49,20 @@ struct linnet_spoken;
 
 enum { LINNET_SPOKEN_MAX = 8, LINNET_SPOKEN_MAX_BYTES = 512 };
 
-/* Finds the ways to say `token`, which is UTF-8 without white space (bytes that are not UTF-8 stand for U+FFFD). The
- * token itself comes first: if it is known as it is, without the punctuation around it, in another case or without
- * accents, it is the only way. Then come abbreviations and rules (numbers and the like), then the letters of an acronym
- * one by one, then the parts of a compound, then runs of letters, digits and symbols. Ways whose words are all known
- * come before others. No way at all means that nothing is said: the token is punctuation. LINNET_ERROR_LIMIT if the
- * token or all that could be said is longer than LINNET_SPOKEN_MAX_BYTES. `context` takes the error and the memory, and
- * must outlive the result. */
+/* Finds the ways to say `token`, which is UTF-8 without white space (bytes that are not UTF-8 count as U+FFFD). If the
+ * token is known unchanged, without the punctuation around it, in another case or without accents, this is the only
+ * way. Otherwise the ways come from abbreviations and rules (such as numbers), then from the single letters of an
+ * acronym, then from the parts of a compound, then from runs of letters, digits and symbols. Ways whose words are all
+ * known come before the others. No way at all means that the token is punctuation and is not spoken. LINNET_ERROR_LIMIT
+ * if the token, or every way to say it, is longer than LINNET_SPOKEN_MAX_BYTES. The result uses the memory of
+ * `context`, which also gets the error and must outlive the result. */
 LINNET_API enum linnet_status linnet_spoken_create(const struct linnet_text_normalizer *normalizer,
                                                    struct linnet_context *context, const char *token,
                                                    linnet_known_word_fn known, void *user,
                                                    struct linnet_spoken **spoken);
 
-/* The number of ways; one of them, most usual first: words with a space between them, NULL out of range; whether all of
- * its words are known. They live as long as the object. */
+/* The number of ways; one of them, the most usual first, as words separated by spaces, NULL out of range; and whether
+ * all its words are known. They live as long as the object. */
 LINNET_API size_t linnet_spoken_num_ways(const struct linnet_spoken *spoken);
 LINNET_API const char *linnet_spoken_words(const struct linnet_spoken *spoken, size_t way);
 LINNET_API int linnet_spoken_is_known(const struct linnet_spoken *spoken, size_t way);

@@ -1,10 +1,9 @@
-/* The version: of these headers, at compile time, and of the library that runs.
+/* The version of these headers, at compile time, and that of the library, at run time.
  *
  *   if (linnet_version_check(LINNET_VERSION_NUMBER) != LINNET_OK)
- *     fprintf(stderr, "made for Linnet %d.%d, found %s\n", LINNET_VERSION_MAJOR, LINNET_VERSION_MINOR,
- * linnet_version());
+ *     fprintf(stderr, "made for Linnet %d, found %s\n", LINNET_VERSION_NUMBER, linnet_version());
  *
- * Threads: any number at once.
+ * Threads: the functions may run in any number of threads at once.
  *
  * Stability: stable (linnet.h). */
 #ifndef LINNET_VERSION_H
@@ -23,13 +22,14 @@ extern "C" {
 /* One number that grows with each version: 1.2.3 is 1002003. */
 #define LINNET_VERSION_NUMBER (LINNET_VERSION_MAJOR * 1000000 + LINNET_VERSION_MINOR * 1000 + LINNET_VERSION_PATCH)
 
-/* The version of the library that runs, such as "0.1.0" (static storage), and as a LINNET_VERSION_NUMBER. */
+/* The version of the library at run time: as a string such as "0.1.0" (static storage), and as a number like
+ * LINNET_VERSION_NUMBER. */
 LINNET_API const char *linnet_version(void);
 LINNET_API int linnet_version_number(void);
 
-/* Whether a program that was compiled with the headers of `number` may use the library that runs. LINNET_OK if the
- * library has the same major version and is not older; before 1.0 the minor version must be the same, too, and any
- * patch will do. Else LINNET_ERROR_UNSUPPORTED. Call it first: it needs no context. */
+/* Checks whether a program that was compiled with the headers of version `number` may use this library. LINNET_OK if
+ * the library has the same major version and is not older. Before 1.0 the minor version must be the same, too, and the
+ * patch version has no effect. Otherwise LINNET_ERROR_UNSUPPORTED. Call it first; it needs no context. */
 LINNET_API enum linnet_status linnet_version_check(int number);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* CTC search for words: the most probable word sequences of log-posteriors, among those that a pronunciation lexicon
- * can spell, with a language model over words, a closed grammar (grammar.h) or neither, and hotwords (hotwords.h).
+/* CTC search for words: finds the most probable sequences of words from a pronunciation lexicon. A language model over
+ * words, a closed grammar (grammar.h) and hotwords (hotwords.h) are optional.
  *
  *   struct linnet_word_search_settings settings;
  *   struct linnet_word_search *search;
@@ -13,26 +13,28 @@
  *       puts(linnet_word_search_text(search, best.words[i].token));
  *   linnet_word_search_reset(search);                                                    // the next utterance
  *
- * The lexicon's phones are the symbols of the posteriors: load it with them (linnet_lexicon_load), so that a phone that
- * they lack is an error with file and line. Symbols that the lexicon does not use are never recognised.
+ * The phones of the lexicon are symbols of the posteriors. Pass the symbols to linnet_lexicon_load: it then reports a
+ * phone that is missing among them, with file and line. The search never recognises symbols that do not occur in the
+ * lexicon.
  *
  * The score of a word sequence is
  *
  *   log P(words | frames) + model_weight * log P_model(words) + word_bonus * number of words + hotword bonus
  *
- * The first term sums over the pronunciations of the words, the optional silences before, between and after them, and
- * over all alignments of the phones (Graves et al. 2006); alignments that end in the blank and in a phone are held
- * apart and merged exactly. The search passes probabilities over states, each a word sequence and a place in the prefix
- * tree of the pronunciations (Ney et al. 1992), and keeps the `beam` states of highest score after each frame; with a
- * beam that holds them all, and without recombination, the scores are exact. Sums, not maxima: the network was trained
- * to them, and they cost the same. A word that is not complete counts with the highest lookahead of the words it can
- * still become.
+ * The first term is a sum over the pronunciations of the words, over the optional silences before, between and after
+ * them, and over all alignments of the phones (Graves et al. 2006). A state of the search is a word sequence with a
+ * node in the prefix tree of the pronunciations (Ney et al. 1992). It has one probability for the alignments that end
+ * in the blank, and one for those that end in a phone. After each frame the search keeps the `beam` states of the
+ * highest scores. If the beam holds all states, and without recombination, the scores are exact. The search sums
+ * because CTC training maximises this sum; maxima would not be cheaper. While a word is incomplete, its score includes
+ * the highest lookahead of all words that it can become.
  *
- * Of equal scores, a state that was in the beam before wins over one made by this frame, then the one made of a better
- * state. Results depend on nothing else: not on how the frames were cut into chunks, not on the memory.
+ * Of two states with equal scores, the one that was in the beam at the frame before wins; of two new ones, the one that
+ * comes from the better state. Results depend neither on how the caller divides the frames into chunks nor on the
+ * memory.
  *
- * Memory: the tree (24 bytes a node), O(beam + symbols), and what the surviving word sequences need, reclaimed by mark
- * and sweep; once it was enough for an utterance, another like it allocates nothing.
+ * Memory: the tree (24 bytes per node), O(beam + symbols), and the word sequences of the states in the beam, whose
+ * unused memory is found by mark and sweep. After one utterance, a similar one allocates no more memory.
  *
  * Threads: one object, one thread at a time; lexicon, model, hotwords and tree (linnet_word_search_share) are shared.
  *
@@ -53,30 +55,34 @@ extern "C" {
 /* Hard limit on states. */
 #define LINNET_WORD_SEARCH_MAX 65536
 
-/* Words are tokens: word w of the lexicon is w + 1, and the number of words + 1 is an unknown word. These are what a
- * language model is asked for; see linnet_lexicon_tokens for their names. */
+/* Words are numbered by tokens: word w of the lexicon is token w + 1, and the unknown word is the token number of words
+ * + 1. The language model gets these tokens; linnet_lexicon_tokens gives their names. */
 struct linnet_word_search_settings {
   size_t size;            /* sizeof(struct linnet_word_search_settings), set by ..._default */
-  size_t beam;            /* states kept, 1 to LINNET_WORD_SEARCH_MAX (default 50) */
-  size_t top_symbols;     /* as in beam.h: a frame goes on only with its most probable symbols; 0: all (default) */
-  float symbol_threshold; /* nor with any so far below the frame's best; infinity: none is too low (default) */
-  float score_threshold;  /* states so far below the best are dropped; infinity: none is (default) */
+  size_t beam;            /* maximum number of states, 1 to LINNET_WORD_SEARCH_MAX (default 50) */
+  size_t top_symbols;     /* as in beam.h: a frame extends states only by so many of its most probable symbols; 0: by
+                             all (default) */
+  float symbol_threshold; /* and by none that is so far below the best symbol of the frame; infinity: no limit
+                             (default) */
+  float score_threshold;  /* the search drops states that are so far below the best; infinity: none (default) */
   const struct linnet_language_model *model; /* NULL: none (default); must outlive the object */
-  const float *lookahead; /* (words + 2) by token: natural logarithm of a word's probability whatever the context
-                             (linnet_ngram_unigrams); copied. -infinity: the word is left out of the search. NULL: 0 */
-  float model_weight;     /* at least 0 (default 1) */
-  float word_bonus;       /* added for each word (default 0) */
-  const struct linnet_hotwords *hotwords; /* NULL: none (default); must outlive the object */
-  const int *silences;   /* (num_silences): symbols that may stand before, between and after words; copied */
+  const float *lookahead;                    /* (words + 2), by token: log unigram probabilities
+                                                (linnet_ngram_unigrams); copied. -infinity: the word is never found.
+                                                NULL: all 0 */
+  float model_weight;                        /* at least 0 (default 1) */
+  float word_bonus;                          /* added for each word (default 0) */
+  const struct linnet_hotwords *hotwords;    /* NULL: none (default); must outlive the object */
+  const int *silences;   /* (num_silences): symbols that may occur before, between and after words; copied */
   size_t num_silences;   /* (default 0) */
-  float unknown_penalty; /* infinity: all words are in the lexicon (default). Else an unknown word may be any sequence
-                            of symbols, silences excepted, of which each costs this, at least 0; P(words | frames) sums
-                            over such sequences */
-  int recombine; /* default 1: of states with the same place in the tree and the same state of model and hotwords, only
-                    the better is kept, for nothing that follows can reverse their order (but for blanks); 0: word
-                    sequences are kept apart, so that those of an N-best list may differ anywhere */
-  const struct linnet_calibrations *calibrations; /* of the confidences of words, and of phones (calibration.h); copied.
-                                                     NULL: they are mean posteriors (default) */
+  float unknown_penalty; /* infinity: the search finds only words of the lexicon (default). Otherwise an unknown word
+                            may be any sequence of symbols except silences, and each symbol costs this penalty, at least
+                            0. P(words | frames) sums over all such sequences */
+  int recombine; /* 1 (default): of states with the same node of the tree and the same states of language model and
+                    hotwords, the search keeps only the better one, because what follows cannot change their order
+                    (except through blanks). 0: it keeps them all, so that the word sequences of an N-best list may
+                    differ anywhere */
+  const struct linnet_calibrations *calibrations; /* of the confidences of words and phones (calibration.h); copied.
+                                                     NULL: confidences are mean posteriors (default) */
 };
 
 LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings, size_t size);
@@ -91,19 +97,20 @@ LINNET_API enum linnet_status linnet_word_search_create(struct linnet_context *c
                                                         const struct linnet_word_search_settings *settings,
                                                         struct linnet_word_search **search);
 
-/* Another search with the same settings, for an utterance at the same time, or another thread: it takes what the first
- * was made of, and shares its prefix tree. `context` must be the first one's or share its allocator
- * (linnet_context_share). They may be destroyed in any order. */
+/* Creates another search with the settings of the first, for a second utterance at the same time or for another thread.
+ * It uses the same lexicon, model and hotwords, and shares the prefix tree of the first. `context` must be the context
+ * of the first or share its allocator (linnet_context_share). The two may be destroyed in any order. */
 LINNET_API enum linnet_status linnet_word_search_share(struct linnet_context *context,
                                                        const struct linnet_word_search *first,
                                                        struct linnet_word_search **search);
 
-/* Takes log_posteriors (frames, symbols), row-major, natural logarithm; as linnet_beam_accept does. */
+/* Takes log_posteriors (frames, symbols), row-major, natural logarithm; see linnet_beam_accept. */
 LINNET_API enum linnet_status linnet_word_search_accept(struct linnet_word_search *search, const float *log_posteriors,
                                                         size_t frames);
 
-/* Says that the utterance is complete: hypotheses then end with a complete word or silence, and hold the model's score
- * of the end. May be called twice; without frames the only hypothesis is the empty one. */
+/* Ends the utterance. Hypotheses then end with a complete word or with silence, and their scores include the
+ * model's score of the end of the sentence. A second call has no effect. Without frames the only hypothesis is
+ * the empty one. */
 LINNET_API enum linnet_status linnet_word_search_finish(struct linnet_word_search *search);
 
 /* A recognised word. */
@@ -111,47 +118,51 @@ struct linnet_recognised_word {
   unsigned token;
   size_t first, num_phones; /* its phones among the hypothesis's segments */
   size_t start, end;        /* frames, [start, end): of its first and last phone */
-  float confidence; /* mean posterior over the frames of its phones, calibrated as words are; of segments, as phones */
+  float confidence; /* mean posterior over the frames of its phones, with the calibration of words (segments have that
+                       of phones) */
 };
 
-/* Times and phones are those of the best alignment (Viterbi) of the states that were kept. */
+/* Times and phones come from the best alignment (Viterbi) among the states that stayed in the beam. */
 struct linnet_word_hypothesis {
   double score;
   double acoustic; /* log P(words | frames) */
-  double language; /* log P_model(words), once finished with the end of the sentence; 0 without a model */
+  double language; /* log P_model(words), after linnet_word_search_finish with the end of the sentence; 0 without a
+                      model */
   const struct linnet_recognised_word *words;
   size_t num_words;
-  const struct linnet_segment *segments; /* phones, and silences: those that belong to no word */
+  const struct linnet_segment *segments; /* phones and silences; silences belong to no word */
   size_t num_segments;
-  int complete; /* 0: the last word was under way, and was left out */
+  int complete; /* 0: the last word was incomplete and is not in `words` */
 };
 
-/* The number of hypotheses at this point, 1 to `beam`; all differ in words. Only hypotheses that end with a complete
- * word are counted, unless there is none, or the utterance is not finished. 0 if there is no memory to rank them. */
+/* The number of hypotheses so far, 1 to `beam`; no two have the same words. After linnet_word_search_finish only
+ * hypotheses that end with a complete word count, unless there is none. 0 if there is not enough memory to rank
+ * them. */
 LINNET_API size_t linnet_word_search_num_hypotheses(struct linnet_word_search *search);
 
-/* The hypothesis of rank `index`, 0 is the best; its arrays are valid until the next call on the object. Before
- * linnet_word_search_finish this is the partial result. LINNET_ERROR_ARGUMENT if there are not so many. */
+/* The hypothesis of rank `index`; 0 is the best. Its arrays are valid until the next call on the object. Before
+ * linnet_word_search_finish it is a partial result. LINNET_ERROR_ARGUMENT if `index` is not less than the number of
+ * hypotheses. */
 LINNET_API enum linnet_status linnet_word_search_hypothesis(struct linnet_word_search *search, size_t index,
                                                             struct linnet_word_hypothesis *hypothesis);
 
-/* The number of first words that all states share: whatever comes, every later result begins with them. Their times may
- * still change. */
+/* The number of first words that all states share. Every later result begins with them; their times may still
+ * change. */
 LINNET_API size_t linnet_word_search_num_stable_words(const struct linnet_word_search *search);
 
 /* The text of a token: the lexicon's word, LINNET_UNKNOWN_WORD, or NULL out of range. */
 #define LINNET_UNKNOWN_WORD "<unk>"
 LINNET_API const char *linnet_word_search_text(const struct linnet_word_search *search, unsigned token);
 
-/* names (words + 2) gets the names of all tokens, as linnet_ngram_bind takes them: NULL for 0, the lexicon's words,
- * which it keeps, and LINNET_UNKNOWN_WORD. */
+/* Sets names (words + 2) to the names of all tokens, in the form that linnet_ngram_bind takes: NULL for 0, the words of
+ * the lexicon (strings that belong to the lexicon), and LINNET_UNKNOWN_WORD. */
 LINNET_API void linnet_lexicon_tokens(const struct linnet_lexicon *lexicon, const char **names);
 
 /* Bytes of memory that the object holds: all of it, and that of the prefix tree. */
 LINNET_API size_t linnet_word_search_memory_bytes(const struct linnet_word_search *search);
 LINNET_API size_t linnet_word_search_tree_memory_bytes(const struct linnet_word_search *search);
 
-/* Starts over at frame 0, keeping the memory. */
+/* Starts again at frame 0. The object keeps its memory. */
 LINNET_API void linnet_word_search_reset(struct linnet_word_search *search);
 
 /* Destroys the object; NULL is allowed. */

@@ -8,7 +8,7 @@ size_t linnet_attention_columns(const struct linnet_config *config, size_t layer
   return (linnet_layer_traits(config, layer)->shared_key ? 2 : 3) * config->width;
 }
 
-/* F of a head. */
+/* F, the features of a head. */
 static size_t map_size(const struct linnet_config *config) {
   return linnet_feature_map_size(config->feature_map, config->width / config->heads, config->features);
 }

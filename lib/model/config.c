@@ -135,7 +135,7 @@ static enum linnet_status check_layers(struct linnet_context *context, const cha
                      LINNET_MAX_LAYERS);
 }
 
-/* Without the key layers keep their kind; layers that came new take that of the first. */
+/* If the key is missing, layers keep their kind, and additional layers get that of the first layer. */
 static void keep_attention(size_t layers_before, struct linnet_config *config) {
   for (size_t i = layers_before; i < config->layers; i++)
     config->attention[i] = config->attention[0];
@@ -233,7 +233,7 @@ static enum linnet_status check_ranges(struct linnet_context *context, const cha
   return LINNET_OK;
 }
 
-/* Values outside their enums can only come from a program, never from JSON. */
+/* Values outside their enums cannot come from JSON, only from a program. */
 static enum linnet_status check_names(struct linnet_context *context, const char *name,
                                       const struct linnet_config *config) {
   const char *key = NULL;
@@ -297,7 +297,7 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   return check_map(context, name, config);
 }
 
-/* Of a Bi-LSTM. Keys of the transformer are not looked at, but for the one that asks for more layers. */
+/* Of a Bi-LSTM. It ignores the keys of the transformer, except "convolution", which would add layers. */
 static enum linnet_status check_blstm(struct linnet_context *context, const char *name,
                                       const struct linnet_config *config) {
   if (config->convolution > 0)
@@ -308,7 +308,7 @@ static enum linnet_status check_blstm(struct linnet_context *context, const char
   return LINNET_OK;
 }
 
-/* Elements of the fixed tensors of random feature maps; cannot overflow once ranges were checked. */
+/* Elements of the fixed tensors of random feature maps; cannot overflow after the check of ranges. */
 static size_t count_directions(const struct linnet_config *config) {
   size_t layers = 0;
   if (config->encoder != LINNET_ENCODER_TRANSFORMER)
@@ -334,7 +334,7 @@ enum linnet_status linnet_config_validate(struct linnet_context *context, const 
   return LINNET_OK;
 }
 
-/* *total += rows * (columns + 1): a linear map and its bias. */
+/* *total += rows * (columns + 1): a linear layer with its bias. */
 static bool add_linear(size_t *total, size_t rows, size_t columns) {
   size_t product;
   return linnet_mul_size(rows, columns + 1, &product) && linnet_add_size(*total, product, total);
@@ -343,7 +343,7 @@ static bool add_linear(size_t *total, size_t rows, size_t columns) {
 static bool count_transformer(const struct linnet_config *config, size_t *count) {
   const size_t width = config->width, norm = 2 * width;
   size_t layer = 2 * norm, total = config->norm == LINNET_NORM_PRE ? norm : 0;
-  size_t maps = 0; /* rows of the layers' maps into attention */
+  size_t maps = 0; /* rows of the linear layers before attention */
   for (size_t i = 0; i < config->layers; i++)
     maps += (linnet_attention_traits[config->attention[i]].shared_key ? 2 : 3) * width;
   bool good = add_linear(&layer, width, width) && add_linear(&layer, config->feed_forward, width) &&
@@ -361,7 +361,7 @@ static bool count_transformer(const struct linnet_config *config, size_t *count)
 static bool count_blstm(const struct linnet_config *config, size_t *count) {
   const size_t width = config->width;
   size_t recurrent = 0, first = 0, later = 0,
-         total = 0; /* of one direction: input maps of the first and later layers */
+         total = 0; /* of one direction: the input layers of the first and of later LSTM layers */
   bool good = add_linear(&recurrent, 4 * width, width) &&
               add_linear(&first, 4 * width, config->input_dim * config->stack) &&
               add_linear(&later, 4 * width, 2 * width) && add_linear(&total, config->outputs, 2 * width);
@@ -378,7 +378,7 @@ bool linnet_config_count_parameters(const struct linnet_config *config, size_t *
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-/* One name if all layers agree, else a list. */
+/* One name if all layers have the same kind, otherwise a list. */
 static json_t *attention_value(const struct linnet_config *config) {
   bool same = true;
   for (size_t i = 1; i < config->layers; i++)

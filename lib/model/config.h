@@ -1,4 +1,4 @@
-/* What a network looks like: the "config" entry of a model file, and the configuration that training starts from.
+/* The structure of a network: the "config" entry of a model file, and the configuration with which training starts.
  *
  * As JSON, with the defaults (the paper's model; `outputs` has none):
  *
@@ -9,15 +9,15 @@
  *    "causal_chunk": 0}
  *
  * "attention" is one name for all layers, or an array with one name per layer; the names are those of ops/attention.h.
- * "causal_chunk" may be "auto" where a training starts. Keys from "feature_map" on may be missing in model files. Plain
- * structs: copy and compare them at will. */
+ * "causal_chunk" may be "auto" at the start of a training. Keys from "feature_map" on may be missing in model files.
+ * The structures contain no pointers: they can be copied by assignment. */
 #ifndef LINNET_CONFIG_H
 #define LINNET_CONFIG_H
 
 #include "backend/backend.h"
 #include "base/base.h"
 
-/* Hard caps: every size is checked against them before anything is computed from it. */
+/* Hard limits: every size is checked against them before anything is computed from it. */
 enum {
   LINNET_MAX_INPUT_DIM = 512,
   LINNET_MAX_STACK = 4,
@@ -26,22 +26,24 @@ enum {
   LINNET_MAX_FEED_FORWARD = 65536,
   LINNET_MAX_KERNEL = 63,
   LINNET_MAX_OUTPUTS = 65536,
-  LINNET_MAX_KEY_WIDTH = 4096,     /* of a head, mapped */
+  LINNET_MAX_KEY_WIDTH = 4096,     /* of a head, after the feature map */
   LINNET_MAX_MAPPED_WIDTH = 65536, /* of all heads */
   LINNET_MAX_LSH = 1024,
   LINNET_MAX_CAUSAL_CHUNK = 65536,
   LINNET_MAX_PARAMETERS = 1 << 30
 };
 
-/* "auto": the fastest on the machine where the training starts, which stores the number. Not valid in a network. */
+/* "auto": the start of a training measures the fastest chunk on its machine and stores the number. Not valid in a
+ * network. */
 #define LINNET_CAUSAL_CHUNK_AUTO SIZE_MAX
 
-/* A stack of attention layers, or the bidirectional LSTM: of its keys "input_dim", "stack", "width" (units in each
- * direction), "layers", "dropout" (between layers) and "outputs" count, "convolution" must be 0, the others are not
- * looked at. */
+/* A stack of attention layers, or the bidirectional LSTM. The latter uses the keys "input_dim", "stack", "width" (units
+ * in each direction), "layers", "dropout" (between layers) and "outputs"; "convolution" must be 0; it ignores all other
+ * keys. */
 enum linnet_encoder_kind { LINNET_ENCODER_TRANSFORMER, LINNET_ENCODER_BLSTM };
 
-/* Where a layer normalises: x = norm(x + f(x)), or x = x + f(norm(x)) with one more norm before the output. */
+/* The position of the norm in a layer: post: x = norm(x + f(x)); pre: x = x + f(norm(x)), with one more norm before the
+ * output. */
 enum linnet_norm_order { LINNET_NORM_POST, LINNET_NORM_PRE };
 
 enum linnet_position { LINNET_POSITION_NONE, LINNET_POSITION_SINUSOIDAL };
@@ -64,35 +66,35 @@ struct linnet_config {
   enum linnet_feature_map feature_map;        /* of linear attention */
   size_t features;                            /* random directions of the Fourier and positive maps; 0 with others */
   size_t lsh_rounds, lsh_buckets, lsh_chunk;  /* of LSH attention; buckets are even */
-  size_t causal_chunk; /* of causal linear attention: rows of the chunked form, 0: the state form. Which is fastest
-                          depends on the machine (train/causal_chunk.c); the values, but for rounding, do not. It stays
-                          with the model, so that a training continues with the same bytes on any machine. */
+  size_t causal_chunk; /* of causal linear attention: rows of a chunk; 0: the form without chunks. The fastest value
+                          depends on the machine (train/causal_chunk.c); results depend on it only by rounding. It is
+                          stored in the model, so that a training continues with the same bytes on any machine. */
 };
 
 /* The paper's model; outputs is 0. */
 void linnet_config_default(struct linnet_config *config);
 
-/* Reads JSON text over *config: keys that are absent keep the value they have, keys that are unknown are errors. Types
- * and names are checked; ranges are left to linnet_config_validate, to be called when the configuration is complete.
- * `name` is for messages: the file, or where else the text is from. On failure *config is unchanged. */
+/* Sets members of *config from JSON text. A missing key leaves its member unchanged; an unknown key is an error. The
+ * function checks types and names, but not ranges: call linnet_config_validate when the configuration is complete.
+ * `name` is the file or other source of the text, for messages. On failure *config is unchanged. */
 enum linnet_status linnet_config_parse(struct linnet_context *context, const char *text, const char *name,
                                        struct linnet_config *config);
 
-/* The strict form for model files: all keys must be there, and the result is valid. */
+/* The strict form for model files: the required keys must be there, and the function also validates the result. */
 enum linnet_status linnet_config_parse_complete(struct linnet_context *context, const char *text, const char *name,
                                                 struct linnet_config *config);
 
-/* Checks every value, those that depend on each other, and the number of parameters. LINNET_ERROR_FORMAT for values
- * that contradict each other, LINNET_ERROR_LIMIT for values out of their range. */
+/* Checks every value, the relations between values, and the number of parameters. LINNET_ERROR_FORMAT for values that
+ * contradict each other, LINNET_ERROR_LIMIT for values out of range. */
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config);
 
-/* Whether two configurations describe the same tensors used in the same way; dropout, which only training knows, and
- * causal_chunk, which changes no value, may differ. */
+/* Whether two configurations have the same tensors and use them in the same way. They may differ in dropout, which only
+ * training uses, and in causal_chunk, which changes results only by rounding. */
 bool linnet_config_same_network(const struct linnet_config *a, const struct linnet_config *b);
 
-/* The JSON text of `config` on one line, all keys in the order above; doubles read back exactly. *text is of the
- * context's memory: release it with linnet_free. */
+/* The JSON text of `config` on one line, all keys in the order above; reading the doubles back gives exactly the same
+ * values. Release *text with linnet_free. */
 enum linnet_status linnet_config_format(struct linnet_context *context, const struct linnet_config *config,
                                         char **text);
 

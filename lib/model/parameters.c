@@ -25,7 +25,7 @@ static void align(struct linnet_parameters *parameters) {
     parameters->size += LINNET_PARAMETER_ALIGN - rest;
 }
 
-/* Puts a tensor right behind the last one and returns its offset. Sizes cannot overflow: the configuration was
+/* Adds a tensor directly behind the last one and returns its offset. Sizes cannot overflow: the configuration was
  * validated, so all tensors together have at most LINNET_MAX_PARAMETERS elements. */
 static size_t put(struct builder *b, const char *suffix, size_t rows, size_t cols, size_t fan_in, double initial) {
   struct linnet_parameters *parameters = b->parameters;
@@ -49,7 +49,7 @@ static size_t put_aligned(struct builder *b, const char *suffix, size_t rows, si
   return put(b, suffix, rows, cols, fan_in, initial);
 }
 
-/* A matrix that is drawn and then stays. */
+/* Adds a matrix that is drawn once and never trained. */
 static size_t put_fixed(struct builder *b, const char *suffix, size_t rows, size_t cols) {
   size_t offset = put_aligned(b, suffix, rows, cols, 0, 0);
   b->parameters->list[b->parameters->count - 1].fixed = true;
@@ -238,7 +238,7 @@ const struct linnet_parameter *linnet_parameters_find(const struct linnet_parame
 
 /* --- initial values ------------------------------------------------------------------------------------------- */
 
-/* Keeps these draws apart from those of dropout and shuffling under the same seed. */
+/* Separates these random numbers from those of dropout and shuffling with the same seed. */
 static const uint64_t init_stream = (uint64_t)0x696E6974 << 32; /* "init" */
 
 static void initialise_one(const struct linnet_parameter *p, uint64_t seed, size_t index, real *values) {

@@ -21,21 +21,22 @@ struct linnet_parameter {
   size_t count;      /* elements */
   size_t fan_in;     /* initial values are uniform in +-1/sqrt(fan_in); 0: all are `initial` */
   double initial;
-  bool fixed; /* drawn from the normal distribution and not trained: no gradient is ever added */
+  bool fixed; /* drawn from the normal distribution and never trained */
 };
 
-/* A linear layer y = x W^T + b: where W (out, in) and b (out) begin in the buffer. */
+/* A linear layer y = x W^T + b: the offsets of W (out, in) and b (out) in the buffer. */
 struct linnet_linear {
   size_t in, out, weight, bias;
 };
 
-/* A norm: where gain and bias begin. */
+/* A norm: the offsets of gain and bias in the buffer. */
 struct linnet_norm {
   size_t gain, bias;
 };
 
-/* What a sublayer is a residual connection and a norm around. A new block is a kind here, its tensors in parameters.c,
- * and a row of functions each in training (training/block.h) and in inference (inference/block.h). */
+/* The block of a sublayer, which adds a residual connection and a norm to it. A new block needs a kind here, its
+ * tensors in parameters.c, and one structure of functions in training (training/block.h) and one in inference
+ * (inference/encoder.h). */
 enum linnet_block_kind {
   LINNET_BLOCK_ATTENTION,
   LINNET_BLOCK_CONVOLUTION,
@@ -53,13 +54,14 @@ enum linnet_block_kind {
 struct linnet_sublayer {
   enum linnet_block_kind kind;
   size_t layer;
-  bool pre;                         /* x + block(norm(x)), else norm(x + block(x)) */
-  uint32_t site;                    /* of dropout and random draws; the next one is the block's own */
+  bool pre;                         /* true: x + block(norm(x)); false: norm(x + block(x)) */
+  uint32_t site;                    /* site of dropout and random draws; the next site belongs to the block */
   struct linnet_norm norm;          /* (D) */
-  struct linnet_linear first, last; /* the block's linear layers: from x, and to what is added to x */
-  size_t parts;                     /* outputs of `first` that inference computes by themselves, D of attention */
+  struct linnet_linear first, last; /* the block's linear layers: the first reads x, the output of the last is added to
+                                       x */
+  size_t parts;                     /* outputs of `first` that inference computes separately: D for attention */
 
-  size_t directions;                 /* attention: (features, C) of a random feature map; else 0 */
+  size_t directions;                 /* attention: offset of (features, C) of a random feature map; otherwise 0 */
   size_t depthwise, depthwise_bias;  /* convolution: (K, D), (D) */
   struct linnet_norm depthwise_norm; /* convolution: behind it */
 };
@@ -69,7 +71,7 @@ struct linnet_parameters {
   struct linnet_parameter *list; /* (count), in the order of the buffer */
   size_t count;
   size_t size;    /* elements of the buffer, padding included; a multiple of LINNET_PARAMETER_ALIGN */
-  size_t trained; /* elements without padding and fixed tensors: the number of parameters */
+  size_t trained; /* elements without padding and fixed tensors: the number of trained parameters */
 
   size_t num_layers;
   struct linnet_linear input;            /* (D, input_dim * stack); zeros in a Bi-LSTM */
@@ -80,8 +82,8 @@ struct linnet_parameters {
   struct linnet_linear output;           /* (V, D); D is twice the width in a Bi-LSTM */
 };
 
-/* Makes the table of `config`, which is validated first and need not outlive the call. On failure *parameters is
- * NULL. The table is immutable from here on and may be read from any thread. */
+/* Creates the table of `config`, which it first validates and which need not outlive the call. On failure *parameters
+ * is NULL. The table is immutable and may be read from any thread. */
 enum linnet_status linnet_parameters_create(struct linnet_context *context, const struct linnet_config *config,
                                             struct linnet_parameters **parameters);
 
@@ -96,8 +98,8 @@ void linnet_parameters_destroy(struct linnet_parameters *parameters);
 const struct linnet_parameter *linnet_parameters_find(const struct linnet_parameters *parameters, const char *name);
 
 /* Fills buffer (size) with PyTorch's initial values: linear and convolution weights and biases uniform in
- * +-1/sqrt(fan_in), gains 1, biases of norms 0, padding 0; fixed tensors are normal. A value depends on (seed, index of
- * its tensor in the list, its position in the tensor) alone. */
+ * +-1/sqrt(fan_in), gains 1, biases of norms 0, padding 0; fixed tensors are normal. A value depends only on (seed,
+ * index of its tensor in the list, its index in the tensor). */
 void linnet_parameters_initialise(const struct linnet_parameters *parameters, uint64_t seed, real *buffer);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* --- messages ------------------------------------------------------------------------------------------------- */
 
-/* The length of a prefix of at most `most` bytes that does not cut a UTF-8 character. */
+/* The length of a prefix of at most `most` bytes that does not end within a UTF-8 character. */
 static size_t prefix_length(const char *text, size_t most) {
   size_t n = strnlen(text, most + 1);
   if (n <= most)
@@ -26,7 +26,8 @@ struct linnet_excerpt linnet_excerpt(const char *text) {
   size_t n = prefix_length(text, sizeof excerpt.text - 4);
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)text[i];
-    bool c1 = c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080 to U+009F; terminals obey them too */
+    bool c1 = c == 0xC2 && (unsigned char)text[i + 1] < 0xA0; /* U+0080 to U+009F; terminals interpret them as controls,
+                                                                 too */
     excerpt.text[i] = c < 0x20 || c == 0x7F || c1 ? '?' : (char)c;
     if (c1)
       excerpt.text[++i] = '?';
@@ -54,7 +55,7 @@ static size_t count_keys(const char *const *keys) {
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
-/* In a thread that malloc has no arena for, as the limit is near, each of the first blocks takes a page or two. */
+/* Near the memory limit, a thread may have no malloc arena. Each of the first blocks then takes one or two pages. */
 enum { JSON_VALUE_BYTES = 256, JSON_PAGED_VALUES = 4096, JSON_PAGES = 8192, JSON_SPARE_BYTES = 1 << 20 };
 
 enum linnet_status linnet_json_reserve(struct linnet_context *context, const char *name, size_t values, size_t bytes) {
@@ -67,7 +68,7 @@ enum linnet_status linnet_json_reserve(struct linnet_context *context, const cha
 
 /* --- parsing -------------------------------------------------------------------------------------------------- */
 
-/* Where a string that starts after `position` ends: the index of its closing quote, or `bytes`. */
+/* Returns the index of the closing quote of the string that starts after `position`, or `bytes` if there is none. */
 static size_t skip_string(const char *text, size_t bytes, size_t position) {
   while (position < bytes && text[position] != '"')
     position += text[position] == '\\' ? 2 : 1;
@@ -85,7 +86,7 @@ static void measure(const char *text, size_t bytes, size_t *depth, size_t *value
       i = skip_string(text, bytes, i + 1);
     } else if (c == '{' || c == '[') {
       level++;
-      *values += 1; /* the first value inside; each comma announces another */
+      *values += 1; /* the first value inside; each comma adds another */
       *depth = level > *depth ? level : *depth;
     } else if ((c == '}' || c == ']') && level > 0) {
       level--;
@@ -173,7 +174,7 @@ struct linnet_json_object linnet_json_object(struct linnet_context *context, con
   return object;
 }
 
-/* The value of a key, NULL if it is absent or something failed before. */
+/* The value of a key; NULL if it is missing or an earlier read failed. */
 static const json_t *lookup(const struct linnet_json_object *object, const char *key) {
   return object->status == LINNET_OK ? json_object_get(object->value, key) : NULL;
 }
@@ -257,7 +258,7 @@ struct sink {
   struct linnet_context *context;
   char *text;
   size_t length, capacity;
-  bool failed; /* kept here, because jansson does not look at every result of the callback */
+  bool failed; /* stored here, because jansson does not check every result of the callback */
 };
 
 static int append(const char *piece, size_t bytes, void *user) {
@@ -275,7 +276,7 @@ static int append(const char *piece, size_t bytes, void *user) {
   return 0;
 }
 
-/* Whether a text reads back as the same values. */
+/* Whether parsing the text gives the same values. */
 static bool reads_back(const struct sink *sink, const json_t *root) {
   json_t *again = json_loadb(sink->text, sink->length, 0, NULL);
   bool same = again && json_equal(again, root);

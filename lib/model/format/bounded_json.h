@@ -1,5 +1,5 @@
-/* JSON from files that nobody vouches for, by jansson: bounded before it is parsed, read key by key with messages that
- * name the place, and written. */
+/* Reads and writes JSON of untrusted files with jansson: checks size and depth before parsing, reads values key by key
+ * with messages that name file and key, and writes JSON. */
 #ifndef LINNET_BOUNDED_JSON_H
 #define LINNET_BOUNDED_JSON_H
 
@@ -7,38 +7,40 @@
 
 #include "base/base.h"
 
-/* What a text may cost: jansson recurses per level and allocates per value, so both are counted first. */
+/* Limits of a text. jansson recurses for each level and allocates for each value, so both are counted before
+ * parsing. */
 struct linnet_json_limits {
   size_t bytes, depth, values;
 };
 
-/* LINNET_ERROR_MEMORY unless there is memory for a document of that size. To be called before jansson
- * parses or builds one: when an allocation of its fails, it may crash, or take the first digits of a number for all of
- * them. `name` is for the message. */
+/* LINNET_ERROR_MEMORY unless there is memory for a document of that size. Call it before jansson parses or builds a
+ * document: if an allocation in jansson fails, it may crash, or read only the first digits of a number. `name` is for
+ * the message. */
 enum linnet_status linnet_json_reserve(struct linnet_context *context, const char *name, size_t values, size_t bytes);
 
-/* Parses `bytes` bytes of UTF-8. Duplicate keys and NUL characters are errors. `name` says where the text is from, for
- * messages. The caller releases *root with json_decref; NULL on failure. */
+/* Parses `bytes` bytes of UTF-8. Duplicate keys and NUL characters are errors. `name` is the source of the text, for
+ * messages. The caller releases *root with json_decref; it is NULL on failure. */
 enum linnet_status linnet_json_parse(struct linnet_context *context, const char *text, size_t bytes, const char *name,
                                      struct linnet_json_limits limits, json_t **root);
 
-/* The text of `root` in memory of the context, NUL-terminated; *bytes (or NULL) is its length. `root` NULL stands for
- * a value that could not be built. Doubles read back exactly. `compact` leaves out blanks. */
+/* The text of `root` in memory of the context, NUL-terminated; *bytes (or NULL) is its length. `root` NULL is a value
+ * that could not be built for lack of memory. Reading the doubles back gives exactly the same values. `compact` omits
+ * spaces. */
 enum linnet_status linnet_json_format(struct linnet_context *context, const json_t *root, bool compact, char **text,
                                       size_t *bytes);
 
-/* A JSON integer where the value is one, else a real. */
+/* A JSON integer if the value is an integer, otherwise a real. */
 json_t *linnet_json_number(double value);
 
-/* At most 60 bytes of a text from a file, made fit for a message: control characters become '?', a cut shows as
- * "...". */
+/* At most 60 bytes of a text from a file, for a message: control characters become '?', and "..." marks a truncated
+ * text. */
 struct linnet_excerpt {
   char text[64];
 };
 struct linnet_excerpt linnet_excerpt(const char *text);
 
-/* An object being read: keys present replace values, keys absent leave them, the first failure stays in `status` and
- * makes the rest do nothing. */
+/* An object during reading. A key that is present replaces a value; a missing key leaves it. The first failure stays in
+ * `status`, and all later reads do nothing. */
 struct linnet_json_object {
   struct linnet_context *context;
   const char *name; /* the file */
@@ -52,8 +54,8 @@ struct linnet_json_object {
 struct linnet_json_object linnet_json_object(struct linnet_context *context, const char *name, const char *what,
                                              const json_t *value, const char *const *keys, size_t required);
 
-/* A whole number of 0 or more, SIZE_MAX if it is larger: no limit allows that. False, and no change, for anything else.
- */
+/* Reads an integer of at least 0; one that does not fit becomes SIZE_MAX, which is above every limit. Returns false and
+ * changes nothing for any other value. */
 bool linnet_json_size(const json_t *value, size_t *size);
 
 void linnet_json_read_size(struct linnet_json_object *object, const char *key, size_t *value);
@@ -71,7 +73,7 @@ struct linnet_names {
 void linnet_json_read_name(struct linnet_json_object *object, const char *key, struct linnet_names names,
                            unsigned *value);
 
-/* The index of a JSON string among the names; fails naming `key` and the known names. */
+/* Finds the index of a JSON string among the names. The error has `key` and the known names. */
 enum linnet_status linnet_json_name_index(const struct linnet_json_object *object, const char *key, const json_t *value,
                                           struct linnet_names names, unsigned *index);
 

@@ -13,7 +13,7 @@ static const char *const keys[] = {
     "kind", "sample_rate",   "frame_length", "frame_shift", "num_mel", "low_frequency", "high_frequency", "preemphasis",
     "cmvn", "cmvn_variance", "cmvn_frames",  "max_silence", NULL};
 
-/* Older files lack the last two keys. */
+/* The last keys may be missing in older files. */
 enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 3 };
 
 static const char *const kind_names[] = {"fbank"};

@@ -4,9 +4,9 @@
  *    "low_frequency": 20, "high_frequency": 0, "preemphasis": 0.97, "cmvn": "utterance", "cmvn_variance": true,
  *    "cmvn_frames": "speech"}
  *
- * A file without "cmvn_frames" was made with "all", which is not written; one without "max_silence" with 0.
+ * A missing "cmvn_frames" means "all", which is never written; a missing "max_silence" means 0.
  *
- * Dither is no part of a model: it is always off here. */
+ * Dither is not part of a model: it is always off here. */
 #ifndef LINNET_FEATURE_CONFIG_H
 #define LINNET_FEATURE_CONFIG_H
 
@@ -14,7 +14,7 @@
 
 #include "base/base.h"
 
-/* linnet_feature_config_default and _parse are public. The _complete form wants every key. */
+/* linnet_feature_config_default and _parse are public. The _complete form requires all keys that are not optional. */
 enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *context, const char *text,
                                                         const char *name, struct linnet_feature_config *features);
 

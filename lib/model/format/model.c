@@ -1,4 +1,4 @@
-/* Loads, checks and writes model files, and answers what a model is. */
+/* Loads, checks and writes model files, and implements the getters of a model. */
 #include "model/format/model.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ enum { CMVN_TENSORS = 3 };
 static const char *const own_keys[] = {"format", "config", "features", "symbols"};
 enum { OWN_KEYS = 4 };
 
-/* The end of a long path: messages have a limited length and must still reach their point. */
+/* The end of a long path, so that the limited length of messages is enough for the rest. */
 static const char *message_name(const char *path) {
   size_t length = strlen(path);
   return length > 200 ? path + length - 200 : path;
@@ -30,7 +30,7 @@ static const char *message_name(const char *path) {
 static const struct linnet_json_limits symbol_limits = {
     .bytes = LINNET_MAX_HEADER_BYTES, .depth = 1, .values = LINNET_MAX_OUTPUTS + 2};
 
-/* ASCII, and U+0080 to U+00A0: C1 controls, which terminals obey too, and the no-break space. */
+/* ASCII, and U+0080 to U+00A0: C1 controls, which terminals also interpret, and the no-break space. */
 static bool has_blank_or_control(const char *text) {
   for (const unsigned char *c = (const unsigned char *)text; *c; c++)
     if (*c <= ' ' || *c == 0x7F || (*c == 0xC2 && c[1] <= 0xA0))
@@ -79,7 +79,7 @@ enum linnet_status linnet_symbols_validate(struct linnet_context *context, const
   return check_unique(context, name, symbols, count);
 }
 
-/* Where the text of several strings goes, one behind the other. */
+/* Copies a text to *place and moves *place behind it. */
 static const char *place_text(char **place, const char *text) {
   size_t bytes = strlen(text) + 1;
   char *copy = memcpy(*place, text, bytes);
@@ -261,7 +261,7 @@ static bool is_expected(const struct linnet_model *model, const char *name) {
   return linnet_parameters_find(model->parameters, name) != NULL;
 }
 
-/* Called when all expected tensors are there: a higher count means that there are others. */
+/* Called after all expected tensors were found: if the file has more, some are unexpected. */
 static enum linnet_status check_unexpected(const struct linnet_model *model, const struct linnet_safetensors *file) {
   size_t expected = model->parameters->count + (model->features.cmvn == LINNET_CMVN_GLOBAL ? CMVN_TENSORS : 0);
   if (file->count == expected)
@@ -457,7 +457,7 @@ const char *linnet_model_metadata_key(const struct linnet_model *model, size_t i
 
 /* --- saving --------------------------------------------------------------------------------------------------- */
 
-/* What the writer is given. */
+/* The arguments for the writer. */
 struct plan {
   struct linnet_tensor_entry *entries; /* CMVN first: the largest elements stay aligned in the file */
   size_t num_entries;

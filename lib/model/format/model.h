@@ -1,4 +1,4 @@
-/* The model behind <linnet/model.h>, and how one is written. */
+/* The structure of the model of <linnet/model.h>, and a function that writes a model file. */
 #ifndef LINNET_MODEL_INTERNAL_H
 #define LINNET_MODEL_INTERNAL_H
 
@@ -25,29 +25,29 @@ struct linnet_model {
   struct linnet_feature_config features;
   struct linnet_cmvn *cmvn; /* for LINNET_CMVN_GLOBAL, else NULL */
   struct linnet_calibrations calibrations;
-  const char **symbols;             /* (config.outputs); [0] is "<blk>"; the text lies in the same block */
-  struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; the same */
+  const char **symbols;             /* (config.outputs); [0] is "<blk>"; one block with its text */
+  struct linnet_metadata *metadata; /* (num_metadata), in the order of the file; one block with its text */
   size_t num_metadata;
   size_t memory; /* bytes held, for information */
 };
 
-/* What goes into a file. All pointers are the caller's and are only read. */
+/* The contents of a file. The caller owns all pointers; the writer only reads them. */
 struct linnet_model_contents {
   const struct linnet_config *config;
   const struct linnet_parameters *parameters; /* the table of config */
   const real *weights;                        /* (parameters->size) */
   const char *const *symbols;                 /* (config->outputs) */
   const struct linnet_feature_config *features;
-  const struct linnet_cmvn *cmvn;         /* statistics; needed exactly when features->cmvn is LINNET_CMVN_GLOBAL */
+  const struct linnet_cmvn *cmvn;         /* statistics if features->cmvn is LINNET_CMVN_GLOBAL, otherwise NULL */
   const struct linnet_metadata *metadata; /* (num_metadata): more entries, such as "licence", "provenance", "name" */
   size_t num_metadata;
   enum linnet_dtype dtype; /* LINNET_F32 or LINNET_F16 */
 };
 
-/* Writes a model file, atomically: `path` holds either what it held before or the complete new file. Everything that
- * the loader checks is checked first. LINNET_ERROR_NUMERIC, naming the tensor, if a weight is not finite or does not
- * fit into float16. The metadata keys "format", "config", "symbols" and "features" are written from the other fields
- * and skipped in `metadata`, so that a loaded model's entries may be passed on as they are. */
+/* Writes a model file atomically: `path` is either unchanged or the complete new file. The function first checks
+ * everything that the loader checks. LINNET_ERROR_NUMERIC, naming the tensor, if a weight is not finite or does not fit
+ * into float16. The metadata keys "format", "config", "symbols" and "features" are written from the other fields and
+ * skipped in `metadata`, so that the caller may pass all entries of a loaded model. */
 enum linnet_status linnet_model_save(struct linnet_context *context, const char *path,
                                      const struct linnet_model_contents *contents);
 

@@ -72,14 +72,14 @@ float linnet_half_to_float(uint16_t half) {
   return sign ? -value : value;
 }
 
-/* The magnitude is below 2^-14, the least normal half: a multiple of 2^-24, rounded to even. */
+/* The magnitude is below 2^-14, the minimum normal half: it becomes a multiple of 2^-24, rounded to even. */
 static uint16_t round_subnormal(float magnitude) {
   float scaled = magnitude * 0x1p24f; /* exact, below 1024 */
   uint32_t whole = (uint32_t)scaled;
   float rest = scaled - (float)whole;
   if (rest > 0.5f || (rest == 0.5f && whole % 2 == 1))
     whole++;
-  return (uint16_t)whole; /* 1024 is the least normal number: the encoding carries over */
+  return (uint16_t)whole; /* 1024 is the encoding of the minimum normal number */
 }
 
 uint16_t linnet_float_to_half(float value) {
@@ -88,7 +88,7 @@ uint16_t linnet_float_to_half(float value) {
   if (magnitude > 0x7F800000)
     return sign | 0x7E00; /* NaN */
   if (magnitude >= 0x477FF000)
-    return sign | 0x7C00; /* from 65520, half way beyond the largest, on: infinity */
+    return sign | 0x7C00; /* 65520 and above, which is half a step above the maximum, become infinity */
   if (magnitude < 0x38800000)
     return sign | round_subnormal(float_of_bits(magnitude));
   uint32_t odd = magnitude >> 13 & 1;
@@ -186,7 +186,7 @@ bool linnet_tensor_integers(const struct linnet_tensor *tensor, size_t first, si
   return true;
 }
 
-/* No number has all bits of its exponent set. */
+/* If all bits of the exponent are set, the value is not finite. */
 bool linnet_tensor_finite(const struct linnet_tensor *tensor) {
   uint64_t exponent;
   switch (tensor->dtype) {
@@ -217,7 +217,7 @@ bool linnet_tensor_finite(const struct linnet_tensor *tensor) {
 static const struct linnet_json_limits header_limits = {
     .bytes = LINNET_MAX_HEADER_BYTES, .depth = 3, .values = LINNET_MAX_HEADER_VALUES};
 
-/* Takes the size and the text of the header; what is left in the reader is the data. */
+/* Reads the size and the text of the header; the rest in the reader is the data. */
 static enum linnet_status take_header(const struct linnet_safetensors *file, struct linnet_reader *reader,
                                       const char **text, size_t *bytes) {
   uint64_t size;
@@ -245,7 +245,7 @@ enum linnet_status linnet_safetensors_check(struct linnet_context *context, cons
   uint64_t size;
   const unsigned char *brace;
   if (!linnet_reader_u64(&reader, &size) || !(brace = linnet_reader_take(&reader, 1)))
-    return LINNET_OK; /* too short, which linnet_safetensors_open says */
+    return LINNET_OK; /* too short; linnet_safetensors_open reports it */
   if (size > 0 && size <= LINNET_MAX_HEADER_BYTES && *brace == '{')
     return LINNET_OK;
   return linnet_fail(context, LINNET_ERROR_FORMAT,
@@ -299,7 +299,7 @@ static enum linnet_status read_offsets(const struct linnet_safetensors *file, co
   return LINNET_OK;
 }
 
-/* One entry {"dtype", "shape", "data_offsets"} of the header; `data` stands at the start of the data. */
+/* One entry {"dtype", "shape", "data_offsets"} of the header; `data` is a reader at the start of the data. */
 static enum linnet_status read_tensor(const struct linnet_safetensors *file, const char *name, const json_t *value,
                                       const struct linnet_reader *data, struct linnet_tensor *tensor) {
   static const char *const keys[] = {"dtype", "shape", "data_offsets", NULL};
@@ -326,7 +326,7 @@ static int compare_name(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
-/* The tensors must fill the data: each starts where the one before ended. */
+/* The tensors must fill the data: each begins at the end of the one before. */
 static enum linnet_status check_layout(struct linnet_safetensors *file, const struct linnet_reader *data) {
   const unsigned char *place = data->data + data->position, *end = data->data + data->size;
   if (file->count > 0)
@@ -455,7 +455,7 @@ static json_t *entry_value(const struct linnet_tensor_entry *entry, size_t begin
                    (json_int_t)begin, (json_int_t)end);
 }
 
-/* Adds an entry to the header; *place is where its data begin, and moves to their end. */
+/* Adds an entry to the header. *place is the offset of its data, and becomes the offset of their end. */
 static enum linnet_status add_entry(struct linnet_context *context, const struct linnet_tensor_entry *entry,
                                     json_t *header, size_t *place) {
   size_t count, bytes, end;
@@ -524,7 +524,7 @@ static void store(uint64_t value, size_t bytes, unsigned char *to) {
     to[i] = (unsigned char)(value >> (8 * i));
 }
 
-/* Size, text, and blanks that end the header at a multiple of 8. */
+/* Writes the size, the text, and spaces that extend the header to a multiple of 8. */
 static enum linnet_status write_header(struct linnet_writer *writer, const char *text, size_t bytes) {
   unsigned char size[8];
   size_t padding = (8 - bytes % 8) % 8;
@@ -537,7 +537,7 @@ static enum linnet_status write_header(struct linnet_writer *writer, const char 
   return write_bytes(writer, "        ", padding);
 }
 
-/* Goes on to the next entry that has elements. */
+/* Advances to the next entry that has elements. */
 static void next_entry(struct linnet_writer *writer) {
   size_t bytes;
   while (writer->left == 0 && writer->current < writer->count && ++writer->current < writer->count) {
@@ -575,7 +575,7 @@ enum linnet_status linnet_writer_begin(struct linnet_context *context, struct li
   return writer->status;
 }
 
-/* One value as its entry stores it. Returns whether what was stored is finite. */
+/* Encodes one value in the type of its entry. Returns whether the stored value is finite. */
 static bool encode(enum linnet_dtype dtype, double value, unsigned char *to) {
   if (dtype == LINNET_F64) {
     uint64_t bits;
@@ -601,7 +601,7 @@ static enum linnet_status refuse(struct linnet_writer *writer, double value) {
                          linnet_excerpt(entry->name).text, value, linnet_dtype_name(entry->dtype));
 }
 
-/* Up to one block of values of the current entry; *taken is how many. `values` is float or double. */
+/* Writes up to one block of values of the current entry; *taken gets their number. `values` is float or double. */
 static enum linnet_status write_block(struct linnet_writer *writer, const float *floats, const double *doubles,
                                       size_t n, size_t *taken) {
   unsigned char block[4096];

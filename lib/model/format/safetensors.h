@@ -30,10 +30,10 @@ enum linnet_dtype {
 /* "F16", "F32", ... */
 const char *linnet_dtype_name(enum linnet_dtype dtype);
 
-/* Hard caps of reader and writer. */
+/* Hard limits of reader and writer. */
 enum {
   LINNET_MAX_HEADER_BYTES = 4 << 20,
-  LINNET_MAX_HEADER_VALUES = 65536, /* JSON values in the header; bounds what parsing it may cost */
+  LINNET_MAX_HEADER_VALUES = 65536, /* JSON values in the header; this limits the cost of parsing */
   LINNET_MAX_TENSORS = 4096,
   LINNET_MAX_TENSOR_NAME = 127, /* bytes */
   LINNET_MAX_RANK = 8,
@@ -48,14 +48,14 @@ struct linnet_tensor {
   size_t rank, shape[LINNET_MAX_RANK];
   size_t count;              /* elements: the product of the shape, 1 for rank 0 */
   const unsigned char *data; /* (bytes), not aligned */
-  size_t bytes;              /* count times those of an element */
+  size_t bytes;              /* `count` times the bytes of an element */
 };
 
 struct linnet_metadata {
   const char *key, *value;
 };
 
-/* An open file. Strings and data live as long as it does, and as the memory it was opened over. */
+/* An open file. Strings and data are valid as long as this object and the memory of the file. */
 struct linnet_safetensors {
   struct linnet_context *context;
   const char *name;              /* for messages; the caller's string */
@@ -67,12 +67,12 @@ struct linnet_safetensors {
 };
 
 /* Opens `bytes` bytes at `data`, which must outlive the file. Everything is validated: sizes, offsets, names, types.
- * LINNET_ERROR_FORMAT for what is malformed, _LIMIT beyond the caps above, _UNSUPPORTED for element types not listed
- * above. On failure there is nothing to close. */
+ * LINNET_ERROR_FORMAT for a malformed file, _LIMIT above the hard limits, _UNSUPPORTED for element types that are not
+ * listed above. After a failure there is nothing to close. */
 enum linnet_status linnet_safetensors_open(struct linnet_context *context, const void *data, size_t bytes,
                                            const char *name, struct linnet_safetensors *file);
 
-/* A linnet_head_fn (file.h): whether a file may be one, by its first bytes. */
+/* A linnet_head_fn (file.h): checks the first bytes to decide whether this may be a safetensors file. */
 enum linnet_status linnet_safetensors_check(struct linnet_context *context, const char *path, const unsigned char *head,
                                             size_t bytes);
 
@@ -83,8 +83,8 @@ void linnet_safetensors_close(struct linnet_safetensors *file);
 const struct linnet_tensor *linnet_safetensors_find(const struct linnet_safetensors *file, const char *name);
 const char *linnet_safetensors_metadata(const struct linnet_safetensors *file, const char *key);
 
-/* Elements first .. first + count - 1 of a tensor of type F16, BF16, F32 or F64, converted; F64 is rounded by
- * _floats. False (and nothing written) for other types or beyond the end. */
+/* These convert elements first .. first + count - 1 of a tensor of type F16, BF16, F32 or F64. _floats rounds F64. They
+ * return false and write nothing for other types and for indices beyond the end. */
 bool linnet_tensor_floats(const struct linnet_tensor *tensor, size_t first, size_t count, float *values);
 bool linnet_tensor_doubles(const struct linnet_tensor *tensor, size_t first, size_t count, double *values);
 
@@ -94,11 +94,12 @@ bool linnet_tensor_integers(const struct linnet_tensor *tensor, size_t first, si
 /* Whether all elements of a floating-point tensor are finite; true for other types. */
 bool linnet_tensor_finite(const struct linnet_tensor *tensor);
 
-/* Half precision: exact one way; the other rounds to nearest, ties to even, and overflows to infinity. */
+/* Half precision. The conversion to float is exact. The conversion to half rounds to nearest, ties to even; too large
+ * values become infinity. */
 float linnet_half_to_float(uint16_t half);
 uint16_t linnet_float_to_half(float value);
 
-/* What a file will hold, for the writer. */
+/* An entry of a file that will be written. */
 struct linnet_tensor_entry {
   const char *name;
   enum linnet_dtype dtype;
@@ -106,7 +107,7 @@ struct linnet_tensor_entry {
 };
 
 /* Writes a file: begin, then the data of each entry in their order, then end. `entries` must live until the end. After
- * a failure the writer only fails; the caller abandons the output.
+ * a failure all further calls fail, and the caller must abandon the output.
  *
  *   LINNET_TRY(linnet_output_open(context, path, &output));
  *   linnet_writer_begin(context, &output, entries, count, metadata, metadata_count, true, &writer);
@@ -117,8 +118,8 @@ struct linnet_writer {
   struct linnet_output *output;
   const struct linnet_tensor_entry *entries;
   size_t count, current; /* entries, and the one being written */
-  size_t left;           /* elements of it still to come */
-  bool finite;           /* refuse values that are not finite in the type they are stored in */
+  size_t left;           /* elements of the current entry that are missing */
+  bool finite;           /* refuse values that are not finite in their stored type */
   enum linnet_status status;
   struct linnet_crc32 crc; /* of all bytes written so far */
 };
@@ -128,12 +129,12 @@ enum linnet_status linnet_writer_begin(struct linnet_context *context, struct li
                                        const struct linnet_metadata *metadata, size_t metadata_count, bool finite,
                                        struct linnet_writer *writer);
 
-/* The next n values, of one entry or across several; entries of type F16, F32 or F64 take them converted.
- * LINNET_ERROR_NUMERIC, naming the tensor, for a value that is refused. */
+/* Writes the next n values, of one entry or of several, converted to the entry's type F16, F32 or F64.
+ * LINNET_ERROR_NUMERIC, which names the tensor, for a value that is refused. */
 enum linnet_status linnet_writer_floats(struct linnet_writer *writer, const float *values, size_t n);
 enum linnet_status linnet_writer_doubles(struct linnet_writer *writer, const double *values, size_t n);
 
-/* The next n elements of the current entry as they shall lie in the file, of any type; not across entries. */
+/* Writes the next n elements of the current entry in the bytes of the file; any type; not across entries. */
 enum linnet_status linnet_writer_raw(struct linnet_writer *writer, const void *elements, size_t n);
 
 /* LINNET_ERROR_STATE if data is missing. Does not commit the output. */

@@ -1,6 +1,6 @@
-/* The bidirectional LSTM in inference. Per layer two tasks, one each direction, walk the blocks of rows from their
- * end of the utterance: the inputs of all gates for a block in one product, then its steps while they are in the
- * cache. A layer reads x and writes y; then the two change places. */
+/* The bidirectional LSTM in inference. Each layer has two tasks, one per direction. A task goes through the blocks of
+ * rows from its end of the utterance. For each block it computes the inputs of all gates in one product, then the steps
+ * while the block is in the cache. A layer reads x and writes y; then x and y are swapped. */
 #include <string.h>
 
 #include "model/inference/encoder.h"
@@ -16,7 +16,7 @@ static enum linnet_status plan(struct linnet_encoder *e) {
   return linnet_encoder_reserve(e, &e->y, e->frames, row_bytes(e));
 }
 
-/* h, then c, of a direction. */
+/* The state of a direction: h, then c. */
 static real *state(const struct linnet_encoder *e, size_t direction) {
   return (real *)e->states.data + direction * 2 * e->model->config.width;
 }

@@ -1,5 +1,5 @@
 /* Recognition on a device other than the CPU: the whole utterance in one pass of the network, whose layers share
- * memory. Its posteriors are brought back at once. */
+ * memory. All posteriors are copied back in one transfer. */
 #include "model/inference/encoder.h"
 #include "model/training/network.h"
 
@@ -10,7 +10,7 @@ struct linnet_device_encoder {
   real *weights;                              /* a copy on the device */
   struct linnet_device_buffer memory, logits; /* on the device */
   struct linnet_buffer stacked, log_p;        /* (T, stack * input_dim), (T, outputs) on the host */
-  enum linnet_status status;                  /* of the layers that were waited for */
+  enum linnet_status status;                  /* of the layers for which the call waited */
 };
 
 static struct linnet_device *device_of(const struct linnet_device_encoder *d) {
@@ -58,14 +58,14 @@ void linnet_device_encoder_destroy(struct linnet_device_encoder *d) {
   linnet_free(d->context, d);
 }
 
-/* If the call can be cancelled, each layer is waited for; else all are queued at once. */
+/* If the call can be cancelled, this waits for each layer; otherwise all layers are queued at once. */
 static bool stop_before_layer(void *user) {
   struct linnet_device_encoder *d = user;
   d->status = device_of(d)->ops->wait(device_of(d), d->context);
   return d->status != LINNET_OK || linnet_poll_stopped(d->context);
 }
 
-/* Runs what lies in d->stacked and leaves its log-posteriors in d->log_p. */
+/* Runs the network on d->stacked and writes the log-posteriors to d->log_p. */
 static enum linnet_status run(struct linnet_device_encoder *d, size_t rows) {
   struct linnet_device *device = device_of(d);
   const struct linnet_config *config = d->network.config;

@@ -1,8 +1,8 @@
 /* Inference: what all kinds of network share. One utterance is divided into blocks of rows that stay in the cache; the
- * kind runs its layers, then the last linear layer and the softmax run block by block and the posteriors are handed
- * over.
+ * kind of network runs its layers, then the last linear layer and the softmax run block by block, and the encoder
+ * passes the posteriors to the sink.
  *
- * How T rows are divided depends on T alone, so results do not depend on the number of threads. */
+ * The division of T rows depends only on T, so results do not depend on the number of threads. */
 #include "model/inference/encoder.h"
 
 #include <string.h>

@@ -13,20 +13,20 @@
 enum {
   BLOCK_ROWS = 96,   /* at most; a multiple of the products' row tiles */
   MAX_GROUPS = 64,   /* states summed per layer */
-  OUTPUT_BLOCKS = 32 /* blocks of posteriors handed over at once */
+  OUTPUT_BLOCKS = 32 /* blocks of posteriors per call of the sink */
 };
 
 /* One thread's scratch; R rows. */
 struct scratch {
   real *normed, *narrow, *narrow2; /* (R, narrow) */
   real *wide;                      /* (R, wide) */
-  real *phi;                       /* (R, phi): queries or keys of layers with a feature map apart from attention */
+  real *phi;                       /* (R, phi): queries or keys of layers with a separate feature map */
   real *work;                      /* for ops */
 };
 
-/* What a kind of network needs, in elements. */
+/* The sizes that a kind of network needs, in elements. */
 struct linnet_encoder_sizes {
-  size_t rows, narrow, wide, phi; /* of the scratch: R, and how wide its rows are */
+  size_t rows, narrow, wide, phi; /* of the scratch: R, and the columns of its rows */
   size_t work;
   size_t minimum_rows; /* of a block */
 };
@@ -34,15 +34,15 @@ struct linnet_encoder_sizes {
 struct linnet_encoder;
 struct rows;
 
-/* A kind of network in recognition, by enum linnet_encoder_kind; a new one is a file with such a row and its place in
- * encoder.c. */
+/* A kind of network in inference, by enum linnet_encoder_kind. A new kind is a file with such a structure, and an entry
+ * in encoder.c. */
 struct linnet_encoder_ops {
   struct linnet_encoder_sizes (*sizes)(const struct linnet_encoder *e);
-  /* Memory for the utterance, beyond x. */
+  /* Reserves memory for the utterance, except x. */
   enum linnet_status (*plan)(struct linnet_encoder *e);
-  /* All layers, from the features to x; what it leaves is dropped if the call was cancelled. */
+  /* Runs all layers, from the features to x; the result is discarded if the call was cancelled. */
   void (*run)(struct linnet_encoder *e);
-  /* Rows (r.count, D) for the output map: in x, or in the scratch. */
+  /* Rows (r.count, D) for the last linear layer: in x, or in the scratch. */
   const real *(*output)(const struct linnet_encoder *e, const struct scratch *s, struct rows r);
 };
 
@@ -54,7 +54,7 @@ struct linnet_buffer {
   size_t bytes;
 };
 
-/* What kinds of attention that see the whole utterance at once need; they run head by head. */
+/* Memory for the kinds of attention that need the whole utterance at once; they run head by head. */
 struct whole {
   struct linnet_buffer qkv;         /* (T, 3 D), or (T, 2 D) where queries are keys */
   struct linnet_buffer phi;         /* (T, 2 heads F): mapped queries, then keys */
@@ -68,10 +68,10 @@ struct linnet_device_encoder;
 struct linnet_encoder {
   struct linnet_context *context;
   const struct linnet_model *model;
-  struct linnet_device_encoder *on_device; /* does all of it; NULL: on the CPU, by what follows */
+  struct linnet_device_encoder *on_device; /* runs the whole network; NULL: the CPU runs it, with the members below */
   const struct linnet_ops *ops;
   const struct linnet_encoder_ops *kind;
-  size_t width;            /* D of x: the configuration's, or twice that for two directions */
+  size_t width;            /* D of x: that of the configuration, or twice that for two directions */
   struct scratch *scratch; /* (threads) */
   real *scratch_memory;
   real *padded;                /* (stack, input_dim): the last, incomplete stack of frames */
@@ -85,7 +85,7 @@ struct linnet_encoder {
   /* of the running utterance */
   const float *features;
   size_t in_frames, frames, block_rows, blocks, groups;
-  size_t layer, first_output; /* output: the first block of the chunk */
+  size_t layer, first_output; /* first_output: the first block of posteriors for the sink */
   struct {
     size_t first, end; /* sublayers */
     double from, to;   /* of the layer's work */
@@ -101,9 +101,9 @@ static inline bool linnet_encoder_stopped(const struct linnet_encoder *e) {
   return linnet_poll_stopped(e->context);
 }
 
-/* Runs `tasks` tasks that consist of `units` units in all, such as blocks of rows; they take the layer under way from
- * one share of its work to another. A task calls linnet_encoder_unit before each unit: if that says no, the call was
- * cancelled and the rest of the task is left out. */
+/* Runs `tasks` tasks that consist of `units` units in all, such as blocks of rows. For progress reports, they take the
+ * running layer from the share `from` to the share `to` of its work. A task calls linnet_encoder_unit before each unit.
+ * If it returns false, the call was cancelled, and the task must return. */
 void linnet_encoder_loop(struct linnet_encoder *e, double from, double to, size_t units, size_t tasks,
                          linnet_task_fn body);
 bool linnet_encoder_unit(struct linnet_encoder *e, unsigned worker);
@@ -156,7 +156,7 @@ static inline const struct linnet_packed_sublayer *packed(const struct linnet_en
   return &e->model->linear_layers->sublayers[i];
 }
 
-/* What the block of sublayer i gets of rows x: their norm in the scratch, or x itself. */
+/* The input of the block of sublayer i for rows x: their norm in the scratch, or x itself. */
 static inline const real *block_input(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
                                       const real *x) {
   if (!sublayer(e, i)->pre)
@@ -169,7 +169,7 @@ static inline real *row(const struct linnet_encoder *e, size_t t) {
   return (real *)e->x.data + t * e->width;
 }
 
-/* Makes a buffer hold count * bytes; what it held is lost. */
+/* Makes a buffer at least count * bytes large; its contents become undefined. */
 enum linnet_status linnet_buffer_reserve(struct linnet_context *context, struct linnet_buffer *buffer, size_t count,
                                          size_t bytes);
 enum linnet_status linnet_encoder_reserve(struct linnet_encoder *e, struct linnet_buffer *buffer, size_t count,
@@ -182,11 +182,11 @@ void linnet_encoder_input(const struct linnet_encoder *e, const struct scratch *
 /* Scratch of `threads` for `rows` rows; it is freed with the encoder. */
 enum linnet_status linnet_encoder_create_scratch(struct linnet_encoder *e, unsigned threads, size_t rows);
 
-/* Log-posteriors (rows, V) of rows h (rows, D), which the kind's `output` gave. */
+/* Computes log-posteriors (rows, V) from rows h (rows, D) of the kind's `output`. */
 void linnet_encoder_posteriors(const struct linnet_encoder *e, const struct scratch *s, size_t rows, const real *h,
                                real *log_p);
 
-/* --- device_encoder.c: on the device of the context. What was created in part is destroyed as well. */
+/* --- device_encoder.c: on the device of the context. Destroy accepts an encoder that was created only in part. */
 
 enum linnet_status linnet_device_encoder_create(struct linnet_context *context, const struct linnet_model *model,
                                                 struct linnet_device_encoder **encoder);
@@ -198,9 +198,9 @@ enum linnet_status linnet_device_encoder_run(struct linnet_device_encoder *encod
 
 /* A kind of block in inference, by enum linnet_block_kind: changes rows of x to x + block(x), normed. */
 struct linnet_block_rows {
-  bool neighbours; /* rows see others: all have to pass the sublayer before until this one begins */
-  bool edges;      /* ... in the edges of the blocks beside, which are saved then */
-  /* Memory for the utterance, and what comes before the rows; NULL: nothing. */
+  bool neighbours; /* rows depend on others: all must pass the sublayer before this one begins */
+  bool edges;      /* ... on rows at the edges of the neighbouring blocks, which are then saved */
+  /* `plan` reserves memory for the utterance; `prepare` runs before the rows. NULL: nothing to do. */
   enum linnet_status (*plan)(struct linnet_encoder *e, size_t i);
   void (*prepare)(struct linnet_encoder *e, size_t i);
   /* The rows of a block. */
@@ -220,9 +220,9 @@ void linnet_encoder_residual(const struct linnet_encoder *e, size_t i, size_t ro
 void linnet_encoder_feed_forward(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
                                  real *x);
 
-/* Of sublayer i, attention: queries, keys and values side by side, in rows of linnet_attention_columns, of rows x
- * (rows, D); where a feature map is applied apart, also mapped queries and keys, in rows of linnet_mapped_columns. Then
- * its end, from heads (rows, D). */
+/* For sublayer i, attention. The first computes queries, keys and values of rows x (rows, D) side by side, in rows of
+ * linnet_attention_columns; with a separate feature map also mapped queries and keys, in rows of linnet_mapped_columns.
+ * The second computes the end of the sublayer from heads (rows, D). */
 void linnet_encoder_project(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
                             const real *x, real *qkv, real *phi);
 void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,

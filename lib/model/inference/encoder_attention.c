@@ -1,5 +1,5 @@
-/* Attention in inference: kinds whose frames all read one state in blocks of rows around it, other
- * kinds over the whole utterance, one head a task. */
+/* Attention in inference. For kinds whose frames all read one state, blocks of rows first build the state, then read
+ * it. Other kinds run over the whole utterance, with one task per head. */
 #include <string.h>
 
 #include "base/numbers.h"
@@ -13,7 +13,7 @@ static const struct linnet_attention_ops *ops_of(const struct linnet_encoder *e,
   return e->ops->attention[e->model->config.attention[layer]];
 }
 
-/* Queries or keys of some rows through the layer's feature map; the heads' columns lie side by side. */
+/* Applies the layer's feature map to queries or keys of some rows; the columns of the heads are side by side. */
 static void map_rows(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows, const real *x,
                      size_t ld, real *phi, size_t phi_ld) {
   struct linnet_feature_map_terms map =
@@ -31,7 +31,7 @@ static struct linnet_attention linear_attention(const struct linnet_encoder *e) 
   return a;
 }
 
-/* The rows as attention takes them: x, or phi(x) in the scratch. */
+/* The rows in the form that attention takes: x, or phi(x) in the scratch. */
 static const real *linear_rows(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t rows,
                                const real *x, size_t ld, struct linnet_attention *a) {
   size_t mapped = linnet_mapped_columns(&e->model->config, e->layer) / 2;
@@ -61,7 +61,7 @@ static void task_accumulate(void *user, size_t group, unsigned worker) {
   }
 }
 
-/* The sum of all groups' states into the first, in order. */
+/* Adds the states of all groups to the first one, in order. */
 static void sum_states(const struct linnet_encoder *e) {
   const struct linnet_attention a = linear_attention(e);
   size_t size = linnet_linear_state_size(&a);
@@ -161,8 +161,9 @@ static const real *whole_heads(const struct linnet_encoder *e, struct rows r) {
 /* --- either ---------------------------------------------------------------------------------------------------------
  */
 
-/* By state: per group of blocks, keys and values of x summed into the group's state (S, z); then the groups' states are
- * summed in order. Else: per block, queries, keys and values of x, all of which stay; then per head, its attention. */
+/* With a state: each group of blocks sums keys and values of x into its state (S, z); then the states of the groups are
+ * summed in order. Otherwise: each block computes its queries, keys and values of x, which all stay in memory; then
+ * each head computes its attention. */
 static void prepare(struct linnet_encoder *e, size_t i) {
   if (by_state(e, sublayer(e, i)->layer)) {
     linnet_encoder_stage_loop(e, 0, 0.3, e->blocks, e->groups, task_accumulate);
@@ -179,7 +180,7 @@ void linnet_encoder_add_heads(const struct linnet_encoder *e, const struct scrat
   linnet_encoder_residual(e, i, rows, s->narrow, x);
 }
 
-/* By state, the queries of x read it; else the rows of all heads are there. */
+/* With a state, the queries of x read it. Otherwise the outputs of all heads are already there. */
 static void run(const struct linnet_encoder *e, const struct scratch *s, size_t i, size_t block) {
   struct rows r = block_rows(e, block);
   const real *heads = by_state(e, sublayer(e, i)->layer) ? linear_heads(e, s, i, r) : whole_heads(e, r);

@@ -1,5 +1,5 @@
-/* The blocks of a transformer in inference on rows: their common end, convolution, feed-forward. Attention:
- * encoder_attention.c. */
+/* The blocks of a transformer in inference: the end that all blocks share, convolution and feed-forward. Attention is
+ * in encoder_attention.c. */
 #include <string.h>
 
 #include "model/inference/encoder.h"
@@ -30,8 +30,8 @@ const struct linnet_block_rows linnet_feed_forward_rows = {.run = run_feed_forwa
 
 /* --- convolution -------------------------------------------------------------------------------------------------- */
 
-/* The block's rows with up to half a kernel of its neighbours' on each side, as they were before the convolution;
- * returns the rows on the left. */
+/* Copies the block's rows, with up to half a kernel of its neighbours' rows on each side, all from before the
+ * convolution. Returns the number of rows on the left. */
 static size_t gather(const struct linnet_encoder *e, size_t block, struct rows r, real *out, size_t *total) {
   const real *edges = e->edges.data;
   size_t half = half_kernel(e), width = e->model->config.width;

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 
-/* Goes through all linear layers, twice: without memory for packed weights it only counts. */
+/* Goes through all linear layers twice. The first time, without memory for packed weights, it only counts. */
 struct packer {
   const struct linnet_ops *ops;
   const real *weights;
@@ -23,7 +23,7 @@ static struct linnet_packed_linear pack(struct packer *p, const struct linnet_li
       .in = l->in, .out = l->out, .weight = p->weights + l->weight, .bias = p->weights + l->bias};
   size_t size = p->ops->pack_b ? p->ops->pack_b_size(l->in, l->out) : 0;
   if (size == 0 || size > 2 * l->in * l->out)
-    return linear; /* a narrow layer would be mostly padding: a small file could ask for 30 times its size */
+    return linear; /* a packed narrow layer would be mostly padding: a small file could need 30 times its size */
   real *packed = take(p, size);
   if (packed)
     p->ops->pack_b(true, l->in, l->out, linear.weight, l->in, packed);

@@ -1,5 +1,4 @@
-/* The linear layers of a network as inference on the CPU applies them: weights laid out once for the kernels that run.
- */
+/* The linear layers of a network for inference on the CPU: weights are packed once for the kernels in use. */
 #ifndef LINNET_LINEAR_LAYERS_H
 #define LINNET_LINEAR_LAYERS_H
 
@@ -10,7 +9,7 @@
 struct linnet_packed_linear {
   size_t in, out;
   const real *weight, *bias; /* (out, in), (out); of the model */
-  const real *packed;        /* weight as ops->pack_b lays it out, or NULL */
+  const real *packed;        /* weight in the layout of ops->pack_b, or NULL */
 };
 
 /* Those of a sublayer (model/parameters.h). */
@@ -23,7 +22,7 @@ struct linnet_packed_sublayer {
 /* One direction of an LSTM layer. */
 struct linnet_packed_direction {
   struct linnet_packed_linear input; /* (4H, inputs) */
-  const real *recurrent;             /* (4H, H) as ops->lstm_pack lays it out */
+  const real *recurrent;             /* (4H, H) in the layout of ops->lstm_pack */
   const real *bias;                  /* (4H), of the recurrent product */
 };
 
@@ -36,7 +35,7 @@ struct linnet_linear_layers {
   size_t packed_size;
 };
 
-/* Lays out all linear layers of `weights`, which must outlive the result. */
+/* Packs all linear layers of `weights`, which must outlive the result. */
 enum linnet_status linnet_linear_layers_create(struct linnet_context *context, const struct linnet_config *config,
                                                const struct linnet_parameters *parameters, const real *weights,
                                                struct linnet_linear_layers **layers);

@@ -1,4 +1,5 @@
-/* Recognition frame by frame: the layers of recognition on one row, and attention by the steps of its kinds. */
+/* Inference frame by frame: runs the layers of the encoder on one row, and the step functions of each kind of
+ * attention. */
 #include <linnet/recurrence.h>
 
 #include <string.h>
@@ -6,24 +7,24 @@
 #include "model/inference/encoder.h"
 #include "ops/position.h"
 
-enum { POSITIONS = 64 }; /* rows of positions computed at once: what linnet_add_positions does best */
+enum { POSITIONS = 64 }; /* rows of positions computed at once: an efficient number for linnet_add_positions */
 
-/* What a layer keeps of the past. */
+/* The state of a layer, which stands for all earlier frames. */
 struct layer_state {
   real *data;
   size_t capacity; /* elements */
 };
 
 struct linnet_recurrence {
-  struct linnet_encoder rows; /* what layers need to run on rows: one row of scratch */
+  struct linnet_encoder rows; /* for the functions of layers on rows: scratch of one row */
   struct layer_state *layers;
-  size_t frame;    /* output frames done */
-  size_t stacked;  /* input frames in `input` */
+  size_t frame;    /* number of output frames so far */
+  size_t stacked;  /* number of input frames in `input` */
   real *input;     /* (stack, input_dim) */
   real *x;         /* (D) */
   real *qkv;       /* (3 D), or less */
-  real *phi;       /* mapped queries and keys, where a feature map is applied apart */
-  real *positions; /* (POSITIONS, D): of the running stretch of frames */
+  real *phi;       /* mapped queries and keys, with a separate feature map */
+  real *positions; /* (POSITIONS, D): of the current group of frames */
   bool finished;
 };
 
@@ -37,7 +38,7 @@ static const struct linnet_attention_ops *ops_of(const struct linnet_recurrence 
   return r->rows.ops->attention[config_of(r)->attention[layer]];
 }
 
-/* Why a layer cannot run frame by frame; NULL: it can. */
+/* The reason why a layer cannot run frame by frame; NULL if it can. */
 static const char *obstacle(const struct linnet_model *model, size_t layer) {
   const struct linnet_config *config = &model->config;
   if (config->encoder != LINNET_ENCODER_TRANSFORMER)
@@ -69,13 +70,13 @@ int linnet_model_is_causal(const struct linnet_model *model) {
   return model && first_obstacle(model) == model->config.layers;
 }
 
-/* Elements of a layer's state once the next frame is in it. */
+/* Elements of a layer's state after the next frame. */
 static size_t state_size(const struct linnet_recurrence *r, size_t layer, size_t frame) {
   const struct linnet_attention a = linnet_layer_attention(config_of(r), layer);
   return ops_of(r, layer)->state_size(&a, frame);
 }
 
-/* Makes room for the frame; what is new in a state is zero. */
+/* Enlarges the states for the next frame; new elements are zero. */
 static enum linnet_status reserve(struct linnet_recurrence *r, size_t frame) {
   for (size_t l = 0; l < config_of(r)->layers; l++) {
     struct layer_state *layer = &r->layers[l];
@@ -175,11 +176,11 @@ static void step_feed_forward(struct linnet_recurrence *r, size_t i) {
   linnet_encoder_feed_forward(&r->rows, r->rows.scratch, i, 1, r->x);
 }
 
-/* By the kind of block: sublayer i on one frame; NULL: not frame by frame. */
+/* By kind of block: runs sublayer i on one frame. NULL: the kind cannot run frame by frame. */
 static void (*const steps[LINNET_BLOCK_KINDS])(struct linnet_recurrence *r, size_t i) = {
     [LINNET_BLOCK_ATTENTION] = step_attention, [LINNET_BLOCK_FEED_FORWARD] = step_feed_forward};
 
-/* The network on the stacked frames. */
+/* Runs the network on the stacked frames. */
 static enum linnet_status run_frame(struct linnet_recurrence *r, float *log_posteriors) {
   struct linnet_encoder *e = &r->rows;
   apply(e, e->scratch, &e->model->linear_layers->input, 1, r->input, LINNET_IDENTITY, r->x);
@@ -226,7 +227,7 @@ enum linnet_status linnet_recurrence_finish(struct linnet_recurrence *r, float *
 
 /* --- the state ---------------------------------------------------------------------------------------------------- */
 
-/* Elements of a layer's state as it is. */
+/* Elements of a layer's current state. */
 static size_t used_size(const struct linnet_recurrence *r, size_t layer) {
   return state_size(r, layer, r->frame > 0 ? r->frame - 1 : 0);
 }

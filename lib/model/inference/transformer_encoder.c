@@ -30,7 +30,7 @@ static size_t scratch_wide(const struct linnet_config *config) {
   return config->feed_forward > 2 * config->width ? config->feed_forward : 2 * config->width;
 }
 
-/* The most columns of mapped queries or keys. */
+/* The maximum number of columns of mapped queries or keys. */
 static size_t scratch_mapped(const struct linnet_config *config) {
   size_t most = 0;
   for (size_t l = 0; l < config->layers; l++) {
@@ -75,7 +75,7 @@ static void save_edges(const struct linnet_encoder *e, size_t block, struct rows
   memcpy(last, row(e, r.first + r.count - n), n * width * sizeof *last);
 }
 
-/* A block's rows are ready for sublayer i, or for the output. */
+/* Called when a block's rows are ready for sublayer i, or for the output. */
 static void reach(const struct linnet_encoder *e, size_t i, size_t block) {
   if (i < count_sublayers(e) && block_of(e, i)->edges)
     save_edges(e, block, block_rows(e, block));

@@ -1,10 +1,10 @@
-/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The first three linear layers are
- * one product: their weights lie side by side as (3 D, D), or (2 D, D) without keys. With a feature map apart from
- * attention, queries and keys go through it first. */
+/* Multi-head attention: heads = attention(x Wq, x Wk, x Wv), y = heads Wo. The first three linear layers are one
+ * product: their weights are adjacent, as (3 D, D), or (2 D, D) without keys. A feature map that is separate from
+ * attention is applied to queries and keys first. */
 #include "model/attention.h"
 #include "model/training/block.h"
 
-/* Where keys and values begin in a row. */
+/* The columns where keys and values begin in a row. */
 struct columns {
   size_t key, value;
 };
@@ -20,7 +20,7 @@ static struct linnet_attention attention_of(const struct linnet_pass *pass, cons
   return a;
 }
 
-/* Queries and keys as attention takes them. */
+/* Queries and keys in the form that attention takes. */
 struct keys {
   void *q, *k;
 };
@@ -68,7 +68,7 @@ static void plan(struct linnet_pass *pass, struct linnet_sublayer_pass *s, struc
   saved->heads = linnet_take_activations(pass, arena, pass->width);
 }
 
-/* What both ways give to the op. */
+/* The arguments of the op, for forward and backward. */
 static struct linnet_attention_call call_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s,
                                             const struct linnet_attention *a) {
   const struct linnet_attention_saved *saved = &s->saved.attention;

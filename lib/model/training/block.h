@@ -1,6 +1,6 @@
 /* The blocks in training. A sublayer (model/parameters.h) is a residual connection with a norm around a block; a block
- * is a row of functions. It saves what its backward needs in the pass's arena. Of the pass's scratch, `narrow` holds
- * the gradient of a block's output; `wide` and `narrow2` are free inside blocks. Shapes: T rows, width D. */
+ * is a structure of functions. It saves what its backward needs in the pass's arena. Of the pass's scratch, `narrow`
+ * contains the gradient of a block's output; blocks may use `wide` and `narrow2`. Shapes: T rows, width D. */
 #ifndef LINNET_BLOCK_H
 #define LINNET_BLOCK_H
 
@@ -9,7 +9,7 @@
 struct linnet_attention_saved {
   void *qkv;   /* (T, 3 D), or (T, 2 D) where queries are keys */
   void *phi;   /* (T, linnet_mapped_columns): mapped queries, then keys; NULL if attention takes qkv */
-  void *op;    /* what the op saves */
+  void *op;    /* saved by the op for backward */
   void *heads; /* (T, D) */
 };
 
@@ -23,7 +23,7 @@ struct linnet_conv_saved {
 };
 
 struct linnet_feed_forward_saved {
-  void *hidden; /* (T, F): before the activation; NULL for ReLU, whose slope shows in `active` */
+  void *hidden; /* (T, F): before the activation; NULL for ReLU, whose slope follows from `active` */
   void *active; /* (T, F): after activation and dropout */
 };
 
@@ -34,8 +34,8 @@ struct linnet_block {
   void (*plan)(struct linnet_pass *pass, struct linnet_sublayer_pass *s, struct linnet_arena *arena);
   /* y (T, D) from x (T, D). */
   void (*forward)(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *y);
-  /* dx (T, D) from dy (T, D), added to what dx holds if the sublayer is not `pre`; adds parameter gradients. dy may be
-   * overwritten. */
+  /* Computes dx (T, D) from dy (T, D); if the sublayer is not `pre`, adds it to dx instead. Adds the gradients of the
+   * parameters. It may overwrite dy. */
   void (*backward)(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *dy, void *dx);
 };
 

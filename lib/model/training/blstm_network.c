@@ -1,12 +1,12 @@
-/* The bidirectional LSTM in training: layers of two directions, whose outputs lie side by side as (T, 2H), dropout
- * between layers, a linear layer. Per direction one product makes the inputs of all gates for all frames, and, back,
- * one product each the gradients of input weights, recurrent weights and inputs. A device may have a library for whole
- * layers instead; should that fail, directions take over at once. */
+/* The bidirectional LSTM in training: layers of two directions, whose outputs are side by side as (T, 2H), dropout
+ * between layers, and a linear layer. In forward, each direction computes the inputs of all gates for all frames in one
+ * product. In backward, it computes the gradients of input weights, of recurrent weights and of inputs in one product
+ * each. A device may run whole layers with a library; if that fails, the directions run separately. */
 #include "base/numbers.h"
 #include "model/attention.h"
 #include "model/training/network_kind.h"
 
-/* More sequences in a step make better use of the recurrent weights that it reads. */
+/* A step reads the recurrent weights once, so that more sequences per step make it more efficient. */
 enum { SHARD_ROWS = 2560 };
 
 struct direction {
@@ -16,9 +16,10 @@ struct direction {
 
 struct layer {
   struct direction directions[2]; /* forward, reverse */
-  bool whole;                     /* both directions at once (lstm_layer_forward) ... */
-  void *saved;                    /* ... which leaves this for backward, where `directions` lie otherwise */
-  void *input;                    /* (T, 2H): of layers but the first: the output before it after dropout */
+  bool whole;                     /* lstm_layer_forward runs both directions together */
+  void *saved;                    /* if `whole`: saved for backward, in the memory that `directions` use otherwise */
+  void *input;                    /* (T, 2H): except for the first layer: the output of the layer before, after
+                                     dropout */
   void *out;                      /* (T, 2H) */
 };
 
@@ -41,8 +42,8 @@ static struct linnet_lstm_layer whole_layer(const struct linnet_pass *pass, size
                                     .weights = pass->weights};
 }
 
-/* What the directions leave for backward, and in the same place what the whole layer does. `work` becomes as large as
- * that of the whole layer. */
+/* Plans the memory for what the directions save for backward; the whole layer uses the same memory. `work` becomes at
+ * least as large as the whole layer needs. */
 static void plan_saved(const struct linnet_pass *pass, size_t l, struct linnet_arena *arena, struct layer *layer,
                        size_t *work) {
   struct linnet_device *device = pass->network->device;
@@ -120,7 +121,7 @@ static void forward_direction(struct linnet_pass *pass, size_t l, size_t d, cons
                             linnet_activation_at(device, layer->out, d * lstm.width), pass->work);
 }
 
-/* dx (T, inputs), or NULL, from dy (T, 2H); the reverse direction adds to it. */
+/* Computes dx (T, inputs), or nothing if it is NULL, from dy (T, 2H). The reverse direction adds to dx. */
 static void backward_direction(struct linnet_pass *pass, size_t l, size_t d, const void *x, const void *dy, void *dx) {
   const struct blstm *b = pass->layers;
   const struct layer *layer = &b->layers[l];

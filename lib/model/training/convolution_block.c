@@ -9,7 +9,7 @@ static struct linnet_conv conv_of(const struct linnet_pass *pass) {
 
 static const struct linnet_dropout none = {0};
 
-/* The norm inside. */
+/* The norm inside the block. */
 static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const struct linnet_sublayer_pass *s) {
   const struct linnet_conv_saved *saved = &s->saved.conv;
   return (struct linnet_layernorm){.rows = pass->frames,
@@ -51,7 +51,7 @@ static void forward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, co
   linnet_linear_forward(pass, &o->last, saved->silu, LINNET_IDENTITY, y);
 }
 
-/* Always of a sublayer that is `pre`: dx is scratch on the way. */
+/* The sublayer is always `pre`, so this function may use dx as scratch. */
 static void backward(struct linnet_pass *pass, struct linnet_sublayer_pass *s, const void *x, void *dy, void *dx) {
   struct linnet_device *device = pass->network->device;
   const struct linnet_sublayer *o = s->sublayer;

@@ -44,7 +44,8 @@ void linnet_pass_destroy(struct linnet_pass *pass) {
     linnet_free(pass->context, pass);
 }
 
-/* Where activations are not reals, products take weights and the gradient of logits as activations. */
+/* If activations are not reals, products need copies of the weights and of the gradient of the logits in the type of
+ * activations. */
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   const struct linnet_network *network = pass->network;
   kind_of(network)->plan(pass, arena);

@@ -1,7 +1,7 @@
-/* The encoder as training and validation see it: forward over a packed batch with everything kept, and backward, on a
- * device. Recognition on the CPU runs the same layers in blocks of rows (encoder.c).
+/* The network in training and validation: forward over a packed batch, which saves what backward needs, and backward,
+ * on a device. Inference on the CPU runs the same layers in blocks of rows (encoder.c).
  *
- * A pass is used from one thread; shards of a batch run on different threads in passes of their own. */
+ * A pass is used from one thread; shards of a batch run on different threads, each in its own pass. */
 #ifndef LINNET_NETWORK_H
 #define LINNET_NETWORK_H
 
@@ -21,7 +21,7 @@ struct linnet_shard {
   struct linnet_pack pack;        /* in output frames; T rows in all */
   void *features;                 /* (T, stack * input_dim) activations, see linnet_stack_frames */
   bool forward_only;              /* no backward will follow */
-  const struct linnet_poll *poll; /* of forward, asked before each layer; NULL: it cannot be stopped */
+  const struct linnet_poll *poll; /* forward calls it before each layer; NULL: forward cannot be cancelled */
   double dropout;                 /* rate; 0 in validation */
   uint64_t seed;                  /* of the dropout masks ... */
   uint32_t step;
@@ -32,28 +32,28 @@ static inline size_t linnet_shard_frames(const struct linnet_shard *shard) {
   return shard->pack.offsets[shard->pack.sequences];
 }
 
-/* Rows of a shard with which the network runs well; batches are cut into shards of about so many. */
+/* An efficient number of rows for a shard; batches are divided into shards of about this size. */
 size_t linnet_network_shard_rows(const struct linnet_network *network);
 
-/* Output frames of an utterance, and its stacked features: row t of out (frames', stack * dim) is rows stack * t ...
- * of features (frames, dim), the last row repeated where they end. */
+/* Output frames of an utterance, and its stacked features: row t of out (frames', stack * dim) is rows stack * t ... of
+ * features (frames, dim), the last row is repeated if rows are missing. */
 size_t linnet_stacked_frames(const struct linnet_config *config, size_t frames);
 void linnet_stack_frames(const struct linnet_config *config, const float *features, size_t frames, real *out);
 
 struct linnet_pass;
 
-/* A pass is made once and used for one shard after the other. */
+/* Creates a pass, which can process any number of shards one after the other. */
 enum linnet_status linnet_pass_create(struct linnet_context *context, const struct linnet_network *network,
                                       struct linnet_pass **pass);
 /* NULL is allowed. */
 void linnet_pass_destroy(struct linnet_pass *pass);
 
-/* Bytes of the device's memory that a shard of this pack needs, which a device that is not the host has been given in a
- * batch; SIZE_MAX: overflow. */
+/* Bytes of device memory that a shard of this pack needs. A device other than the host must already have the pack from
+ * a batch. SIZE_MAX: overflow. */
 size_t linnet_pass_bytes(struct linnet_pass *pass, const struct linnet_pack *pack, bool forward_only);
 
-/* Forward: writes logits (T, outputs). `memory` is aligned to 64 bytes and holds linnet_pass_bytes; it, the shard and
- * the weights are needed for backward. */
+/* Forward: writes logits (T, outputs). `memory` has linnet_pass_bytes and is aligned to 64 bytes. Memory, shard and
+ * weights must remain valid until backward. */
 void linnet_pass_forward(struct linnet_pass *pass, const real *weights, const struct linnet_shard *shard, void *memory,
                          size_t bytes, real *logits);
 

@@ -1,12 +1,12 @@
-/* The kinds of network, by enum linnet_encoder_kind. A new one is a file with such a row, its place in network.c, and
- * the same for recognition (encoder.h). */
+/* The kinds of network, by enum linnet_encoder_kind. A new kind needs a file with such a structure, an entry in
+ * network.c, and the same for inference (encoder.h). */
 #ifndef LINNET_NETWORK_KIND_H
 #define LINNET_NETWORK_KIND_H
 
 #include "model/training/pass.h"
 
 struct linnet_network_kind {
-  size_t shard_rows;   /* aimed at */
+  size_t shard_rows;   /* target number of rows of a shard */
   size_t layers_bytes; /* of pass->layers */
   /* Takes all memory of a pass on the device from the arena. */
   void (*plan)(struct linnet_pass *pass, struct linnet_arena *arena);

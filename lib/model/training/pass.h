@@ -1,5 +1,5 @@
-/* A forward over a shard and its backward: what the kinds of network share. Numbers are in the memory of the device.
- * Shapes: T rows, width D of what runs through the layers. */
+/* Forward and backward over a shard: the parts that all kinds of network share. Arrays are in the memory of the device.
+ * Shapes: T rows, width D of the activations between layers. */
 #ifndef LINNET_PASS_H
 #define LINNET_PASS_H
 
@@ -13,12 +13,13 @@ struct linnet_pass {
   const real *weights;
   real *gradients; /* in backward */
   size_t frames, width;
-  void *layers;            /* the state of the kind of network; host memory behind the pass */
+  void *layers;            /* the data of the kind of network; host memory directly behind the pass */
   void *work;              /* for ops */
-  void *running;           /* (T, D): in backward, the gradient of what runs through the layers */
+  void *running;           /* (T, D): in backward, the gradient of the activations between layers */
   void *wide;              /* scratch (T, widest row inside a layer) */
   void *narrow, *narrow2;  /* scratch (T, D) */
-  void *rounded, *dlogits; /* the weights and the gradient of the logits as activations, where these are not reals */
+  void *rounded, *dlogits; /* the weights and the gradient of the logits in the type of activations, if that is
+                              not real */
 };
 
 /* y (T, out) = activation(x (T, in) W^T + b). */
@@ -26,11 +27,12 @@ void linnet_linear_forward(const struct linnet_pass *pass, const struct linnet_l
                            enum linnet_activation activation, void *y);
 /* The last linear layer of a network: to logits (T, out). */
 void linnet_linear_logits(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x, real *logits);
-/* dx (T, in) (or NULL) from dy (T, out), and the gradients of W and b; `add`: to what dx holds. */
+/* Computes dx (T, in) (unless NULL) from dy (T, out), and adds the gradients of W and b. `add`: adds to dx instead of
+ * overwriting it. */
 void linnet_linear_backward(const struct linnet_pass *pass, const struct linnet_linear *l, const void *x,
                             const void *dy, void *dx, bool add);
 
-/* The terms by which a dropout of the shard draws its mask. */
+/* The arguments from which a dropout of the shard draws its mask. */
 struct linnet_dropout linnet_pass_mask(const struct linnet_pass *pass, uint32_t site);
 
 /* y = residual + dropout(x) at a site; residual may be NULL, y may be x. */

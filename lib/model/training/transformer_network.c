@@ -23,7 +23,8 @@ static void plan_sublayer(struct linnet_pass *pass, struct linnet_arena *arena, 
   s->block->plan(pass, s, arena);
 }
 
-/* What a block's scratch holds of a frame: hidden units, or the gradients of qkv and of what it was mapped to. */
+/* The maximum number of columns in a block's scratch: hidden units, or the gradients of qkv and of mapped queries and
+ * keys. */
 static size_t widest_row(const struct linnet_config *config) {
   size_t widest = config->feed_forward;
   for (size_t l = 0; l < config->layers; l++)
@@ -65,7 +66,7 @@ static void plan_saving(struct linnet_pass *pass, struct linnet_arena *arena, st
   }
 }
 
-/* All sublayers share memory, but for an output that is the next one's input. */
+/* All sublayers share memory, except for an output that is the input of the next one. */
 static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
   void *out[2];
   size_t most = 0;
@@ -97,7 +98,7 @@ static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {
   pass->work = linnet_arena_take(arena, work_bytes(pass), 1);
 }
 
-/* What runs through the layers, before sublayer i or behind the last. */
+/* The input of sublayer i on the residual path, or the output of the last sublayer. */
 static const void *running(const struct transformer *t, size_t i) {
   return i > 0 ? t->sublayers[i - 1].out : t->input;
 }
@@ -108,7 +109,8 @@ struct norm {
   real *mean, *rstd;
 };
 
-/* The norm of x with these parameters; also back from dy, when the pass has gradients. */
+/* The arguments of the norm of x with these parameters; with those of its backward from dy if the pass has
+ * gradients. */
 static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const struct norm *n, const void *x) {
   struct linnet_layernorm norm = {.rows = pass->frames,
                                   .width = pass->width,
@@ -123,7 +125,7 @@ static struct linnet_layernorm norm_of(const struct linnet_pass *pass, const str
   return norm;
 }
 
-/* The norm between what runs through the layers and the block of sublayer i, or the output: false if there is none. */
+/* The norm between the residual path and the block of sublayer i, or the output. Returns false if there is none. */
 static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *norm) {
   const struct transformer *t = pass->layers;
   const struct linnet_parameters *p = pass->network->parameters;
@@ -136,14 +138,14 @@ static bool norm_before(const struct linnet_pass *pass, size_t i, struct norm *n
   return s->sublayer->pre;
 }
 
-/* The norm at the end of a post-norm sublayer: of `normed`, to `out`. */
+/* The norm at the end of a post-norm sublayer: from `normed` to `out`. */
 static struct norm norm_behind(const struct linnet_sublayer_pass *s) {
   return (struct norm){s->sublayer->norm, s->out, s->mean, s->rstd};
 }
 
 /* --- forward ------------------------------------------------------------------------------------------------------ */
 
-/* sum = residual + dropout(x), which may be x, runs on to sublayer i and through the norm before it. */
+/* Computes sum = residual + dropout(x), the input of sublayer i, and the norm before that sublayer. `sum` may be x. */
 static void run_on(struct linnet_pass *pass, size_t i, uint32_t site, const void *x, const void *residual, void *sum) {
   struct linnet_device *device = pass->network->device;
   struct linnet_dropout mask = linnet_pass_mask(pass, site);
@@ -204,15 +206,15 @@ static void forward(struct linnet_pass *pass, real *logits) {
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
 
-/* Whether what runs on to sublayer i came through the dropout of a site: not where it is the output of a norm. */
+/* Whether the input of sublayer i comes directly from a dropout: not if it is the output of a norm. */
 static bool dropped_before(const struct transformer *t, size_t i, uint32_t *site) {
   *site = i > 0 ? t->sublayers[i - 1].sublayer->site : 0;
   return i == 0 || t->sublayers[i - 1].sublayer->pre;
 }
 
-/* Back from the block of sublayer i, or from the output: d (T, D) gets the gradient of what runs on to it, which is
- * that of dy through the norm, if there is one, and of `residual` (NULL: 0); `narrow` that of what went into the
- * dropout behind which it runs. dy and residual may be d. */
+/* Backward of run_on, from the block of sublayer i or from the output. d (T, D) becomes the gradient of the sublayer's
+ * input: the gradient dy, through the norm if there is one, plus `residual` (NULL: 0). `narrow` becomes the gradient of
+ * the input of the dropout before it. dy and residual may be d. */
 static void run_back(struct linnet_pass *pass, size_t i, const void *dy, const void *residual, void *d) {
   struct linnet_device *device = pass->network->device;
   const struct transformer *t = pass->layers;
@@ -234,7 +236,7 @@ static void run_back(struct linnet_pass *pass, size_t i, const void *dy, const v
     linnet_pass_dropout(pass, site, pass->width, d, NULL, pass->narrow);
 }
 
-/* Back through the end of a post-norm sublayer, from d to d; `narrow` gets the gradient of the block's output. */
+/* Backward of the end of a post-norm sublayer, from d to d. `narrow` becomes the gradient of the block's output. */
 static void back_post(struct linnet_pass *pass, const struct linnet_sublayer_pass *s, void *d) {
   struct linnet_device *device = pass->network->device;
   struct linnet_dropout mask = linnet_pass_mask(pass, s->sublayer->site);
@@ -244,7 +246,7 @@ static void back_post(struct linnet_pass *pass, const struct linnet_sublayer_pas
   device->ops->residual_norm_backward(device, &r);
 }
 
-/* d (T, D) holds the gradient of the sublayer's output and gets that of what runs on to it. */
+/* Backward of a sublayer: d (T, D) contains the gradient of its output, and becomes that of its input. */
 static void backward_sublayer(struct linnet_pass *pass, size_t i, void *d) {
   struct transformer *t = pass->layers;
   struct linnet_sublayer_pass *s = &t->sublayers[i];
