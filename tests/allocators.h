@@ -73,7 +73,7 @@ static inline void torture(const char *name, failing_scenario scenario) {
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
-/* An allocator that knows how much is in use, and was at most. Each block is preceded by its size. */
+/* An allocator that counts the bytes in use and their maximum. It stores the size of each block before the block. */
 
 struct usage {
   size_t bytes, peak;

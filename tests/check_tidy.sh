@@ -56,9 +56,10 @@ if [ ! -f "$commands" ]; then
 	exit 2
 fi
 
-# What the compile commands name, a file compiled several times once.
+# The C files that the compile commands name, a file compiled several times once. CUDA kernels are left out: the flags of
+# nvcc are not those of clang.
 sources() {
-	sed -n 's|^ *"file": "\(.*\)".*|\1|p' "$commands" | sort -u | grep "^$root/" | grep -v "^$root/\(tests\|build[^/]*\)/"
+	sed -n 's|^ *"file": "\(.*\.c\)".*|\1|p' "$commands" | sort -u | grep "^$root/" | grep -v "^$root/\(tests\|build[^/]*\)/"
 }
 
 if [ $# -gt 0 ]; then

@@ -201,7 +201,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   linnet_trainer_destroy(trainer);
 }
 
-/* The same with a context of its own. */
+/* The same with a separate context. */
 static inline void train(struct run *run, const char *folder) {
   struct linnet_context_settings context_settings;
   struct linnet_context *context = NULL;

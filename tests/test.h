@@ -16,7 +16,7 @@ enum { TEST_SKIPPED = 77 };
 
 static int test_checks, test_failures;
 
-/* CHECK(condition, "format", ...): on failure prints the place and the message, and goes on. */
+/* CHECK(condition, "format", ...): on failure prints file, line and message, and continues. */
 #define CHECK(condition, ...)                                                                                          \
   do {                                                                                                                 \
     test_checks++;                                                                                                     \

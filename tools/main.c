@@ -94,8 +94,9 @@ static int dispatch(int argc, const char **argv) {
   return subcommand ? run(subcommand, argc - 1, argv + 1) : unknown(argv[1]);
 }
 
-/* Opens what the caller has closed, so that no file gets the number of a standard stream and messages with it. Reading
- * from the first of these descriptors fails, and so does writing to the others: missing results are an error. */
+/* Opens standard streams that the caller has closed. Otherwise a file could get the number of a standard stream, and
+ * messages would be written to it. Reading from standard input then fails, and so does writing to the others: missing
+ * results are an error. */
 static bool open_standard_streams(void) {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
     if (fcntl(descriptor, F_GETFD) < 0 &&

@@ -9,13 +9,13 @@ usage() {
 	cat <<'END'
 Usage: cmd.sh [--via WAY] [--jobs J] [--options TEXT] --parts N --log PREFIX -- COMMAND [ARGUMENT...]
 
-Runs COMMAND once for each part 1 ... N, with its number in place of {} in the arguments. What a part prints goes to
-PREFIX.PART.log. PREFIX.PART.done marks parts that are finished; they are not run again while the command is the same.
+Runs COMMAND once for each part 1 ... N; the number of the part replaces {} in the arguments. The output of a part goes to
+PREFIX.PART.log. PREFIX.PART.done marks a finished part, which does not run again while the command is the same.
 
   --via WAY       local (default), parallel (GNU parallel), slurm or gridengine
   --jobs J        parts at a time (default: one per processor; for slurm and gridengine: all)
-  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --mem=2G"; the folder of COMMAND and of its
-                  files must be there on all machines
+  --options TEXT  for parallel, sbatch or qsub, such as "--partition=long --mem=2G"; all machines must have access to the
+                  folders of COMMAND and of its files
 END
 }
 

@@ -14,12 +14,12 @@ Writes the pronunciations of the words of Kaldi text files, and the units of a C
 
   DIR/units        the phones in alphabetical order, NSN and SPN (noises, other speech)
   DIR/lexicon.txt  word and phones, most usual pronunciation first; <NOISE> is NSN, <SPOKEN_NOISE> is SPN
-  DIR/oov          words that are not in the dictionary, how often they occur, what became of them
-  DIR/choices      the options and what they led to
+  DIR/oov          words that the dictionary lacks, how often they occur, and their pronunciation
+  DIR/choices      the options and their effect
 
   --dict FILE   CMUdict (default: that of the Debian package pocketsphinx-en-us, which has no stress)
   --units KIND  39 (default): phones without stress; stress: vowels with their digits, 69 phones
-  --oov WAY     words that are not in the dictionary: map (default): SPN; flite: flite's letter-to-sound rules (the first
+  --oov WAY     words that the dictionary lacks: map (default): SPN; flite: flite's letter-to-sound rules (the first
                 vowel has the stress); g2p: a model that linnet g2p learns from the dictionary ($LINNET names the command)
   --words FILE  further words to be pronounced, one a line, such as a language model's
 END

@@ -12,11 +12,11 @@ Usage: make_features.sh --data DIR --out DIR [--parts N] [--via WAY] [--jobs J] 
                         [-- FEATURES-OPTIONS]
 
 Computes filterbank energies of a Kaldi data folder into OUT: compressed archives with feats.scp, statistics of the
-speakers with cmvn.scp, and the lists of the folder. Paths in feats.scp hold from OUT and from the folders beside it.
-Interrupted, it goes on with the parts that are not finished. A folder that has feats.scp and no wav.scp, as other systems
-make them, goes through as it is.
+speakers with cmvn.scp, and the lists of the folder. Paths in feats.scp are valid from OUT and from the folders beside it.
+After an interrupt, run it again: it computes only the parts that are not finished. A folder of another system, with
+feats.scp but without wav.scp, keeps its features.
 
-  --parts N       the speakers are divided into so many parts (default: one per processor)
+  --parts N       divide the speakers into N parts (default: one per processor)
   --via, --jobs, --options   where parts run: see cmd.sh --help
   --run-commands  run the commands in wav.scp
   after --        options of linnet features (default: 40 bands, as the paper)

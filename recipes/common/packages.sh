@@ -7,16 +7,16 @@ usage() {
 	cat <<'END'
 Usage: packages.sh [--list | --missing] GROUP...
 
-Installs, by apt, those Debian packages of the groups that are not installed yet, as root or through sudo. Does nothing
-where none is missing, or where there is no dpkg.
+Installs the missing Debian packages of the groups with apt, as root or through sudo. Does nothing if no package is
+missing, or if there is no dpkg.
 
   build   compiler, CMake and the libraries that Linnet is built with
-  tests   what tests/run.sh checks with beyond that
+  tests   further packages for tests/run.sh
   recipe  speech synthesisers, audio tools and plots for the recipes
-  cluster GNU parallel, Slurm and GridEngine, for recipes whose parts run through them, and the tests of that
+  cluster GNU parallel, Slurm and GridEngine, for recipes that run parts through them, and for their tests
 
-  --list     print the packages instead
-  --missing  print those that are not installed
+  --list     only print the packages
+  --missing  only print the packages that are not installed
 END
 }
 

@@ -11,18 +11,18 @@ usage() {
 Usage: run.sh [--quick] [--exp DIR] [--hours H] [--seed S] [--jobs J] [--stage N] [--stop-stage N]
 
 Synthesises a corpus of English speech with flite and espeak-ng, trains a small linear-attention model on it, scores it
-on sentences and on a voice that were not in training, and transcribes a new file. On two cores the whole takes about a
-quarter of an hour. Installs Debian packages that are missing and builds linnet first, unless $LINNET names it.
+on sentences and on a voice that were not in training, and transcribes a new file. This takes about a quarter of an hour
+on two cores. First installs missing Debian packages and builds linnet, unless $LINNET names it.
 
   1  corpus: EXP/data/{train,dev,test,test_voice}
-  2  training: EXP/model.safetensors, log.jsonl, training.svg, training.png; an interrupted training goes on
+  2  training: EXP/model.safetensors, log.jsonl, training.svg, training.png; resumes an interrupted training
   3  recognition and phoneme error rates: EXP/results.txt, EXP/RESULTS.md
   4  transcription of EXP/data/new.wav
 
-  --quick         five minutes of speech, a tiny model, about two minutes in all: shows that everything runs, not more
-  --exp DIR       where everything goes (default exp/synth, or exp/synth-quick)
+  --quick         five minutes of speech and a tiny model, about two minutes in all: only shows that everything runs
+  --exp DIR       folder for all output (default exp/synth, or exp/synth-quick)
   --hours H       hours of speech (default 2; with --quick 0.083)
-  --seed S        of corpus and training (default 1)
+  --seed S        seed of corpus and training (default 1)
   --jobs J        processes and threads (default: one per processor)
   --stage N       begin with this stage (default 1)
   --stop-stage N  end after this stage (default 4)

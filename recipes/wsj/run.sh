@@ -11,43 +11,44 @@ usage() {
 	cat <<'END'
 Usage: run.sh --wsj0 DIR... --wsj1 DIR... [--dict FILE] [--encoder NAME] [OPTIONS]
 
-From LDC's discs to the table of the paper (Katharopoulos et al. 2020, Table 3): phoneme recognisers trained on the 81
-hours of train_si284, chosen on dev93, scored on eval92 and eval93. Builds linnet first, unless $LINNET names it.
+Reproduces the table of the paper (Katharopoulos et al. 2020, Table 3) from LDC's discs: trains phoneme recognisers on
+the 81 hours of train_si284, selects the model on dev93, scores it on eval92 and eval93. Builds linnet first, unless
+$LINNET names it.
 
   1  data folders: EXP/data/{train_si84,train_si284,train_tr95,train_cv05,test_dev93,test_eval92,test_eval93}
   2  dictionary: EXP/lang; phones of all utterances
-  3  filterbanks and statistics of speakers: EXP/feats; finished parts are not computed again
+  3  filterbanks and statistics of speakers: EXP/feats; skips parts that are finished
   4  language models, of words and of phones: EXP/lm; pronunciations of their words: EXP/lang-words
-  5  training: EXP/NAME; an interrupted training goes on
+  5  training: EXP/NAME; resumes an interrupted training
   6  phoneme error rates, greedy and with a phone n-gram, word error rates with the corpus's trigram: EXP/NAME/*.score
   7  EXP/RESULTS.md and EXP/index.html with all encoders that are scored
 
 Corpus
   --wsj0 DIR..., --wsj1 DIR...   the discs, in any layout: see local/prepare.sh --help
   --audio KIND      direct (default), sph2pipe or ffmpeg
-  --scale-counts X  the numbers of utterances asserted, as a part of the published ones (default 1)
-  --allow-missing   go on without utterances that lack audio or transcript
+  --scale-counts X  expect X times the published numbers of utterances (default 1)
+  --allow-missing   skip utterances that lack audio or transcript
   --train SET       train_si284 (default), train_si84 or train_tr95
-  --dev SET         test_dev93 (default), or train_cv05, which is no part of train_tr95: chooses the model; weights of
-                    searches are chosen on test_dev93 in any case
+  --dev SET         the set that selects the model: test_dev93 (default), or train_cv05, which does not overlap with
+                    train_tr95; search weights are always tuned on test_dev93
   --dict FILE       CMUdict (default: the Debian package pocketsphinx-en-us)
   --units KIND      39 (default) or stress
   --oov WAY         map (default), flite or g2p: see common/make_dictionary.sh --help
   --phone-order N   of the phone n-gram (default 5)
 
 Training
-  --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or another configuration's file
-  --set KEY=VALUE   a key of the configuration instead; repeatable
+  --encoder NAME    linear (default), softmax, lsh-4, blstm: conf/NAME.json; or the file of another configuration
+  --set KEY=VALUE   overrides a key of the configuration; repeatable
   --device NAME     where training runs: cpu (default), cuda, cuda:N or auto
-  --precision P     of the products: float32 (default); bfloat16, faster where there is hardware for it; tf32, on GPUs
-  --seed S          (default 1)
+  --precision P     of the products: float32 (default); bfloat16, faster with hardware support; tf32, on GPUs
+  --seed S          seed of the training (default 1)
 
 Running
-  --exp DIR         where everything goes (default exp/wsj)
+  --exp DIR         folder for all output (default exp/wsj)
   --jobs J          processes and threads (default: one per processor)
-  --parts N         of the features of a set (default: 4 for each job)
+  --parts N         parts that the features of a set are divided into (default: 4 per job)
   --via WAY         where features are computed: local (default), parallel, slurm or gridengine
-  --cmd-options TEXT  for these: see common/cmd.sh --help
+  --cmd-options TEXT  options for these: see common/cmd.sh --help
   --stage N, --stop-stage N   first and last stage (default 1 and 7)
 END
 }

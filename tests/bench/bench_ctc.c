@@ -34,7 +34,7 @@ static void measure(const struct linnet_ops *ops, const struct batch *b, double 
                   .work = bench_alloc(linnet_ctc_work_bytes(FRAMES, b->symbols, LABELS))};
   r.c = (struct linnet_ctc){.frames = FRAMES, .symbols = b->symbols, .labels = LABELS, .label = label, .scale = 1};
   double seconds = bench_time(body, &r, 0.3);
-  /* Logits are read twice, gradients written once, at least. */
+  /* The minimum traffic: logits are read twice, gradients written once. */
   printf("%-9s B=%-2zu V=%-4zu %9.3f ms  %6.1f ns a frame  %5.1f %% of the read bandwidth\n", ops->name, b->sequences,
          b->symbols, seconds * 1e3, seconds * 1e9 / (double)(b->sequences * FRAMES),
          100 * 3 * (double)size * sizeof(float) / seconds / bandwidth);

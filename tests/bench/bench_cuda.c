@@ -5,9 +5,9 @@
  *              [--network NAME] [--frames N] [--seconds S] [--limit S] [--no-limits] [--profile] [--json]
  *
  * A step begins with a batch in host memory and ends with updated weights and the losses on the host. "floor" is the
- * time that its ops would take if each were at the limit that it meets first, bytes and operations counted as in
- * bench_profile.h. Batches have the lengths of WSJ: 800 frames on average, at most 2400, 100 labels. `longest`, only
- * where it is asked for, looks for the longest utterance that trains. */
+ * minimum time of its ops: each op runs at the limit that it meets first, with bytes and operations counted as in
+ * bench_profile.h. Batches have the lengths of WSJ: 800 frames on average, at most 2400, 100 labels. `longest` looks
+ * for the longest utterance that the device can train on; it runs only on request. */
 #include "bench_side.h"
 #include "bench_step.h"
 #include "model/attention.h"
@@ -112,7 +112,7 @@ static void print_step(const struct bench_side_options *o, const struct bench_si
            side->linear > 0 ? r->wall / frames / side->linear : 0, e->published / encoders[0].published);
 }
 
-/* A batch that does not fit is told and left out. */
+/* Reports a batch that does not fit, and skips it. */
 static void measure_batch(const struct bench_side_options *o, struct bench_side *side, const struct encoder *e,
                           struct bench_step *s, size_t free_before, size_t frames) {
   const struct bench_set set = {"", frames, 740, 2400};
@@ -401,7 +401,7 @@ int main(int argc, char **argv) {
   char error[256] = "";
   const char *device = NULL;
   enum linnet_status status = LINNET_OK;
-  setvbuf(stdout, NULL, _IOLBF, 0); /* what was measured is there if the run is cut short */
+  setvbuf(stdout, NULL, _IOLBF, 0); /* flushed, so that the figures are there if the run is stopped */
   if (!bench_side_parse(argc, argv, &o))
     return bench_side_usage(argv[0]);
   for (size_t i = 0; i < SIDES && status == LINNET_OK; i++)

@@ -1,5 +1,5 @@
 /* One hour of audio through the non-causal encoder in one pass: 360 000 frames, then a half and a quarter of them, each
- * in a process of its own. Peak memory must grow linearly; the features' share is told apart. */
+ * in its own process. Peak memory must grow linearly; the share of the features is printed separately. */
 #include <linnet/encoder.h>
 
 #include <sys/resource.h>

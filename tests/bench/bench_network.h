@@ -23,7 +23,7 @@ struct bench_options {
   const char *kernels; /* NULL: the best that this machine runs */
   double seconds;      /* of measuring, each case */
   bool json;           /* one JSON object a line instead of a table */
-  bool profile;        /* tell what each op takes, where the benchmark can; on one thread */
+  bool profile;        /* print the time of each op, if the benchmark can; on one thread */
 };
 
 static inline struct bench_options bench_parse(int argc, char **argv) {

@@ -1,8 +1,8 @@
-/* What a network's ops do on a device: a table of ops that counts the bytes and the floating point operations of each
- * call, times it if that is asked for, and hands it on to the device's own table. One device at a time, one thread.
+/* Profiles the ops of a network on a device: a table of ops that counts the bytes and the floating point operations of
+ * each call, measures its time on request, and forwards it to the device's own table. One device at a time, one thread.
  *
- * Bytes are those of arguments and results, each once; what an op keeps in its work, and weights that a cache holds, do
- * not count. Operations are those of products, attention, LSTM and convolution, a multiply-add being two. */
+ * Bytes are those of arguments and results, each counted once; the scratch of an op, and weights in a cache, do not
+ * count. Operations are those of products, attention, LSTM and convolution; a multiply-add counts as two. */
 #ifndef LINNET_BENCH_PROFILE_H
 #define LINNET_BENCH_PROFILE_H
 

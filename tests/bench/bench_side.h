@@ -33,7 +33,7 @@ static inline bool bench_chosen(const char *wanted, const char *name) {
   return !wanted || strcmp(wanted, name) == 0;
 }
 
-/* Whether a case may still begin; says so if not. */
+/* Whether there is time for another case; prints a message if not. */
 static inline bool bench_time_left(const struct bench_side_options *o, const char *work, const char *what,
                                    const struct bench_side *side, size_t frames) {
   if (bench_wall() - o->started < o->limit)

@@ -130,7 +130,7 @@ static void release_norm_case(struct norm_case *c) {
   RELEASE(c->x, c->gain, c->bias, c->dy, c->rest, c->dgain, c->dbias);
 }
 
-/* The arguments of a norm of x on the device; dx is in place of what is added, or of dy. */
+/* The arguments of a layer norm of x on the device; dx has the address of the added gradient, or of dy. */
 static struct linnet_layernorm mirror_norm(struct mirrors *m, const struct norm_case *c, const void *x,
                                            struct norm_results *n) {
   void *dx = mirror_activations(m, &n->dx);
@@ -283,8 +283,8 @@ static double test_dropout(struct mirrors *m) {
   return error;
 }
 
-/* Forward with a residual connection or without, the sum in place or not; back with a gradient to add or without, in
- * place of it or of dy. What goes into the norm is the sum. */
+/* Forward with or without a residual connection, the sum in place or not; backward with or without a gradient to add,
+ * and in place of this gradient or of dy. The input of the norm is the sum. */
 static double test_residual_norm(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_dropout d = some_dropout(r);

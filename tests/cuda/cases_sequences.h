@@ -10,7 +10,7 @@
 
 /* --- SpecAugment */
 
-/* Some of `total` places, or all. */
+/* Some of `total` positions, or all. */
 static void some_span(struct test_random *r, size_t total, size_t *first, size_t *length) {
   *length = test_below(r, 5) ? test_below(r, (total < 40 ? total : 40) + 1) : total;
   *first = test_below(r, total - *length + 1);

@@ -51,8 +51,8 @@ void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<vo
 void *shared_memory();
 void wait_block();
 void wait_warp();
-/* A lane gives words (at most MOST_WORDS) to its warp, then takes what lane `from` gave. Nothing else is ordered by
- * it. */
+/* A lane gives words (at most MOST_WORDS) to its warp, then reads the words of lane `from`. This does not order any
+ * other memory access. */
 enum { MOST_WORDS = 6 };
 void give(const std::uint32_t *words, unsigned count);
 void take(unsigned from, std::uint32_t *words, unsigned count);

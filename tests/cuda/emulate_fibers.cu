@@ -21,7 +21,8 @@ struct fiber {
   jmp_buf place;
   bool started;
   enum wait wait;
-  unsigned exchanges; /* counted: two slots are used in turn, as a lane is one exchange ahead at most */
+  unsigned
+      exchanges; /* number of the exchange; two slots are used in turn, because a lane is at most one exchange ahead */
   std::uint32_t slot[2][MOST_WORDS];
   std::vector<char> stack;
 };

@@ -60,8 +60,8 @@ public:
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* What a lane gives in an exchange, under the exchange's number. Two are used in turn, as a lane is one ahead at most.
- */
+/* The words that a lane gives in an exchange, with the number of the exchange. Two slots are used in turn, because a
+ * lane is at most one exchange ahead. */
 struct lane {
   std::atomic<std::uint64_t> given[2][MOST_WORDS];
 };

@@ -1,7 +1,7 @@
-/* A library in the place of cuDNN, for the emulated device: the calls of cudnn_api.h as NVIDIA documents them, in plain
- * loops on host memory, whose sums are in double. Arguments that cuDNN would refuse are refused, and what it may do is
- * done: the temporary space is overwritten, weights lie in an order of their own with gaps between them, and what
- * forward leaves for backward is used up by it. */
+/* Replaces cuDNN for the emulated device: implements the calls of cudnn_api.h as NVIDIA documents them, in plain loops
+ * over host memory with sums in double. It refuses the arguments that cuDNN would refuse, and does everything that
+ * cuDNN is allowed to do: it overwrites the temporary space, stores weights in its own order with gaps between them,
+ * and backward destroys what forward saved for it. */
 #include "fake_cudnn.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What tests ask of the library that stands in for cuDNN (fake_cudnn.c), and tell it. */
+/* The controls and counters of the library that replaces cuDNN in tests (fake_cudnn.c). */
 #ifndef LINNET_TEST_FAKE_CUDNN_H
 #define LINNET_TEST_FAKE_CUDNN_H
 
@@ -10,7 +10,7 @@ struct fake_cudnn {
   unsigned passing;                                  /* ... after so many that do not */
   unsigned calls;                                    /* of any function */
   unsigned forward, backward_data, backward_weights; /* that were done */
-  unsigned refused;                                  /* calls with wrong arguments; each tells on stderr */
+  unsigned refused;                                  /* calls with wrong arguments; each prints a message on stderr */
   unsigned math;                                     /* of the last layer described */
   unsigned handles;                                  /* in existence, with descriptors */
 };

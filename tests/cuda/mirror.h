@@ -60,7 +60,7 @@ static inline float *mirror(struct mirrors *m, const struct buffer *b) {
 
 /* --- activations: floats on the host, on the device what its activations are */
 
-/* bfloat16, to the nearest, ties to even; poison keeps its upper half, which no op computes either. */
+/* Rounds to bfloat16: to nearest, ties to even. The poison value keeps its upper half; no op computes that value. */
 static inline uint16_t upper_half(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);

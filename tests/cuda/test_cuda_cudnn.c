@@ -1,5 +1,5 @@
-/* The Bi-LSTM through cudnn.c on the emulated device, with the library of fake_cudnn.c in the place of cuDNN, against
- * the CPU: logits and gradients of ragged batches; and with every call failing in its turn, as directions then take
+/* Compares the Bi-LSTM through cudnn.c on the emulated device, with fake_cudnn.c in place of cuDNN, with the CPU:
+ * logits and gradients of ragged batches. Also makes every call fail in turn; then the kernels for one direction take
  * over. */
 #include "backend/cuda/cudnn_api.h"
 #include "fake_cudnn.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Emulated by fibers: threads run in the opposite order. Elsewhere nobody can tell. */
+/* Emulation by fibers: runs threads in the opposite order. No effect elsewhere. */
 void test_cuda_reverse(bool reversed);
 
 /* Emulated: there is no more memory than that. A device has what it has. */

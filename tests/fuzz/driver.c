@@ -136,7 +136,7 @@ static size_t delete_range(uint8_t *data, size_t size, size_t capacity) {
   return size - n;
 }
 
-/* Repeats a range at another place. */
+/* Copies a range to another offset. */
 static size_t insert_range(uint8_t *data, size_t size, size_t capacity) {
   uint8_t range[64];
   size_t from = below(size), place = below(size), n = 1 + below(size - from < 64 ? size - from : 64);

@@ -14,13 +14,13 @@
 /* The target: takes any bytes, aborts if something is wrong, returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Changes data (size) in place into something of at most `capacity` bytes; returns its size. Of the runner. */
+/* Mutates data (size) in place to at most `capacity` bytes; returns the new size. The runner provides it. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t capacity);
 
 /* The same for a target that knows its format; optional, used instead if the target has one. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed);
 
-/* Aborts with a reason unless `good`: both runners keep the input. */
+/* Aborts with a reason unless `good`; both runners then save the input. */
 static inline void check(bool good, const char *what) {
   if (good)
     return;
@@ -30,7 +30,7 @@ static inline void check(bool good, const char *what) {
 
 /* --- an allocator with a budget ----------------------------------------------------------------------------------- */
 
-/* An allocator with a budget, for fuzz targets: a context that asks for more than a file deserves is told apart. */
+/* An allocator with a budget, for fuzz targets: detects a context that asks for more memory than a file justifies. */
 
 enum { FRONT = 64 };
 

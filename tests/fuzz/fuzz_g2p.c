@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-/* Makes size and checksum true again, most of the time: else nearly all mutations would end there. */
+/* Usually corrects size and checksum after a mutation; otherwise the loader would refuse nearly all inputs there. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
   size = LLVMFuzzerMutate(data, size, capacity);
   if (seed % 8 != 0)

@@ -19,7 +19,7 @@ static void check_result(const struct linnet_context *context, enum linnet_statu
   check(object || strstr(linnet_context_error(context), "FILE") != NULL, "a message that does not name the file");
 }
 
-/* Some sentence is accepted, and what may come next never leads nowhere. */
+/* Follows a sequence of tokens: each state on it is final or has a next token. */
 static void check_grammar(const struct linnet_grammar *grammar, size_t tokens) {
   struct linnet_language_model model = linnet_grammar_language_model(grammar);
   uint32_t state;

@@ -1,5 +1,4 @@
-/* Model files: any bytes either load as a model that keeps its promises, or are refused; within a budget of memory, and
- * without leaks. */
+/* Model files: any bytes either load as a valid model or are refused, within a budget of memory and without leaks. */
 #include "fuzz.h"
 
 #include <math.h>
@@ -46,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-/* Mutates the header or the data alone and keeps the header's size true: else nearly all mutations would end there. */
+/* Mutates either the header or the data, and keeps the size of the header correct; otherwise the loader would refuse
+ * nearly all inputs there. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
   uint64_t header = 0;
   for (int i = 0; i < 8 && size >= 8; i++)

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return fuzz_ngram(data, size, 64 * size + (1 << 20));
 }
 
-/* Makes the checksums true again, most of the time: else nearly all mutations would end there. */
+/* Usually corrects the checksums after a mutation; otherwise the loader would refuse nearly all inputs there. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t capacity, unsigned seed) {
   size = LLVMFuzzerMutate(data, size, capacity);
   if (seed % 8 != 0)

@@ -1,5 +1,5 @@
-/* What the fuzz targets of n-gram models share: any bytes load as a model that keeps its promises, or are refused;
- * within a budget of memory, and without leaks. */
+/* Shared by the fuzz targets of n-gram models: any bytes either load as a valid model or are refused, within a budget
+ * of memory and without leaks. */
 #ifndef LINNET_FUZZ_NGRAM_H
 #define LINNET_FUZZ_NGRAM_H
 

@@ -1,5 +1,5 @@
-/* Any bytes as a text, said by the English rules or by rules of their own: within budgets of memory and of output,
- * known words only where they are, places that are in the text.
+/* Normalises any bytes as a text, by the English rules or by rules in the input. Checks budgets of memory and output,
+ * that only known words are aligned, and that offsets are within the text.
  *
  *   up to a form feed, where there is one: rules
  *   rest: the text; what follows a NUL is not read */

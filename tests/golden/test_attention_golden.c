@@ -1,5 +1,5 @@
-/* Kinds of attention against PyTorch in double (make_attention.py): output, and gradients for a given dout; linear
- * attention once more behind each feature map. */
+/* Compares kinds of attention with PyTorch in double (make_attention.py): output, and gradients for a given dout;
+ * linear attention also after each separate feature map. */
 #include "golden.h"
 #include "ops/attention.h"
 #include "ops/feature_map.h"
@@ -73,7 +73,7 @@ static void data_free(struct attention_data *d) {
     free(d->gradients[i]);
 }
 
-/* Puts a feature map before the attention. */
+/* Applies a feature map before the attention. */
 static void data_map(struct attention_data *d, const struct golden *g, enum linnet_feature_map map) {
   size_t count = 0, width = d->attention.width;
   if (linnet_feature_map_random(map))
@@ -176,7 +176,7 @@ static void check_table(const struct linnet_ops *ops) {
   free(out);
 }
 
-/* `map_name` is NULL without a map apart. */
+/* `map_name` is NULL without a separate feature map. */
 static void check_kind(struct linnet_context *context, enum linnet_attention_kind kind, enum linnet_feature_map map,
                        const char *map_name) {
   struct golden g;

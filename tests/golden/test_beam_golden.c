@@ -1,5 +1,6 @@
-/* Prefix beam search against flashlight-text (make_beam.py): the same hypotheses, with scores between flashlight's,
- * which loses more alignments in a beam of the same size, and the exact ones. Short cases leave nothing between. */
+/* Compares prefix beam search with flashlight-text (make_beam.py): the hypotheses must be the same. The scores must lie
+ * between flashlight's, which drops more alignments in a beam of the same size, and the exact ones. In short cases
+ * these are equal. */
 #include <linnet/beam.h>
 
 #include "golden.h"

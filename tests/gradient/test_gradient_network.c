@@ -1,10 +1,10 @@
 /* The whole network in double: the gradient of summed CTC losses with respect to every tensor of parameters against
  * central differences, element by element (a random subset) and along one random direction per tensor (all elements).
- * Also: what a batch computes does not depend on how it is cut into shards, dropout included.
+ * Also: the results of a batch do not depend on how it is divided into shards, with dropout too.
  *
- * relu and elu + 1 have no (second) derivative at 0, linear attention none where a normaliser is the least, LSH
- * attention jumps where a bucket changes. The op table is the reference with some slots wrapped, so that a hash of the
- * signs of all that, and of the buckets, tells when a step crosses such a place: then the step is shortened. */
+ * relu and elu + 1 have no (second) derivative at 0, linear attention has none where a normaliser is at its minimum,
+ * and LSH attention jumps where a bucket changes. So the test wraps some slots of the reference op table and hashes
+ * these signs and buckets. If a step changes the hash, it crosses such a point, and the test shortens the step. */
 #include "backend/backend.h"
 #include "gradient.h"
 #include "model/training/network.h"
@@ -94,7 +94,7 @@ static void hashing_gemm(const struct linnet_gemm *g, real *work) {
     hash_signs(g->n, g->c + i * g->ldc);
 }
 
-/* Normalisers of a sequence and head: which of them are the least. */
+/* Hashes which normalisers of a sequence and head are at the minimum. */
 static void hash_normalisers(const struct linnet_attention *a, size_t rows, bool causal, const real *q, const real *k) {
   for (size_t t = 0; t < rows; t++) {
     real sum = -a->least;
@@ -137,7 +137,7 @@ static void hashing_causal(const struct linnet_attention_call *c) {
   linnet_cpu_ops("reference")->attention[LINNET_ATTENTION_CAUSAL_LINEAR]->forward(c);
 }
 
-/* --- LSH attention: the order of the frames tells their buckets */
+/* --- LSH attention: the order of the frames shows their buckets */
 
 static void hash_buckets(const struct linnet_attention_call *c) {
   const struct linnet_attention *a = c->attention;
@@ -216,7 +216,7 @@ static void fill_weights(struct problem *p, struct test_random *r) {
   }
 }
 
-/* The last stack of a sequence is cut short. */
+/* The last stack of a sequence is incomplete. */
 static void fill_features(struct problem *p, struct test_random *r) {
   size_t row = INPUT_DIM * p->c->stack;
   for (size_t s = 0; s < MAX_SEQUENCES; s++) {

@@ -1,5 +1,5 @@
-/* Positions in double, where the turning from frame to frame would show: they equal sine and cosine of each angle, and
- * any cut of the rows gives the same bits. */
+/* Positions in double, where errors of the rotation from frame to frame would be visible: they equal sine and cosine of
+ * each angle, and any division of the rows gives the same bits. */
 #include "gradient.h"
 #include "ops/position.h"
 

@@ -122,7 +122,7 @@ done
 awk '$3 < last - 1e-6 {bad = 1} $4 <= 0 {bad = 1} {last = $3 + $4} END {exit bad || NR != 9}' out || fail "times: $(cat out)"
 check 0 'moon stars' "${align[@]}" --skip-unknown --text 'moon stars' sun.wav
 
-# Guesses: with a lexicon, and in its place.
+# Guesses: with a lexicon, and without one.
 awk 'BEGIN {split("B D F L M N P R S T", c); split("A E I O U", v); split("AE EH IH AA AH", p)
   for (i in c) for (j in v) for (k in c) print c[i] v[j] c[k], c[i], p[j], c[k]}' > train.dict
 "$linnet" g2p --train train.dict --order 3 --output model.g2p > /dev/null 2>&1

@@ -70,7 +70,7 @@ check_features() {
   cat out
   for part in 1 2 3 4; do cmp "local/feats.$part.ark" "cluster/feats.$part.ark" || fail "part $part differs"; done
 
-  # What fails is told, the rest is not computed again.
+  # A failed part is reported; the other parts do not run again.
   rm cluster/log/*.2.done cluster/feats.2.ark
   mv data/audio/b-2.wav hidden.wav
   features 1 '1 of 4 parts failed' cluster --via "$1" --jobs 2

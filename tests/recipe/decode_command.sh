@@ -122,7 +122,7 @@ done
 "$linnet" decode --symbols symbols --lm lm.bin --lm-weight 0.01 post.txt > hyp 2> /dev/null
 printf 'u1 A B\nu2 \n' > expected
 same 'a language model of little weight' expected hyp
-# The score that is told is what `linnet ngram` says of the sentence, and counts as often as --lm-weight says.
+# The reported score is the one that `linnet ngram` prints for the sentence; --lm-weight multiplies it.
 echo 'A A' > line
 "$linnet" ngram --model lm.bin --perplexity line > perplexity
 "$linnet" decode --symbols symbols --lm lm.bin --lm-weight 2.5 --format json --frame-shift 10 post.txt 2> /dev/null |

@@ -53,7 +53,7 @@ check 0 '6 utterances' data -o global.ark --cmvn global --cmvn-stats global
 check 0 '6 utterances' data -o again.ark --cmvn global --cmvn-from global
 cmp global.ark again.ark || fail 'given statistics give other features'
 
-# What is lost is named, and the rest is kept.
+# Failed utterances are reported, and the others are written.
 cp -r data some
 echo 'u7 /nonexistent/u7.wav' >> some/wav.scp
 echo 'u8 cat data/u1.wav |' >> some/wav.scp

@@ -70,7 +70,7 @@ kill -INT $process && status=0 && { wait $process || status=$?; }
 kill $sleeper
 rm -f one*
 
-# --- several files: what was finished is kept in the order in which it came; the end is in the order of the inputs
+# --- several files: finished results are saved in the order in which they arrive; at the end they have that of the inputs
 
 short
 for format in text json ctm stm; do

@@ -27,7 +27,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# Few different tokens make ties. One utterance in 50 is empty on a side, one in 60 is lost, one in 40 is long.
+# Few different tokens give ties. One utterance in 50 is empty on one side, one in 60 is missing, one in 40 is long.
 awk -v seed="$seed" -v utterances="$utterances" '
   function below(n) { return int(rand() * n) }
   function tokens(n, alphabet,   text) {

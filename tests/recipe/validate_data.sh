@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `linnet validate-data`: every fault is told with its file, line and remedy, --fix leaves a folder that is good.
+# `linnet validate-data`: reports every fault with its file, line and remedy; after --fix the folder has no faults.
 #
 #   validate_data.sh LINNET
 # shellcheck source=tests/recipe/command.sh
@@ -43,7 +43,7 @@ validate 0 'feats.scp, utt2spk, spk2utt, spk2gender, cmvn.scp' good
 validate 2 'DIR is missing'
 validate 1 'is no folder that can be read' nowhere
 
-# fault NAME TEXT KEPT: the folder `bad` has a fault, which is told; --fix leaves KEPT utterances.
+# fault NAME TEXT KEPT: the command reports the fault in the folder `bad`; --fix leaves KEPT utterances.
 fault() {
   validate 1 "$1" bad
   check 0 "good: $2 utterances" "$linnet" validate-data --fix bad
@@ -109,7 +109,7 @@ segments
 sed -i '1s/0 -1/0/' bad/segments
 fault 'bad/segments:1: a-1 is not followed by: recording start end' 3
 
-# What --fix does to files: old ones are kept, unknown recordings go, the rest has not changed.
+# What --fix does to files: saves the old ones, removes unknown recordings, and leaves the rest unchanged.
 segments
 sed -i 2d bad/text
 cp bad/utt2spk before
@@ -137,7 +137,7 @@ validate 1 'bad/text: is binary' bad
 rm bad/text bad/wav.scp
 validate 1 'bad/wav.scp: is missing, and so is feats.scp' bad
 
-# Many faults of a kind: the first are told, the rest is counted.
+# Many faults of one kind: the first are printed, the others counted.
 make_folder bad
 for i in $(seq 1 30); do echo "c-$((i + 10)) WORDS"; done >> bad/text
 validate 1 'bad/text: 20 more such faults' bad

@@ -58,7 +58,7 @@ decoded 'n-best' "$(printf 'u1-1 TO FOR\nu1-2 TWO FOR')" --silence SIL --nbest 2
 for _ in {1..20}; do printf 'TWO FOUR\nTOO\n'; done > lines
 "$linnet" ngram --order 2 --discount-fallback --text lines --arpa lm.arpa 2> /dev/null
 decoded 'a language model' 'u1 TWO FOUR' --lm lm.arpa --silence SIL
-# The score that is told is what `linnet ngram` says of the sentence.
+# The reported score is the one that `linnet ngram` prints for the sentence.
 echo 'TWO FOUR' > line
 "$linnet" ngram --model lm.arpa --perplexity line > perplexity
 "$linnet" decode --symbols symbols --words --lexicon lexicon --lm lm.arpa --format json --frame-shift 10 ark:post.txt 2> /dev/null |

@@ -78,7 +78,7 @@ for set in test_dev93 test_eval92 test_eval93; do
   [[ $(rate exp/mini_wsj/$set.words.words.score) -le 40 ]] || fail "$set words: $(head -n 1 exp/mini_wsj/$set.words.words.score)"
 done
 grep -qF '| mini_wsj | words | words |' exp/RESULTS.md || fail 'RESULTS.md lacks word error rates'
-# An utterance that is lost counts as deleted.
+# A missing utterance counts as deleted.
 "$recipes/common/score_sets.sh" --help > help || fail 'score_sets.sh --help'
 cp -r exp/feats lost
 sed -i '2s/ .*/ nowhere.ark:9/' lost/test_eval92/feats.scp

@@ -44,7 +44,7 @@ struct journal_form journal_form(const char *format, bool files, bool ranks) {
   return form;
 }
 
-/* As linnet_output_write has it: a field holds no space, a string of JSON is escaped, a path stands as it is. */
+/* Writes a key as linnet_output_write does: fields contain no space, JSON strings are escaped, paths are unchanged. */
 char *journal_key(const struct journal *journal, const char *name) {
   char *key = NULL;
   size_t bytes = 0;
@@ -69,7 +69,7 @@ char *journal_key(const struct journal *journal, const char *name) {
 
 /* --- an earlier run ----------------------------------------------------------------------------------------------- */
 
-/* Cuts "-RANK" from the end of a key; 0: there is none. */
+/* Removes "-RANK" from the end of a key; 0: there is none. */
 static unsigned long cut_rank(char *key) {
   char *dash = strrchr(key, '-'), *end;
   unsigned long rank = dash ? strtoul(dash + 1, &end, 10) : 0;
@@ -79,15 +79,15 @@ static unsigned long cut_rank(char *key) {
   return rank;
 }
 
-/* Where a key ends; within quotes a backslash takes the next character with it. NULL: it does not. */
+/* The end of a key; within quotes a backslash escapes the next character. NULL: the key has no end. */
 static char *key_end(char *key, char end) {
   while (*key && *key != end)
     key += end == '"' && *key == '\\' && key[1] ? 2 : 1;
   return *key ? key : NULL;
 }
 
-/* The key of a line in place, NULL if it has none; *first: the line begins a result, as one with another key than the
- * last line's does where results are several lines. */
+/* The key of a line, which is changed in place; NULL: no key. *first: the line begins a result. If a result has several
+ * lines, its first line is the one whose key differs from that of the line before. */
 static char *find_key(const struct journal_form *form, char *line, const char *last, bool *first) {
   size_t skip = strlen(form->begin);
   char *key = line + skip, *end = strncmp(line, form->begin, skip) == 0 ? key_end(key, form->end) : NULL;
@@ -99,7 +99,7 @@ static char *find_key(const struct journal_form *form, char *line, const char *l
   return rank > 0 ? key : NULL;
 }
 
-/* Notes a line of `bytes` bytes. */
+/* Registers a line of `bytes` bytes. */
 static bool note_line(struct journal *journal, char *line, size_t bytes) {
   bool first;
   struct journal_piece *last = journal->count > 0 ? &journal->pieces[journal->count - 1] : NULL;
@@ -117,7 +117,7 @@ static bool note_line(struct journal *journal, char *line, size_t bytes) {
   return true;
 }
 
-/* A run that was killed may have left the end of a line, or of a result, out. */
+/* Drops the last line, or the last result, if a killed run left it incomplete. */
 static bool drop_incomplete(struct journal *journal, bool complete) {
   if (!complete && journal->form.lines && journal->count > 0) {
     struct journal_piece *last = &journal->pieces[--journal->count];
@@ -150,7 +150,7 @@ static bool read_pieces(struct journal *journal, bool complete) {
   return good;
 }
 
-/* Copies the target of a run that came to its end, if there is one. */
+/* Copies the target of a completed run, if there is one. */
 static bool copy_target(struct journal *journal) {
   char block[1 << 16];
   FILE *from = fopen(journal->target, "rb");
@@ -216,7 +216,7 @@ bool journal_open(struct journal *journal, const char *target, const struct jour
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* The first result of the earlier run with at least this key. */
+/* The first result of the earlier run whose key is not less than this key. */
 static size_t first_with(const struct journal *journal, const char *key) {
   size_t low = 0, high = journal->old;
   while (low < high) {

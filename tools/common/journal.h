@@ -1,5 +1,7 @@
-/* Results as they come: each is appended to FILE.partial at once, so that an interrupted run loses none, not even by
- * SIGKILL. The end puts them into the order of the inputs and renames. --resume reads what is there. */
+/* A file of results: each result is appended to FILE.partial at once, so that no interrupt, not even SIGKILL, loses
+ * one. At the end the results are put into the order of the inputs, and the file is renamed. --resume reads the partial
+ * file.
+ */
 #ifndef LINNET_TOOL_JOURNAL_H
 #define LINNET_TOOL_JOURNAL_H
 
@@ -8,17 +10,17 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What a result looks like in the file: lines that begin with a key, which is the part of the first line up to `end`
- * behind `begin`. */
+/* The format of a result in the file: lines that begin with a key. The key is the part of the first line between
+ * `begin` and `end`. */
 struct journal_form {
   const char *name;  /* of the format, for messages */
   const char *begin; /* of a line; may be empty */
   char end;          /* the first character behind the key */
   bool ranks;        /* "-1", "-2" ... follow the key: a new result begins with "-1" */
-  bool lines;        /* a result may be several lines: the last one in a partial file may be incomplete */
+  bool lines;        /* a result may have several lines, so the last one in a partial file may be incomplete */
 };
 
-/* A result in the file; `item` SIZE_MAX: of an earlier run, and no input has claimed it. */
+/* A result in the file. `item` SIZE_MAX: an earlier run wrote it, and no input has claimed it. */
 struct journal_piece {
   char *key; /* of an earlier run, else NULL */
   size_t item;
@@ -33,28 +35,29 @@ struct journal {
   FILE *stream;
   struct journal_form form;
   pthread_mutex_t mutex;        /* protects what follows */
-  struct journal_piece *pieces; /* (count); the first `old` are of an earlier run, by key */
+  struct journal_piece *pieces; /* (count); the first `old` come from an earlier run and are sorted by key */
   size_t count, capacity, old;
   long end;
 };
 
-/* Of a format of linnet_output_format_find; `files`: results are called by paths, not by ids. */
+/* The journal format for a format of linnet_output_format_find. `files`: keys are paths, not ids. */
 struct journal_form journal_form(const char *format, bool files, bool ranks);
 
 /* Whether a target can have a partial file beside it: it is a regular file, or will be one. */
 bool journal_possible(const char *target);
 
-/* Opens TARGET.partial, a regular file beside the target, and locks it. `resume`: keeps what an earlier run left there,
- * or what TARGET holds if that run came to its end. False after printing why not. */
+/* Opens TARGET.partial, a regular file beside the target, and locks it. `resume`: keeps the results of an earlier run:
+ * those in the partial file, or those in TARGET if that run was completed. False after printing why it failed. */
 bool journal_open(struct journal *journal, const char *target, const struct journal_form *form, bool resume);
 
-/* The key of what is called `name`, to be freed; NULL after printing that there is no memory. */
+/* The key for `name`; the caller frees it. NULL without memory, after printing so. */
 char *journal_key(const struct journal *journal, const char *name);
 
-/* Whether an earlier run left a result with this key; it becomes that of the item. From any thread, once per item. */
+/* Whether an earlier run left a result with this key; if so, it becomes the result of the item. From any thread, once
+ * per item. */
 bool journal_claim(struct journal *journal, const char *key, size_t item);
 
-/* False, after printing one, if results of the earlier run were not claimed. */
+/* False if the inputs did not claim all results of the earlier run; prints one of the others. */
 bool journal_is_claimed(const struct journal *journal);
 
 /* Appends the result of an item; from any thread, once per item. False after printing why not. */
@@ -63,7 +66,7 @@ bool journal_put(struct journal *journal, size_t item, const char *text, size_t 
 /* Moves the results to the target in the order of items; false after printing why not, with the partial file kept. */
 bool journal_commit(struct journal *journal);
 
-/* Leaves the partial file for a later run, or removes it if there is nothing new in it; returns its results. */
+/* Leaves the partial file for a later run, or removes it if it has nothing new. Returns the number of its results. */
 size_t journal_keep(struct journal *journal);
 
 #endif

@@ -41,7 +41,7 @@ static bool write_symbols(const struct linnet_search *search) {
   return tool_output_commit(&output);
 }
 
-/* Of the tokens, where the format has names. */
+/* The names of the tokens, if the format has names. */
 static bool find_names(struct lattices *lattices, const struct linnet_search *search) {
   const size_t count = linnet_search_num_tokens(search);
   if (strcmp(options.format, "kaldi") == 0)
@@ -69,7 +69,7 @@ bool lattices_open(struct lattices *lattices, const struct linnet_search *search
   return true;
 }
 
-/* The lattice of a search as text, to be freed; NULL if that fails. */
+/* The lattice of a search as text; the caller frees it. NULL on failure. */
 static char *render(const struct lattices *lattices, struct linnet_context *context, const char *id,
                     const struct linnet_search_stream *search, size_t *bytes) {
   struct linnet_lattice *lattice = NULL;

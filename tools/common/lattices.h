@@ -24,16 +24,16 @@ struct lattices {
   struct ordered ordered;
 };
 
-/* For the tokens of a search. Without --lattice nothing is opened, and what follows does nothing. False after printing
- * why not. */
+/* Opens the file for the tokens of a search. Without --lattice, this and the functions below do nothing. False after
+ * printing why it failed. */
 bool lattices_open(struct lattices *lattices, const struct linnet_search *search);
 
-/* What is left of a finished search; NULL: the input failed. From any thread, once per input; false after printing
- * why not. */
+/* Writes the lattice of a finished search; NULL: the input failed. From any thread, once per input. False after
+ * printing why it failed. */
 bool lattices_put(struct lattices *lattices, struct linnet_context *context, size_t item, const char *id,
                   const struct linnet_search_stream *search);
 
-/* Completes the file, or drops it if the command was interrupted or did not get to the first input. Takes and returns
+/* Completes the file, or discards it if the command was interrupted or did not reach the first input. Takes and returns
  * the exit code. */
 int lattices_close(struct lattices *lattices, int code);
 

@@ -1,4 +1,4 @@
-/* Opens one archive after another and takes their matrices. */
+/* Opens one archive after another and reads their matrices. */
 #include "matrix_source.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ void matrix_source_close(struct matrix_source *s) {
   s->scp = NULL;
 }
 
-/* The next one of the open input. */
+/* The next matrix of the open input. */
 static enum linnet_status take(struct matrix_source *s, const char **key, struct linnet_matrix *matrix) {
   if (s->ark)
     return linnet_ark_next(s->ark, key, matrix);

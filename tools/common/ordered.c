@@ -1,4 +1,4 @@
-/* Holds text back until all that comes before it is written. */
+/* Holds a text back until all texts before it are written. */
 #include "ordered.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Text that is made in any order, from any thread, and written in the order of the inputs. */
+/* Texts arrive in any order, from any thread, and are written in the order of the inputs. */
 #ifndef LINNET_TOOL_ORDERED_H
 #define LINNET_TOOL_ORDERED_H
 
@@ -13,17 +13,17 @@ struct ordered {
     char *text;
     size_t bytes;
     bool done;
-  } * pieces; /* (capacity), kept until all before it were written */
+  } * pieces; /* (capacity), held until all texts before it are written */
   size_t capacity, written;
 };
 
 void ordered_open(struct ordered *ordered, FILE *stream);
 
-/* Takes the text of an item, to be freed; NULL: it has none. Once per item, from 0 on. False without memory, after
- * printing so. */
+/* Takes the text of an item and frees it later; NULL: the item has none. Once per item; items begin at 0. False without
+ * memory, after printing so. */
 bool ordered_put(struct ordered *ordered, size_t item, char *text, size_t bytes);
 
-/* Writes what waits for items that never came, as after an interrupt. */
+/* Writes texts that wait for items which will not come, as after an interrupt. */
 void ordered_close(struct ordered *ordered);
 
 #endif

@@ -1,4 +1,4 @@
-/* Opens the outputs of a command and writes each result to its place. */
+/* Opens the outputs of a command and writes each result to its file. */
 #include "results.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static int compare(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* No two inputs may have one name: results are told apart by it. */
+/* Refuses two inputs with the same name, because the name identifies the result. */
 static bool check_ids(const struct inputs *inputs) {
   const char **ids = calloc(inputs->count + 1, sizeof *ids);
   bool good = ids != NULL;
@@ -69,7 +69,7 @@ static bool check_ids(const struct inputs *inputs) {
   return good;
 }
 
-/* No result may lead out of the folder; names of files that were found in folders hold their path in it. */
+/* Refuses names that lead out of the folder. The name of a file that was found in a folder contains its path there. */
 static bool check_file_names(const struct inputs *inputs) {
   for (size_t i = 0; i < inputs->count; i++) {
     const char *id = inputs_id(inputs, i);
@@ -98,7 +98,7 @@ static bool open_folder(struct results *results) {
   return check_file_names(results->inputs) && make_folder(results->folder);
 }
 
-/* Where the result of an input goes, to be freed. */
+/* The path of the result of an input; the caller frees it. */
 static char *file_path(const struct results *results, size_t item) {
   const char *id = inputs_id(results->inputs, item), *extension = linnet_output_format_extension(results->format);
   size_t size = strlen(results->folder) + strlen(id) + strlen(extension) + 3;
@@ -110,7 +110,7 @@ static char *file_path(const struct results *results, size_t item) {
   return path;
 }
 
-/* The folders between the results' and the file. */
+/* Creates the folders between the folder of results and the file. */
 static bool make_folders(const struct results *results, char *path) {
   for (char *slash = path + strlen(results->folder) + 1; (slash = strchr(slash, '/')); slash++) {
     *slash = '\0';
@@ -149,7 +149,7 @@ static bool claim_all(struct results *results) {
   return good && journal_is_claimed(&results->journal);
 }
 
-/* Whether the file holds one result, and perhaps not its name: it is there as a whole or not at all. */
+/* Whether the file holds a single result, perhaps without its name. Such a file is either complete or missing. */
 static bool is_whole(const struct results *results) {
   bool bare = inputs_is_bare(results->inputs) && strcmp(format_name, "text") == 0;
   return bare || linnet_output_format_is_single(results->format);
@@ -188,7 +188,7 @@ bool results_skip(struct results *results, size_t item) {
 
 /* --- one result --------------------------------------------------------------------------------------------------- */
 
-/* A result as text, to be freed; NULL after printing why. */
+/* A result as text; the caller frees it. NULL after printing why. */
 static char *render(const struct results *results, const struct linnet_output *output, size_t *bytes) {
   char *text = NULL;
   FILE *stream = open_memstream(&text, bytes);
@@ -206,7 +206,7 @@ static char *render(const struct results *results, const struct linnet_output *o
   return NULL;
 }
 
-/* Puts a text, which it frees, where it belongs. */
+/* Writes a text to its output and frees it. */
 static bool keep(struct results *results, size_t item, char *text, size_t bytes) {
   if (!results->folder && !results->journalled)
     return ordered_put(&results->ordered, item, text, bytes) && text;
@@ -311,7 +311,7 @@ static int report(const struct results *results, int parallel) {
   return results->failures > 0 ? tool_fail("%zu of %zu files failed", results->failures, count) : TOOL_OK;
 }
 
-/* What failed was named; the rest is worth keeping. */
+/* The failed inputs have been reported; the other results are worth keeping. */
 static bool close_output(struct results *results, int code) {
   if (results->folder || results->complete)
     return true;

@@ -1,4 +1,4 @@
-/* Where results go: one file or standard output, in the order of the inputs, or a file per input. */
+/* The output of results: one file or standard output, in the order of the inputs, or one file per input. */
 #ifndef LINNET_TOOL_RESULTS_H
 #define LINNET_TOOL_RESULTS_H
 
@@ -19,7 +19,7 @@ struct results {
   bool journalled;    /* a file, through `journal`, or else `output` */
   bool complete;      /* an earlier run has written it */
   struct journal journal;
-  struct tool_output output; /* such as standard output, with which --resume cannot go on */
+  struct tool_output output; /* such as standard output, which --resume cannot continue */
   struct ordered ordered;
   bool *there;           /* (inputs): results of an earlier run; NULL: none */
   pthread_mutex_t mutex; /* protects what follows */
@@ -28,21 +28,22 @@ struct results {
   struct tool_progress progress;
 };
 
-/* False after printing why not, with the exit code. `label` says what is done ("transcribing"). */
+/* False after printing why it failed, with the exit code. `label` is the activity, such as "transcribing". */
 bool results_open(struct results *results, const struct inputs *inputs, const char *label, int *code);
 
-/* Whether the format can hold several hypotheses of an input; false after printing that it cannot. One that is unknown
- * is left to results_open. */
+/* Whether the format can hold several hypotheses per input; false after printing that it cannot. results_open reports
+ * unknown formats. */
 bool results_take_alternatives(void);
 
-/* Whether an earlier run left the result of the input, which is then done. Once per input, before results_put. */
+/* Whether an earlier run left the result of the input; then nothing remains to do for it. Once per input, before
+ * results_put. */
 bool results_skip(struct results *results, size_t item);
 
-/* The result of one input, NULL if there is none, which was said. From any thread, once per input. */
+/* Writes the result of one input; NULL: the input failed, with a message. From any thread, once per input. */
 void results_put(struct results *results, size_t item, const struct linnet_output *output);
 
-/* Completes the output, given what tool_parallel returned, or leaves what is there for --resume if it was interrupted;
- * reports what failed. Returns the exit code. */
+/* Completes the output after tool_parallel, whose result it takes. After an interrupt, leaves the partial file for
+ * --resume. Reports failures and returns the exit code. */
 int results_close(struct results *results, int parallel);
 
 #endif

@@ -1,4 +1,4 @@
-/* Copies posteriors as they come into one growing matrix. */
+/* Copies posteriors into one growing matrix as they arrive. */
 #include "rows.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* All log-posteriors of one recording, kept for what needs them at once. */
+/* Collects all log-posteriors of one recording, for code that needs them in one matrix. */
 #ifndef LINNET_TOOL_ROWS_H
 #define LINNET_TOOL_ROWS_H
 

@@ -1,4 +1,4 @@
-/* Chooses between the search over symbols and that for words, and forwards calls to it. */
+/* Chooses between the search over symbols and the search for words, and forwards calls to it. */
 #include "search_options.h"
 
 #include "beam_options.h"

@@ -9,12 +9,12 @@
 /* Whether the options ask for a search at all. */
 bool search_options_given(void);
 
-/* False after printing what is wrong. `optional`: without the options of a search there is none. `recognizer`: the
- * options change settings of a recognizer, which has what a search needs. */
+/* False after printing what is wrong. `optional`: without options of a search, the command does not search.
+ * `recognizer`: the options change the settings of a recognizer, which already has what a search needs. */
 bool search_options_check(bool optional, bool recognizer);
 
-/* Puts what the options say into settings that hold defaults, or those of a recognizer. A search that is greedy stays
- * so without the options of a search if `optional`, else it becomes LINNET_SEARCH_SYMBOLS. Pointers live to the end of
+/* Writes the values of the options to settings that hold defaults or the settings of a recognizer. Without options of a
+ * search, greedy decoding stays if `optional`; else it becomes LINNET_SEARCH_SYMBOLS. Pointers are valid to the end of
  * the program. False after printing which option is of no use for that search. */
 bool search_options_read(struct linnet_search_settings *settings, bool optional);
 

@@ -1,4 +1,4 @@
-/* Suggests the closest option or subcommand for one that is unknown. */
+/* Suggests the most similar option or subcommand for an unknown one. */
 #include "suggest.h"
 
 #include <stdbool.h>

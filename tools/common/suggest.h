@@ -1,19 +1,19 @@
-/* The word that was meant. */
+/* Finds the word that the user probably meant. */
 #ifndef LINNET_TOOL_SUGGEST_H
 #define LINNET_TOOL_SUGGEST_H
 
 #include <popt.h>
 #include <stddef.h>
 
-/* A search for the candidate that is nearest to `word`: one that begins like it, or is at most two letters away.
- * Zero-initialise but for `word`; `best` is NULL while none is near. */
+/* Finds the candidate most similar to `word`: one that begins with it, or differs by at most two letters.
+ * Zero-initialise all members except `word`; `best` is NULL until a candidate is similar enough. */
 struct suggestion {
   const char *word, *best;
   size_t distance; /* of `best` */
 };
 void suggest(struct suggestion *suggestion, const char *candidate);
 
-/* Offers the long names of a table and of those it includes. */
+/* Offers the long names of a table, and of the tables that it includes. */
 void suggest_options(struct suggestion *suggestion, const struct poptOption *table);
 
 #endif

@@ -1,4 +1,4 @@
-/* Escapes control characters, in a string or in everything that goes to a terminal. */
+/* Escapes control characters in a string, or in all output to a terminal. */
 #define _GNU_SOURCE /* fopencookie */
 #include "terminal.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where in a UTF-8 character the text is: C1 controls are C2 80 to C2 9F, or single bytes to some terminals. */
+/* The position within a UTF-8 character. C1 controls are C2 80 to C2 9F; some terminals also obey single bytes. */
 struct decoder {
   unsigned left; /* continuation bytes to come */
   bool c2;       /* C2 waits for its second byte */
@@ -21,7 +21,7 @@ static size_t put_hex(char *to, unsigned char c) {
   return (size_t)sprintf(to, "\\x%02x", c);
 }
 
-/* Writes what a byte becomes, at most 8 characters, and returns their number. */
+/* Writes the escaped form of a byte, at most 8 characters, and returns their number. */
 static size_t escape_byte(struct decoder *d, unsigned char c, const char *kept, char *to) {
   bool continued = d->left > 0 && (c & 0xC0) == 0x80, c2 = d->c2;
   size_t n = 0;
@@ -63,7 +63,7 @@ void terminal_escape(const char *text, char *escaped, size_t size) {
 
 static struct decoder on_screen;
 
-/* A cookie_write_function_t: escapes what stdio gives it, and writes all of it or reports 0. */
+/* A cookie_write_function_t: escapes the bytes from stdio; writes all of them or returns 0. */
 static ssize_t write_escaped(void *cookie, const char *data, size_t bytes) {
   char piece[4096];
   size_t used = 0;
@@ -92,7 +92,7 @@ void terminal_guard_stdout(void) {
   stdout = guarded;
 }
 
-#else /* a C library whose stdout is fixed: nothing is escaped there */
+#else /* a C library that does not allow replacing stdout: nothing is escaped */
 
 void terminal_guard_stdout(void) {}
 

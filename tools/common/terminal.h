@@ -1,15 +1,15 @@
-/* Control characters of files and names, which a terminal would obey, are shown as text, such as \x1b. */
+/* Shows control characters in texts of files and in names as text, such as \x1b, because a terminal would obey them. */
 #ifndef LINNET_TERMINAL_H
 #define LINNET_TERMINAL_H
 
 #include <stddef.h>
 
-/* Copies a message of one line: control characters, C1 and those at line ends included, become \n, \t or \xNN. What
- * does not fit is left out. */
+/* Copies a message as one line: control characters, including C1 and newlines, become \n, \t or \xNN. Truncates a
+ * message that does not fit. */
 void terminal_escape(const char *text, char *escaped, size_t size);
 
-/* From here on, if standard output is a terminal, control characters other than newlines and tabs are written to it as
- * \xNN. What goes to a file or pipe stays as it is. */
+/* From this call on, control characters other than newlines and tabs are written as \xNN if standard output is a
+ * terminal. Output to a file or pipe does not change. */
 void terminal_guard_stdout(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the subcommands share: command lines, messages, interrupts, progress, output. */
+/* Shared by the subcommands: command lines, messages, interrupts, progress, output. */
 #include "tool.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static struct poptOption all_options[] = {{NULL, 0, POPT_ARG_INCLUDE_TABLE, NULL
                                           {NULL, 0, POPT_ARG_INCLUDE_TABLE, help_options, 0, "Help options:", NULL},
                                           POPT_TABLEEND};
 
-/* Refuses a long option that is in no table, with the one that may have been meant. */
+/* Refuses a long option that is in no table, and suggests a similar one. */
 static void refuse_name(const char *word) {
   char name[64];
   snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
@@ -129,7 +129,7 @@ static void refuse_name(const char *word) {
     tool_usage("%s: unknown option", word);
 }
 
-/* What is wrong at: an option, or its argument if that is a word of its own. popt names only the word. */
+/* Reports a wrong option. popt names only the word where it failed; if this is an argument, the option is named too. */
 static void refuse_option(poptContext parsed, int argc, const char **argv, int error) {
   const char *word = poptBadOption(parsed, POPT_BADOPTION_NOALIAS);
   int at = 1;
@@ -174,7 +174,7 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user) {
   all_options[0].arg = (void *)options;
-  tool_name = strdup(argv[0]); /* kept to the end: messages may come at any time */
+  tool_name = strdup(argv[0]); /* never freed: messages may need it at any time */
   poptContext parsed = poptGetContext(NULL, argc, argv, all_options, 0);
   if (!parsed || !tool_name) {
     fprintf(stderr, "%s: out of memory\n", argv[0]);
@@ -218,7 +218,7 @@ static void print_log(void *user, enum linnet_log_level level, const char *messa
     say(level == LINNET_LOG_WARNING ? "warning: " : "", "%s", message);
 }
 
-/* --precision, float32 if it was not given; false after printing what is wrong. */
+/* The value of --precision, float32 by default; false after printing what is wrong. */
 static bool find_precision(enum linnet_precision *precision) {
   static const char *const names[] = {
       [LINNET_FLOAT32] = "float32", [LINNET_BFLOAT16] = "bfloat16", [LINNET_TF32] = "tf32", [LINNET_INT8] = "int8"};
@@ -256,7 +256,8 @@ struct linnet_context *tool_context(void) {
 
 /* --- interrupts and time ---------------------------------------------------------------------------------------- */
 
-/* Signals that follow at once are the same one: timeout, and terminals with wrappers that forward it, send it twice. */
+/* A second signal right after the first counts as the same one: `timeout`, and wrappers that forward signals of the
+ * terminal, send it twice. */
 static const double same_signal = 0.1; /* seconds */
 
 static void note_interrupt(int number) {
@@ -323,7 +324,7 @@ void tool_progress_start(struct tool_progress *progress, const char *label, cons
   progress->terminal = isatty(STDERR_FILENO) != 0;
 }
 
-/* The unit that a thread is at. */
+/* The current unit of a thread. */
 static _Thread_local struct {
   struct tool_progress *progress; /* NULL: none */
   struct tool_stages stages;
@@ -353,7 +354,7 @@ void tool_progress_begin(struct tool_progress *progress, const struct tool_stage
   unit.share = 0;
 }
 
-/* The unit is between two shares of its time. Shares that would go back are left out. */
+/* Advances the unit to `part` of the way between two shares of its time. Ignores shares below the current one. */
 static void advance_unit(double from, double to, double part) {
   double share = from + part * (to - from);
   if (!unit.progress || !(share >= unit.share + 0.001))

@@ -1,5 +1,5 @@
-/* What the subcommands of `linnet` share. A subcommand is one file with one function and one row in main.c; it sees
- * the public headers alone. */
+/* Shared by the subcommands of `linnet`. A subcommand is one function and one row in main.c; it uses public headers of
+ * the library only. */
 #ifndef LINNET_TOOL_H
 #define LINNET_TOOL_H
 
@@ -11,11 +11,11 @@
 
 #include <linnet/context.h>
 
-/* Exit codes of the command. TOOL_INTERRUPTED stands for 128 + the signal, which tool_exit_code makes of it. */
+/* Exit codes of the command. tool_exit_code converts TOOL_INTERRUPTED to 128 + the signal. */
 enum { TOOL_OK = 0, TOOL_FAILURE = 1, TOOL_USAGE = 2, TOOL_INTERRUPTED = 130 };
 int tool_exit_code(int code);
 
-/* The name of a symbol, of a model or of a table; NULL out of range. */
+/* The name of a symbol of a model or of a table; NULL if the number is out of range. */
 typedef const char *(*tool_symbol_fn)(const void *user, int symbol);
 
 /* One subcommand: argv[0] is "linnet NAME". Returns the exit code. */
@@ -36,13 +36,13 @@ int tool_train(int argc, const char **argv);
 int tool_transcribe(int argc, const char **argv);
 int tool_validate_data(int argc, const char **argv);
 
-/* Options that subcommands share, each table with those of the one before: include what the subcommand uses, as
+/* Options that subcommands share. Each table includes the one before it; include the table that the subcommand needs:
  * {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL}. */
 extern struct poptOption tool_plain_options[];  /* --verbose */
 extern struct poptOption tool_thread_options[]; /* --threads, --jobs */
 extern struct poptOption tool_kernel_options[]; /* --kernels */
 extern struct poptOption tool_device_options[]; /* --device */
-extern struct poptOption tool_common_options[]; /* --precision: what runs a network has them all */
+extern struct poptOption tool_common_options[]; /* --precision: for commands that run a network */
 
 /* Parses all options (values go to the table's pointers) and prints usage errors. Options whose `val` is not 0 are
  * handed to `handle` (may be NULL if there are none) with their argument, NULL for a flag; it returns false, after
@@ -54,11 +54,12 @@ typedef bool (*tool_option_fn)(void *user, int val, const char *argument);
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user);
 
-/* The positional arguments, at most `most`. `needed` names those that must be there, as the usage does, with a space
- * between them ("REF HYP"; "": none). NULL after printing what is wrong. */
+/* The positional arguments, at most `most`. `needed` has the names of the required ones as in the usage, separated by
+ * spaces ("REF HYP"; "": none). NULL after printing what is wrong. */
 const char **tool_arguments(poptContext parsed, const char *needed, size_t most, size_t *count);
 
-/* A context with the common options applied, warnings and errors going to stderr; NULL after printing why not. */
+/* Creates a context from the common options; its warnings and errors go to stderr. NULL after printing why it failed.
+ */
 struct linnet_context *tool_context(void);
 
 /* Prints "linnet NAME: MESSAGE" to stderr and returns TOOL_FAILURE. */
@@ -70,19 +71,19 @@ int tool_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "linnet NAME: warning: MESSAGE" to stderr. */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints the context's error and returns TOOL_FAILURE; after an interrupt nothing is printed and it is
- * TOOL_INTERRUPTED: calls fail because they are cancelled. */
+/* Prints the error of the context and returns TOOL_FAILURE. After an interrupt calls fail because they are cancelled;
+ * then it prints nothing and returns TOOL_INTERRUPTED. */
 int tool_fail_context(const struct linnet_context *context);
 
-/* True after SIGINT or SIGTERM, once tool_catch_interrupt was called; calls of the library on contexts of tool_context
- * are then cancelled. A second signal ends the process at once. */
+/* True after SIGINT or SIGTERM, if tool_catch_interrupt has been called. The signal also cancels library calls on
+ * contexts of tool_context. A second signal ends the process at once. */
 void tool_catch_interrupt(void);
 bool tool_interrupted(void);
 
-/* Seconds of a clock that never goes back. */
+/* Seconds of a monotonic clock. */
 double tool_clock(void);
 
-/* A line on stderr that is rewritten at most ten times a second, only if stderr is a terminal:
+/* A progress line, rewritten at most ten times a second; only if stderr is a terminal:
  * "LABEL  42/100  42%  [rate unit/s]  00:12 left". From any thread. */
 struct tool_progress {
   const char *label, *unit;
@@ -93,14 +94,14 @@ void tool_progress_start(struct tool_progress *progress, const char *label, cons
 void tool_progress_add(struct tool_progress *progress, double done);
 void tool_progress_finish(struct tool_progress *progress); /* clears the line */
 
-/* What a unit consists of for the thread that is at it, and the share of its time that is over when each is done; they
- * differ from input to input, so this is a guess. The library reports the stages of its own (linnet_progress_fn). */
+/* The stages of a unit, and the share of its time that is over after each. The shares differ between inputs, so these
+ * are estimates. The library reports its own stages (linnet_progress_fn). */
 struct tool_stages {
   double input, network, posteriors, alignment;
 };
 
-/* The calling thread begins a unit of the line, and says how much of its input it has taken, 0 to 1. The next
- * tool_progress_add of the thread ends the unit. */
+/* The calling thread begins a unit of the line, and reports the share of its input that it has read, 0 to 1. Its next
+ * tool_progress_add ends the unit. */
 void tool_progress_begin(struct tool_progress *progress, const struct tool_stages *stages);
 void tool_progress_input(double share);
 
@@ -110,33 +111,32 @@ void tool_write_json_string(FILE *stream, const char *text);
 /* A linnet_write_fn (output.h) to a FILE. */
 int tool_write_piece(void *stream, const char *text, size_t bytes);
 
-/* A file written beside `path` that takes its name only on commit. "-" is standard output; devices, pipes and
- * descriptors (/dev/stdout) are written to directly, and of a symbolic link the target is replaced. Open and commit
- * print why they failed and return false; abandon removes what was written and is harmless after a commit or a failed
- * open. */
+/* A file that is written beside `path` and renamed on commit. "-" is standard output. Devices, pipes and descriptors
+ * (/dev/stdout) are written directly; if `path` is a symbolic link, its target is replaced. Open and commit print why
+ * they failed and return false. Abandon removes the file; after a commit or a failed open it has no effect. */
 struct tool_output {
   FILE *stream;
   char *path;      /* as given, for messages */
-  char *target;    /* behind links */
+  char *target;    /* after following links */
   char *temporary; /* renamed on commit; NULL: the target is written to directly */
 };
 bool tool_output_open(struct tool_output *output, const char *path);
 bool tool_output_commit(struct tool_output *output);
 void tool_output_abandon(struct tool_output *output);
 
-/* The path for functions of the library, of which most do not take "-" for standard output. */
+/* The path for functions of the library; most of them do not accept "-" for standard output. */
 const char *tool_output_path(const char *path);
 
 /* False, after printing why, if a script file (may be NULL) would point into an archive on standard output. */
 bool tool_check_script(const char *archive, const char *script);
 
-/* Flushes standard output; prints why that fails, unless tool_output_commit did, and returns false. */
+/* Flushes standard output. On failure prints why, unless tool_output_commit has done so, and returns false. */
 bool tool_flush_stdout(void);
 
-/* The default maximum of raw input, which may never end: four hours, in seconds. */
+/* The default maximum of raw input in seconds (four hours), because a pipe may never end. */
 enum { TOOL_RAW_SECONDS = 14400 };
 
-/* All of standard input, with its length; release with free. NULL after printing why. */
+/* Reads all of standard input, and gives its length; release with free. NULL after printing why. */
 char *tool_read_stdin(size_t max_bytes, size_t *bytes);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "tool.h"
 
-/* What libsndfile reads, and SPHERE as LDC's discs have it. */
+/* Extensions of the formats that libsndfile reads, and of SPHERE files as on LDC's discs. */
 static const char *const extensions[] = {"wav",  "flac", "mp3", "ogg",  "oga",  "opus", "sph",
                                          "nist", "wv1",  "wv2", "aif",  "aiff", "aifc", "au",
                                          "snd",  "caf",  "w64", "rf64", "voc",  "sf",   "paf"};
@@ -48,7 +48,7 @@ static int by_name(const FTSENT **a, const FTSENT **b) {
   return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* An entry of a folder, which is named with `length` bytes; false after printing what is wrong. */
+/* Handles an entry of a folder whose path has `length` bytes; false after printing what is wrong. */
 static bool visit(struct walk *walk, FTS *tree, FTSENT *entry, size_t length, bool all) {
   if (entry->fts_level > 0 && entry->fts_name[0] == '.') {
     fts_set(tree, entry, FTS_SKIP);

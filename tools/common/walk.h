@@ -7,13 +7,13 @@
 
 struct walk {
   char **paths;  /* (count) */
-  size_t *roots; /* (count): where the path inside the folder that was walked begins; 0: the path was named itself */
+  size_t *roots; /* (count): offset of the path within the folder that was walked; 0: the command line names the path */
   size_t count, capacity;
 };
 
-/* Files stay in the order of the command line; those of a folder are sorted by name, folder by folder. Names that begin
- * with a point are left out, others without an extension of audio, too, unless `all`. False after printing why not; to
- * be released in either case. */
+/* Keeps the order of the command line; sorts the files of a folder by name, folder by folder. Skips names that begin
+ * with a dot, and, unless `all`, names without an extension of audio. False after printing why it failed; release the
+ * list in either case. */
 bool walk_paths(struct walk *walk, const char **paths, size_t count, bool recursive, bool all);
 void walk_release(struct walk *walk);
 

@@ -44,7 +44,7 @@ struct linnet_cuda_products {
   void *library, *workspace;
   cudaStream_t stream;
   cublasLtHandle_t handle;
-#define MEMBER(name, symbol) __typeof__(&symbol) name;
+#define MEMBER(name, symbol) __typeof__(&(symbol)) name; /* NOLINT(bugprone-macro-parentheses): declares `name` */
   FUNCTIONS(MEMBER)
   struct plan plans[PLANS]; /* the first `count` are in use; if all are, new ones replace them in turn from `next` on */
   size_t count, next;
@@ -213,6 +213,7 @@ static void give_up(struct linnet_cuda_products *p, struct plan *plan) {
 /* The plan for a shape, made when the shape first occurs. The heuristic may depend on the address of the bias. */
 static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *shape, const real *bias) {
   for (size_t i = 0; i < p->count; i++)
+    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): shape_of sets all bytes, padding too */
     if (memcmp(&p->plans[i].shape, shape, sizeof *shape) == 0)
       return &p->plans[i];
   struct plan *plan = &p->plans[p->next];

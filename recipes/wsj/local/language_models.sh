@@ -10,10 +10,10 @@ usage() {
 	cat <<'END'
 Usage: language_models.sh --data DIR --phones FILE --out DIR [--order N]
 
-Writes the corpus's bigram and trigram of 20 000 words (bcb20onp.z, tcb20onp.z of disc 13-32.1), cleaned, as OUT/bigram.bin
-and OUT/trigram.bin, their words as OUT/words, and an n-gram of phones as OUT/phones.bin.
+Cleans the corpus's bigram and trigram of 20 000 words (bcb20onp.z, tcb20onp.z of disc 13-32.1) and writes them as
+OUT/bigram.bin and OUT/trigram.bin, their words as OUT/words, and an n-gram of phones as OUT/phones.bin.
 
-  --data DIR     as prepare.sh wrote it
+  --data DIR     the output of prepare.sh
   --phones FILE  the phones of the training utterances (Kaldi text)
   --order N      of the phone n-gram (default 5)
 END

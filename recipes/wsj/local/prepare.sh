@@ -10,15 +10,15 @@ usage() {
 	cat <<'END'
 Usage: prepare.sh --wsj0 DIR... --wsj1 DIR... --out DIR [--audio KIND] [--scale-counts X] [--allow-missing]
 
-Writes Kaldi data folders OUT/train_si84, train_si284, test_dev93, test_eval92, test_eval93, and of train_si284 95 % and
-5 % of the speakers, train_tr95 and train_cv05. The published numbers of utterances must come out; what is missing is
-listed in OUT/local/missing, what is there twice in OUT/local/twice.
+Writes Kaldi data folders OUT/train_si84, train_si284, test_dev93, test_eval92 and test_eval93. Also divides train_si284
+into train_tr95 (95 % of the speakers) and train_cv05 (5 %). Checks that the numbers of utterances are the published ones.
+OUT/local/missing lists missing utterances, OUT/local/twice those that occur twice.
 
   --wsj0 DIR...     LDC93S6A or LDC93S6B: the folder of the discs (11-1.1, ...), the discs, or a flat copy (wsj0/...)
   --wsj1 DIR...     LDC94S13A or LDC94S13B in the same way (13-1.1, ...)
   --audio KIND      direct (default: linnet reads SPHERE and Shorten), or wav.scp runs sph2pipe or ffmpeg
-  --scale-counts X  the numbers asserted are X times the published ones (for the miniature corpus of the tests)
-  --allow-missing   utterances without audio or transcript are left out, and the numbers not asserted
+  --scale-counts X  expect X times the published numbers (for the miniature corpus of the tests)
+  --allow-missing   skip utterances without audio or transcript, and do not check the numbers
 END
 }
 

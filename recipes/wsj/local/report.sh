@@ -10,8 +10,8 @@ usage() {
 	cat <<'END'
 Usage: report.sh --exp DIR [--command TEXT]
 
-Puts the encoders that are trained and scored in EXP beside the published figures: EXP/RESULTS.md, EXP/index.html (one
-page, with the plots), EXP/training.svg.
+Compares the trained and scored encoders in EXP with the published figures. Writes EXP/RESULTS.md, EXP/index.html (one
+page, with the plots) and EXP/training.svg.
 END
 }
 

@@ -1,5 +1,6 @@
-/* Shorten inside SPHERE: the files of make_shorten.py sample for sample, then cut at every byte and with every bit of
- * their headers and first blocks flipped: a status and a message, or other samples, and never more of them. */
+/* Shorten inside SPHERE: decodes the files of make_shorten.py sample for sample. Then truncates them at every byte, and
+ * flips every bit of their headers and first blocks: the result is a status and a message, or other samples, but never
+ * more samples. */
 #include <linnet/audio.h>
 
 #include "frontend/audio/mu_law.h"

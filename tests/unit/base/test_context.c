@@ -59,7 +59,7 @@ static void check_settings_case(const struct settings_case *c) {
   linnet_context_destroy(status == LINNET_OK ? context : NULL);
 }
 
-/* Why there is no context, in a buffer of the caller's, whole or cut, and in the log. */
+/* The reason for a failed creation of a context: in a buffer of the caller, complete or truncated, and in the log. */
 static const struct failure {
   unsigned threads;
   enum linnet_precision precision;
@@ -225,7 +225,7 @@ static void check_handles(void) {
   CHECK(heap.live == 0, "%zu blocks left", heap.live);
 }
 
-/* A sentence of any length is kept up to the room there is. */
+/* A message of any length is stored, truncated to the size of the buffer. */
 static void check_error_text(void) {
   struct failing_allocator heap;
   struct linnet_context *context = create(&heap);

@@ -202,7 +202,7 @@ static void check_descriptors(void) {
   }
 }
 
-/* A socket cannot be opened for writing, and stays; a device that is full says so. */
+/* A socket cannot be opened for writing, and is not replaced; a full device gives an error. */
 static void check_special(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
   int server = socket(AF_UNIX, SOCK_STREAM, 0), here = open(".", O_RDONLY | O_DIRECTORY);

@@ -1,4 +1,4 @@
-/* The version in the headers is CMake's, and programs of other versions are told apart. */
+/* The version in the headers is that of CMake, and programs with other versions are detected. */
 #include <linnet/version.h>
 
 #include "test.h"

@@ -1,5 +1,5 @@
-/* Settings structures of older and newer programs: every one of them, cut at each member, longer with zeros, longer
- * with something else, and not filled at all. */
+/* Settings structures of older and newer programs. Each structure is truncated at each member, extended with zeros,
+ * extended with other bytes, and not filled at all. */
 #include <stddef.h>
 
 #include <linnet/align.h>
@@ -337,7 +337,7 @@ static void prepare(const struct structure *s, size_t size) {
   if (s->ready && size >= s->bytes) {
     s->fill(memory.bytes, size);
     s->ready(memory.bytes);
-  } else if (s->ready) { /* filled in full, then cut */
+  } else if (s->ready) { /* filled completely, then truncated */
     s->fill(memory.bytes, s->bytes);
     s->ready(memory.bytes);
     memset(memory.bytes + size, 0xa5, sizeof memory.bytes - size);

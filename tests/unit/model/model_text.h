@@ -187,8 +187,8 @@ static void build(struct file *file, enum part part, const char *find, const cha
 
 /* --- what is checked of every load ---------------------------------------------------------------------------- */
 
-/* Memory that a file of `size` bytes may make the loader ask for: float16 becomes float32 (2 * size), and is laid out
- * for the kernels with at most as much padding (4 * size). */
+/* The maximum of memory that the loader may use for a file of `size` bytes: float16 becomes float32 (2 * size), and the
+ * layout for the kernels adds at most as much padding (4 * size). */
 static size_t budget(size_t size) {
   return 6 * size + (2 << 20);
 }

@@ -583,7 +583,7 @@ static void test_save_keeps(void) {
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
-/* A network whose maps are as narrow as can be makes no more of its file than any other. */
+/* A network with all widths at their minimum does not need more memory for its file than other networks. */
 static void test_narrow(void) {
   struct linnet_config config;
   struct linnet_parameters *parameters = NULL;

@@ -120,7 +120,7 @@ static void check(struct fixture *f, const char *name, const char *what) {
   CHECK(error <= BOUND, "%s, %s: error %g, bound %g", name, what, error, BOUND);
 }
 
-/* Of the state after some frames. At first there is room for one. */
+/* Of the state after some frames. The first allocation is for one frame. */
 static void check_bytes(const struct fixture *f, const struct linnet_recurrence *r, const struct scenario *scenario) {
   const size_t inputs = (size_t)linnet_model_stride(f->model) * DIM, frames = linnet_recurrence_num_frames(r);
   const size_t elements = inputs + scenario->fixed + (frames > 0 ? frames : 1) * scenario->growing;

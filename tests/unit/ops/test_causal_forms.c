@@ -9,7 +9,7 @@ enum { HEADS = 2, WIDTH = 32, SEED = 5 };
 /* Relative to the largest value of the tensor; measured up to 1.8e-6. */
 #define BOUND 1e-5
 
-/* What queries and keys go through: the op's own map, or one applied apart, whose features are positive or signed. */
+/* The feature map of queries and keys: that of the op, or a separate one with positive or with signed features. */
 static const struct scenario {
   const char *name;
   enum linnet_feature_map map;

@@ -1,5 +1,5 @@
-/* Dropout: the generator against published numbers, the mask of every table against its definition bit for bit, its
- * independence of how rows are cut, its rate, and the scale of what is kept. */
+/* Dropout: compares the generator with published numbers, and the mask of every table with its definition, bit for bit.
+ * Checks that the mask does not depend on how rows are divided, its rate, and the scale of the remaining elements. */
 #include "base/philox.h"
 #include "ops/dropout.h"
 #include "tables.h"
@@ -44,7 +44,8 @@ static const struct mask_case {
     {3, 100, {0.00002, 6, 1, 2, 3}},   {3, 13, {0, 6, 1, 2, 3}},
 };
 
-/* Every table gives the same bits: kept elements are x / (1 - rate), the rate rounded to 2^-16, plus the residual. */
+/* Every table gives the same bits: elements that are not dropped are x / (1 - rate), with the rate rounded to 2^-16,
+ * plus the residual. */
 static void check_case(const struct linnet_ops *ops, const struct mask_case *c, bool residual, bool in_place) {
   size_t n = c->rows * c->width, wrong = 0;
   struct test_random r = {c->d.seed};

@@ -1,5 +1,5 @@
-/* Feature maps by what they stand for: kernels of dot products, softmax attention as random features grow in number,
- * and what happens to vectors that no map was made for. */
+/* Checks feature maps by their meaning: products of features equal kernels of dot products, random features converge to
+ * softmax attention as their number grows, and extreme vectors are handled. */
 #include "ops/feature_map.h"
 #include "ops/linear_attention.h"
 #include "tables.h"

@@ -39,8 +39,8 @@ struct gemm_case {
   struct buffer a, b, c, bias;
 };
 
-/* To integers of 8 bits times a scale, the numbers of a row or column along k; to signs where they may be more than a
- * block of the kernels, which has a scale of its own. */
+/* Rounds the values of a row or column along k to 8-bit integers times a scale; to signs if k may exceed a block of the
+ * kernels, because each block has its own scale. */
 static void as_integers(size_t k, size_t stride, float *x) {
   float largest = 0;
   for (size_t p = 0; p < k; p++)
@@ -528,7 +528,7 @@ static struct norm_buffers norm_inputs(struct test_random *r, size_t rows, size_
                                .dbias = buffer_random(r, width)};
 }
 
-/* The same inputs, and outputs of its own. */
+/* The same inputs, but separate outputs. */
 static struct norm_buffers norm_outputs(struct test_random *r, const struct norm_buffers *b) {
   struct norm_buffers other = *b;
   other.y = buffer_poisoned(r, b->y.n), other.dx = buffer_copy(r, &b->dy);
@@ -543,7 +543,7 @@ static double norm_error(const struct norm_buffers *tested, const struct norm_bu
   return worst(error, worst(buffer_error(&tested->dgain, &b->dgain), buffer_error(&tested->dbias, &b->dbias)));
 }
 
-/* Backward in place of dy, and, where a gradient is added, in place of that. */
+/* Backward in place of dy or, if a gradient is added, in place of that gradient. */
 static double test_layernorm(const struct linnet_ops *ops, struct test_random *r) {
   size_t rows = some_size(r, 70), width = 1 + some_size(r, 400);
   const bool added = test_below(r, 2);

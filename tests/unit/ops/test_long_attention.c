@@ -126,7 +126,7 @@ static void map(const float *x, double *f) {
   }
 }
 
-/* Of a mapped query; whether it is more than the least. */
+/* Computes the normaliser of a mapped query; *above: it exceeds the minimum. */
 static double normaliser(const double *f, bool *above) {
   double d = 0, least = attention().least;
   for (size_t c = 0; c < size; c++)
@@ -325,7 +325,7 @@ static double now(void) {
 
 static void check_table(const struct linnet_ops *ops) {
   static const size_t offsets[] = {0, FRAMES};
-  static float state[SIZE * (WIDTH + 1)]; /* of kinds that keep none: as it was */
+  static float state[SIZE * (WIDTH + 1)]; /* unchanged, for kinds that save none */
   const struct linnet_attention a = attention();
   const struct linnet_pack pack = {1, offsets};
   const struct linnet_attention_ops *kind = ops->attention[scenario->kind];

@@ -1,5 +1,5 @@
-/* Sinusoidal positions against sine and cosine of each angle in long double, up to an hour of frames; any cut of the
- * rows gives the same bits; they are added, not written. */
+/* Compares sinusoidal positions with sine and cosine of each angle in long double, up to an hour of frames. Any
+ * division of the rows gives the same bits; the op adds to its output. */
 #include "ops/position.h"
 #include "tables.h"
 

@@ -227,7 +227,7 @@ static void test_members(void) {
   linnet_recognizer_file_release(&file);
 }
 
-/* Settings of a program that was built with fewer members: the others keep their defaults. */
+/* Settings of a program that was built with fewer members: the missing members have their defaults. */
 static void test_size(void) {
   struct linnet_search_settings search, whole;
   struct {

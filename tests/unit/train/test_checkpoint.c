@@ -1,5 +1,5 @@
-/* Checkpoints: any changed byte is noticed, the one before takes the place of one that is damaged or missing, what a
- * killed process left is removed, and states that no training writes are refused. */
+/* Checkpoints: any changed byte is detected; the previous checkpoint replaces one that is damaged or missing; files of
+ * a killed process are removed; and states that no training writes are refused. */
 #include <dirent.h>
 
 #include "model/format/safetensors.h"
@@ -88,7 +88,7 @@ static void test_every_byte(void) {
   remove_folder(folder);
 }
 
-/* Training goes on from the checkpoint before, says so, and ends as if nothing had been. */
+/* Training resumes from the previous checkpoint, reports this, and ends with the same result as without a fault. */
 static void test_fall_back(const char *whole, bool missing) {
   char folder[64];
   struct run run = begin(folder);
@@ -183,7 +183,7 @@ static void test_versions(void) {
   }
 }
 
-/* A list of as many models as there are places is kept in order; one of more is refused. */
+/* A list of the maximum number of models stays in order; a longer list is refused. */
 static void test_kept(void) {
   for (unsigned kept = LINNET_MAX_KEPT_MODELS; kept <= 64; kept++) {
     char folder[64], state[8192];

@@ -1,5 +1,5 @@
-/* The calibration recovers a known map, is monotone, and refuses what it cannot use. A model carries its own; each
- * decoder that is given one reports the calibrated values of what it reports without. */
+/* The calibration recovers a known function, is monotone, and refuses unusable data. A model stores its calibration.
+ * A decoder with a calibration reports the calibrated values of its confidences without one. */
 #include <linnet/align.h>
 #include <linnet/beam.h>
 #include <linnet/greedy.h>

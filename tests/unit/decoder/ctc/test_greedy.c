@@ -85,7 +85,7 @@ static void test_random_chunks(void) {
   linnet_context_destroy(context);
 }
 
-/* A A blank A B: a repeat merged, one kept apart by the blank; then the last segment grows. */
+/* A A blank A B: the repeated A is merged, the blank separates the next A; then the last segment grows. */
 static void test_growing(void) {
   struct linnet_context *context = test_context();
   struct linnet_greedy *greedy;
@@ -103,7 +103,7 @@ static void test_growing(void) {
   linnet_context_destroy(context);
 }
 
-/* After every row, all segments that are final are taken: together they are those that would have been kept. */
+/* Takes all final segments after every row: together they equal the segments of one call at the end. */
 static void test_drop(void) {
   static float rows[MAX_FRAMES * 4];
   struct linnet_context *context = test_context();

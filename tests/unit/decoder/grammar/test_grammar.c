@@ -219,7 +219,7 @@ static void test_hotwords(const struct scene *s) {
 
 /* --- in a search -------------------------------------------------------------------------------------------------- */
 
-/* Whatever is said, the result is a sentence of the grammar. */
+/* For any posteriors the result is a sentence of the grammar. */
 static void test_search(const struct scene *s) {
   enum { FRAMES = 30, TOKENS = 16 };
   struct linnet_grammar *grammar;

@@ -58,7 +58,7 @@ struct graph {
   double end[16]; /* acoustic score of ending */
 };
 
-/* Arcs from lower to higher states, renumbered at random but for the start; some have no symbol. */
+/* Arcs from lower to higher states; then all states except the start get random numbers. Some arcs have no symbol. */
 static void fill_graph(struct test_random *r, struct graph *g, bool scored) {
   size_t name[16];
   g->states = 2 + test_below(r, 7);

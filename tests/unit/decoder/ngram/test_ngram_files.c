@@ -1,4 +1,4 @@
-/* Files of n-gram models that are wrong: each is refused with a sentence that names the place. */
+/* Faulty files of n-gram models: each is refused with a message that names the position. */
 #include <linnet/ngram.h>
 
 #include "ngram_file.h"
@@ -218,7 +218,7 @@ static void check_refused(struct linnet_context *context, const struct file *fil
   linnet_ngram_destroy(ngram);
 }
 
-/* Any byte changed, any length: told by the checksums. */
+/* The checksums detect any changed byte and any wrong length. */
 static void test_accidents(struct linnet_context *context, const struct file *good) {
   struct linnet_ngram *ngram = NULL;
   for (size_t at = 0; at < good->size; at++) {

@@ -14,7 +14,7 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-/* The least cost by trying everything. */
+/* The minimum cost, by trying all alignments. */
 static size_t search(const int *a, size_t n, const int *b, size_t m) {
   if (n == 0 || m == 0)
     return 3 * (n + m);
@@ -133,7 +133,7 @@ static void test_stored(struct linnet_context *context) {
   }
 }
 
-/* Tables above 4 M cells are cut into blocks: the counts must not change. */
+/* Tables above 4 M cells are divided into blocks: the counts must not change. */
 static void test_blocks(struct linnet_context *context) {
   static const size_t lengths[][2] = {{3000, 2900}, {2100, 2100}, {2, 210000}, {210000, 2}, {2048, 2047}};
   static int a[210000], b[210000];
@@ -180,7 +180,7 @@ static void test_percent(void) {
 
 /* --- the scorer ------------------------------------------------------------------------------------------------- */
 
-/* Adds an utterance given as text; hypothesis NULL: lost. At most 31 tokens. */
+/* Adds an utterance given as text; hypothesis NULL: missing. At most 31 tokens. */
 static enum linnet_status add(struct linnet_scorer *scorer, const char *id, const char *speaker, const char *reference,
                               const char *hypothesis) {
   static char text[2][256];
@@ -568,7 +568,7 @@ static void test_oracles(struct linnet_context *context) {
   }
 }
 
-/* What is wrong with a lattice is told with its utterance. */
+/* Errors of a lattice name its utterance. */
 static void test_oracle_cycle(struct linnet_context *context) {
   struct linnet_scorer *scorer = oracle_scorer(context);
   REQUIRE(scorer, "%s", linnet_context_error(context));

@@ -182,7 +182,8 @@ static enum linnet_status scenario(struct linnet_context *context) {
 
 /* --- recombination ------------------------------------------------------------------------------------------------ */
 
-/* Words that only the model tells apart: with recombination the search needs fewer states to find the best. */
+/* Words that only the language model distinguishes: with recombination the search needs fewer states to find the best.
+ */
 static void test_recombination(struct linnet_context *context) {
   size_t same = 0, seeds = 200;
   double lost = 0;
@@ -234,7 +235,7 @@ static double best_score(struct linnet_context *context, struct scene *scene, in
   return h.score;
 }
 
-/* In a small beam it makes room for what matters. */
+/* In a small beam, recombination leaves space for better hypotheses. */
 static void test_recombination_in_small_beam(struct linnet_context *context) {
   size_t better = 0, worse = 0;
   for (uint64_t seed = 1; seed < 60; seed++) {

@@ -151,7 +151,7 @@ static void test_g711(void) {
   }
 }
 
-/* Raw samples on a pipe come as soon as they are there, and a sample cut in two waits for its other half. */
+/* Raw samples of a pipe are delivered at once; half a sample waits for its other half. */
 static void test_raw_is_not_held_back(void) {
   struct linnet_audio_settings settings;
   linnet_audio_settings_default(&settings);
@@ -206,7 +206,7 @@ static float *sine(size_t n, double rate, double hertz) {
   return x;
 }
 
-/* Reads in pieces of random sizes up to `most`. */
+/* Reads in chunks of random sizes up to `most`. */
 static size_t read_pieces(const struct file *file, double rate, size_t most, float *samples, size_t capacity) {
   struct linnet_audio_settings settings;
   linnet_audio_settings_default(&settings);

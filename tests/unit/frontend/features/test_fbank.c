@@ -100,8 +100,8 @@ static const struct linnet_fbank_settings *variants(size_t *count) {
   return s;
 }
 
-/* A frame's worst errors: of the logarithm in bands at most 60 dB below its loudest band; and of the amplitude in any
- * band, relative to the loudest, which is what the rounding of float leaves. */
+/* The maximum errors of a frame: of the logarithm, in bands at most 60 dB below its loudest band; and of the amplitude
+ * in any band, relative to the loudest band, which comes from the rounding of float. */
 struct error {
   double logarithm, amplitude;
 };

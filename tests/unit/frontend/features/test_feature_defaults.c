@@ -1,5 +1,5 @@
-/* The core keeps the filterbank's defaults and ranges a second time, because it cannot call the front end: they agree.
- */
+/* The core has a second copy of the defaults and ranges of the filterbank, because it cannot call the front end. Both
+ * copies must agree. */
 #include "test.h"
 #include <linnet/fbank.h>
 

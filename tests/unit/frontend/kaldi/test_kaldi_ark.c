@@ -459,7 +459,7 @@ static void check_cuts_and_changes(const char *path, size_t matrices) {
     whole += status == LINNET_END;
     free(copy);
   }
-  /* Only cuts between matrices go unnoticed; text may end in white space, which does not matter. */
+  /* Truncation is detected unless it is between two matrices or drops only white space at the end of a text. */
   CHECK(whole >= matrices + 1 && whole <= 2 * (matrices + 1), "%zu cuts of %zu went unnoticed", whole, size + 1);
   struct test_random random = {6};
   for (size_t i = 0; i < 4 * size; i++) {
