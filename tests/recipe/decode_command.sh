@@ -102,13 +102,13 @@ check 0 '2 utterances' decode --symbols symbols post.txt
 rm post.txt.frame_shift other.txt.frame_shift
 check 2 '--format srt' decode --symbols symbols --format srt post.txt
 check 2 '--format ctm holds the best hypothesis alone' decode --symbols symbols --format ctm --nbest 2 post.txt
-check 2 '--format ctm holds the best hypothesis alone' transcribe --format ctm --nbest 2 post.txt
+check 2 '--format ctm holds the best hypothesis alone' transcribe --phones --format ctm --nbest 2 post.txt
 check 2 '--format xml' decode --symbols symbols --format xml post.txt
 check 1 'rows of 3 posteriors, but few has 2 symbols' decode --symbols few post.txt
 check 1 'ragged.txt' decode --symbols symbols ragged.txt
 check 1 'nowhere' decode --symbols symbols scp:nowhere
 check 1 'nowhere' decode --symbols nowhere post.txt
-check 2 '--beam -7' transcribe --beam -7 post.txt
+check 2 '--beam -7' transcribe --phones --beam -7 post.txt
 
 # --- a language model that has seen A A, but never A B
 for _ in {1..20}; do echo 'A A'; done > lines
@@ -141,11 +141,11 @@ check 1 "nowhere: No such file or directory; 'linnet ngram' makes" decode --symb
 check 1 'post.txt:6: ' decode --symbols symbols --lm post.txt post.txt
 check 2 'Name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
 check 2 '--lm-weight -2: must be' decode --symbols symbols --lm lm.bin --lm-weight -2 post.txt
-check 2 'add --beam N' transcribe --lm lm.bin post.txt
+check 2 'add --beam N' transcribe --phones --lm lm.bin post.txt
 for option in --top-symbols --symbol-threshold --score-threshold; do
-  check 2 "$option: greedy decoding drops nothing: add --beam N" transcribe "$option" 5 post.txt
+  check 2 "$option: greedy decoding drops nothing: add --beam N" transcribe --phones "$option" 5 post.txt
 done
-check 1 'post.txt: not an audio format' transcribe --beam 5 --top-symbols 5 post.txt
+check 1 'post.txt: not an audio format' transcribe --phones --beam 5 --top-symbols 5 post.txt
 check 2 "'-' is there 2 times" transcribe - a.wav -
 mkdir one two
 : > one/same.wav

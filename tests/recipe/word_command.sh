@@ -92,7 +92,7 @@ grep -qx 'u1 ' hyp || fail "nothing was said: $(cat hyp)"
 decode=(decode --symbols symbols --words)
 check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
 check 2 '--lexicon is for words: add --words' decode --symbols symbols --lexicon lexicon post.txt
-check 2 '--hotwords is for words' transcribe --hotwords phrases post.txt
+check 2 '--hotwords is for words' transcribe --phones --hotwords phrases post.txt
 decode+=(--lexicon lexicon)
 check 2 'add --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
