@@ -144,7 +144,7 @@ static enum linnet_status finish_along(struct linnet_stream *s) {
   return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
 }
 
-/* Reserves memory for so many more frames. */
+/* Reserves memory for more frames. */
 static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
   size_t elements = (s->frames + frames) * num_mel(s);
   float *grown = linnet_grow(s->context, s->features, &s->capacity, elements, sizeof *grown);

@@ -6,7 +6,8 @@
 #include <math.h>
 
 enum { MAX_SYMBOLS = 1 << 24, DEFAULT_BAND = 8192 };
-static const double all_states_cells = 0x1p28; /* up to so many frames x states, the default is to search all states */
+static const double all_states_cells =
+    0x1p28; /* maximum of frames x states for which the default searches all states */
 
 void(linnet_align_settings_default)(struct linnet_align_settings *settings, size_t size) {
   const struct linnet_align_settings defaults = {.size = sizeof(struct linnet_align_settings),

@@ -100,7 +100,7 @@ enum linnet_status linnet_search_stream_lattice(const struct linnet_search_strea
 
 /* --- results ---------------------------------------------------------------------------------------------------- */
 
-/* Reserves memory for so many more spans; the spans of earlier alternatives may move. */
+/* Reserves memory for `spans` more spans; the spans of earlier alternatives may move. */
 static enum linnet_status reserve(struct linnet_search_stream *s, size_t spans) {
   struct linnet_span *more_spans =
       linnet_grow(s->context, s->spans, &s->span_capacity, s->num_spans + spans + 1, sizeof *more_spans);

@@ -47,7 +47,7 @@ extern "C" {
 struct linnet_beam_settings {
   size_t size;            /* sizeof(struct linnet_beam_settings), set by ..._default */
   size_t beam;            /* maximum number of prefixes, 1 to LINNET_BEAM_MAX (default 50) */
-  size_t top_symbols;     /* a frame appends only so many of its most probable symbols; 0: all (default) */
+  size_t top_symbols;     /* number of most probable symbols that a frame appends; 0: all (default) */
   float symbol_threshold; /* a frame does not append symbols whose log-posterior is more than this below its largest
                              one, that of the blank included; at least 0; infinity: no limit (default) */
   float score_threshold;  /* the search drops prefixes whose score is more than this below the best; at least 0;

@@ -96,8 +96,8 @@ LINNET_API void linnet_search_destroy(struct linnet_search *search);
 struct linnet_result {
   double seconds;    /* duration of the audio; without audio, that of the frames */
   int is_final;      /* 1: the utterance is complete; 0: this is a partial result */
-  size_t num_stable; /* so many first words of the best alternative (phones, if there are no words) are also the first
-                        of every later result; their times may still change */
+  size_t num_stable; /* number of words at the start of the best alternative (phones, if there are no words) with
+                        which every later result begins; their times may still change */
   const struct linnet_alternative *alternatives; /* best first */
   size_t num_alternatives;                       /* at least 1 */
 };

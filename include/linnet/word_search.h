@@ -60,8 +60,8 @@ extern "C" {
 struct linnet_word_search_settings {
   size_t size;            /* sizeof(struct linnet_word_search_settings), set by ..._default */
   size_t beam;            /* maximum number of states, 1 to LINNET_WORD_SEARCH_MAX (default 50) */
-  size_t top_symbols;     /* as in beam.h: a frame extends states only by so many of its most probable symbols; 0: by
-                             all (default) */
+  size_t top_symbols;     /* as in beam.h: number of most probable symbols by which a frame extends states; 0: all
+                             (default) */
   float symbol_threshold; /* and by none that is so far below the best symbol of the frame; infinity: no limit
                              (default) */
   float score_threshold;  /* the search drops states that are so far below the best; infinity: none (default) */

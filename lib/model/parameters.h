@@ -63,7 +63,7 @@ struct linnet_sublayer {
 
   size_t directions;                 /* attention: offset of (features, C) of a random feature map; otherwise 0 */
   size_t depthwise, depthwise_bias;  /* convolution: (K, D), (D) */
-  struct linnet_norm depthwise_norm; /* convolution: behind it */
+  struct linnet_norm depthwise_norm; /* of the convolution's output */
 };
 
 struct linnet_parameters {

@@ -13,7 +13,7 @@
 
 /* --- packed batches (pack.c) -------------------------------------------------------------------------------------- */
 
-/* Sequences are divided into pieces of so many rows; the last piece of a sequence may be shorter. Attention and
+/* The number of rows per piece of a sequence; the last piece of a sequence may be shorter. Attention and
  * convolution run one block of threads per piece, so that work is spread evenly for all lengths. */
 enum { LINNET_CUDA_PIECE = 128 };
 

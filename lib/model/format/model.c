@@ -79,7 +79,7 @@ enum linnet_status linnet_symbols_validate(struct linnet_context *context, const
   return check_unique(context, name, symbols, count);
 }
 
-/* Copies a text to *place and moves *place behind it. */
+/* Copies a text to *place and advances *place past its end. */
 static const char *place_text(char **place, const char *text) {
   size_t bytes = strlen(text) + 1;
   char *copy = memcpy(*place, text, bytes);
