@@ -128,9 +128,9 @@ const struct linnet_ops *linnet_cpu_ops(const char *name) {
 }
 
 const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision) {
-  const enum linnet_precision least = precision == LINNET_TF32 ? LINNET_FLOAT32 : precision;
+  const enum linnet_precision required = precision == LINNET_TF32 ? LINNET_FLOAT32 : precision;
   size_t i = 0;
-  while (sets[i].ops->precision > least || !runs(i))
+  while (sets[i].ops->precision > required || !runs(i))
     i++;
   return sets[i].ops;
 }

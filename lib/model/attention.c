@@ -50,7 +50,7 @@ struct linnet_attention linnet_layer_attention(const struct linnet_config *confi
     a.key_width = map_size(config);
     a.key_ld = mapped;
     a.map = LINNET_MAP_IDENTITY;
-    a.least = config->feature_map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0;
+    a.min_normaliser = config->feature_map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0;
   }
   return a;
 }

@@ -49,7 +49,7 @@ struct linnet_attention {
   size_t width;     /* of a head's values */
   size_t key_ld, value_ld, out_ld;
   enum linnet_feature_map map;  /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
-  real least;                   /* linear kinds: minimum of the normaliser; see ops/linear_attention.h */
+  real min_normaliser;          /* linear kinds: minimum of the normaliser; see ops/linear_attention.h */
   enum linnet_causal_form form; /* causal linear */
   size_t chunk;                 /* rows per chunk of the chunked form */
   struct linnet_lsh lsh;

@@ -1,6 +1,6 @@
 /* Per head, with C = key_width and M = width: S_i = sum of phi(k_j) v_j^T and z_i = sum of phi(k_j) over j <= i, and
  *
- *   out_i = phi(q_i)^T S_i / d_i,   d_i = max(phi(q_i) . z_i, least) + epsilon
+ *   out_i = phi(q_i)^T S_i / d_i,   d_i = max(phi(q_i) . z_i, min_normaliser) + epsilon
  *
  * Backward, with n_i = dout_i / d_i, and e_i = -(n_i . out_i) or, where d_i has its minimum, e_i = 0:
  *
@@ -66,10 +66,10 @@ static void prefix_states(const struct linnet_causal_product *p) {
   for (size_t first = 0; first < p->rows; first += PREFIX_ROWS) {
     size_t rows = linnet_min_size(PREFIX_ROWS, p->rows - first);
     for (size_t t = 0; t < rows; t++)
-      add_outer(p, first + t, t > 0 ? p->room + (t - 1) * size : p->state, p->room + t * size);
+      add_outer(p, first + t, t > 0 ? p->workspace + (t - 1) * size : p->state, p->workspace + t * size);
     for (size_t t = 0; t < rows; t++)
-      apply_row(p, first + t, p->room + t * size);
-    memcpy(p->state, p->room + (rows - 1) * size, size * sizeof *p->state);
+      apply_row(p, first + t, p->workspace + t * size);
+    memcpy(p->state, p->workspace + (rows - 1) * size, size * sizeof *p->state);
   }
 }
 
@@ -88,7 +88,7 @@ static void accumulate(const struct linnet_causal_product *p) {
     add_outer(p, s, p->state, p->state);
 }
 
-static size_t room(size_t depth_ld, size_t width_ld) {
+static size_t workspace_size(size_t depth_ld, size_t width_ld) {
   return PREFIX_ROWS * depth_ld * width_ld;
 }
 
@@ -122,12 +122,12 @@ static void slope(enum linnet_feature_map map, size_t rows, size_t width, const 
   }
 }
 
-static void normalise(size_t rows, size_t ld, const real *fq, const real *z, real least, real *scale) {
+static void normalise(size_t rows, size_t ld, const real *fq, const real *z, real min_normaliser, real *scale) {
   for (size_t t = 0; t < rows; t++, fq += ld, z += ld) {
     real sum = 0;
     for (size_t c = 0; c < ld; c++)
       sum += fq[c] * z[c];
-    scale[t] = linnet_causal_scale(sum, least);
+    scale[t] = linnet_causal_scale(sum, min_normaliser);
   }
 }
 
@@ -162,7 +162,7 @@ static void prefix(size_t rows, size_t ld, const real *f, const real *in, const 
 
 const struct linnet_causal_kernels linnet_causal_kernels_reference = {
     .lanes = 1,
-    .room = room,
+    .workspace_size = workspace_size,
     .scan = scan,
     .prefix_states = prefix_states,
     .apply = apply,
@@ -226,7 +226,7 @@ struct scratch {
   real *others[OPERANDS];   /* of an earlier block of a chunk that is longer than a block */
   real *y[2];               /* outputs of up to two products */
   real *scale, *e;          /* (ROWS): 1 / d and e */
-  real *room;
+  real *workspace;
   real *states[2]; /* (heads, key_ld, value_ld), from block to block */
   real *z;         /* (heads, key_ld) */
 };
@@ -257,20 +257,20 @@ static size_t operand_ld(const struct sequence *s, enum operand o) {
 
 /* The offset of the head's row `row` of a pass, in a tensor whose heads have this width. row_step: the distance to the
  * next row. */
-static size_t place(const struct sequence *s, size_t row, size_t width, size_t ld) {
+static size_t row_offset(const struct sequence *s, size_t row, size_t width, size_t ld) {
   return (s->start + (s->reversed ? s->rows - 1 - row : row)) * ld + s->head * width;
 }
 
-static size_t key_place(const struct sequence *s, size_t row) {
-  return place(s, row, s->a->key_width, s->a->key_ld);
+static size_t key_offset(const struct sequence *s, size_t row) {
+  return row_offset(s, row, s->a->key_width, s->a->key_ld);
 }
 
-static size_t value_place(const struct sequence *s, size_t row) {
-  return place(s, row, s->a->width, s->a->value_ld);
+static size_t value_offset(const struct sequence *s, size_t row) {
+  return row_offset(s, row, s->a->width, s->a->value_ld);
 }
 
-static size_t out_place(const struct sequence *s, size_t row) {
-  return place(s, row, s->a->width, s->a->out_ld);
+static size_t out_offset(const struct sequence *s, size_t row) {
+  return row_offset(s, row, s->a->width, s->a->out_ld);
 }
 
 static ptrdiff_t row_step(const struct sequence *s, size_t ld) {
@@ -286,13 +286,13 @@ static real *head_state(const struct sequence *s, size_t product) {
 }
 
 static void load_scale(const struct sequence *s, size_t first, size_t rows) {
-  const real *from = s->dq + key_place(s, first);
+  const real *from = s->dq + key_offset(s, first);
   for (size_t t = 0; t < rows; t++)
     s->s.scale[t] = *row_of(from, row_step(s, s->a->key_ld), t);
 }
 
 static void store_scale(const struct sequence *s, size_t first, size_t rows) {
-  real *to = s->dq + key_place(s, first);
+  real *to = s->dq + key_offset(s, first);
   for (size_t t = 0; t < rows; t++)
     *row_to(to, row_step(s, s->a->key_ld), t) = s->s.scale[t];
 }
@@ -304,14 +304,14 @@ static void load(const struct sequence *s, enum operand o, size_t first, size_t 
   switch (o) {
   case GRADIENTS:
     load_scale(s, first, rows);
-    s->kernels->scale(rows, a->width, s->dout + out_place(s, first), row_step(s, a->out_ld), s->s.scale, to, ld);
+    s->kernels->scale(rows, a->width, s->dout + out_offset(s, first), row_step(s, a->out_ld), s->s.scale, to, ld);
     return;
   case VALUES:
-    s->kernels->phi(LINNET_MAP_IDENTITY, rows, a->width, s->v + value_place(s, first), row_step(s, a->value_ld), to,
+    s->kernels->phi(LINNET_MAP_IDENTITY, rows, a->width, s->v + value_offset(s, first), row_step(s, a->value_ld), to,
                     ld);
     return;
   default:
-    s->kernels->phi(a->map, rows, a->key_width, (o == QUERIES ? s->q : s->k) + key_place(s, first),
+    s->kernels->phi(a->map, rows, a->key_width, (o == QUERIES ? s->q : s->k) + key_offset(s, first),
                     row_step(s, a->key_ld), to, ld);
   }
 }
@@ -328,7 +328,7 @@ static void begin_normaliser(const struct sequence *s, size_t first, size_t rows
   load(s, QUERIES, first, rows, operands[QUERIES]);
   load(s, KEYS, first, rows, operands[KEYS]);
   s->kernels->prefix(rows, s->key_ld, operands[KEYS], NULL, NULL, head_z(s), s->s.y[0]);
-  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], s->s.y[0], s->a->least, s->s.scale);
+  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], s->s.y[0], s->a->min_normaliser, s->s.scale);
 }
 
 static void begin_output(const struct sequence *s, size_t first, size_t rows) {
@@ -338,13 +338,13 @@ static void begin_output(const struct sequence *s, size_t first, size_t rows) {
 }
 
 static void end_output(const struct sequence *s, size_t first, size_t rows) {
-  s->kernels->scale(rows, s->a->width, s->s.y[0], (ptrdiff_t)s->value_ld, s->s.scale, s->output + out_place(s, first),
+  s->kernels->scale(rows, s->a->width, s->s.y[0], (ptrdiff_t)s->value_ld, s->s.scale, s->output + out_offset(s, first),
                     row_step(s, s->a->out_ld));
 }
 
 /* e = 0 where the normaliser has its minimum, since it is a constant there. Those rows have the largest scale. */
 static void clear_constant(const struct sequence *s, size_t rows) {
-  const real largest = linnet_causal_scale(s->a->least, s->a->least);
+  const real largest = linnet_causal_scale(s->a->min_normaliser, s->a->min_normaliser);
   for (size_t t = 0; t < rows; t++)
     if (s->s.scale[t] == largest)
       s->s.e[t] = 0;
@@ -354,14 +354,14 @@ static void clear_constant(const struct sequence *s, size_t rows) {
 static void begin_gradient(const struct sequence *s, size_t first, size_t rows) {
   for (int o = 0; o < OPERANDS; o++)
     load(s, (enum operand)o, first, rows, s->s.operands[o]);
-  s->kernels->project(rows, s->a->width, s->s.operands[GRADIENTS], s->value_ld, s->out + out_place(s, first),
+  s->kernels->project(rows, s->a->width, s->s.operands[GRADIENTS], s->value_ld, s->out + out_offset(s, first),
                       row_step(s, s->a->out_ld), s->s.e);
   clear_constant(s, rows);
 }
 
 static void end_gradient(const struct sequence *s, size_t first, size_t rows, enum operand o, real *gradient) {
   s->kernels->slope(s->a->map, rows, s->a->key_width, s->s.operands[o], s->s.y[0], s->key_ld,
-                    gradient + key_place(s, first), row_step(s, s->a->key_ld));
+                    gradient + key_offset(s, first), row_step(s, s->a->key_ld));
 }
 
 static void begin_query(const struct sequence *s, size_t first, size_t rows) {
@@ -382,7 +382,7 @@ static void begin_key_value(const struct sequence *s, size_t first, size_t rows)
 static void end_key_value(const struct sequence *s, size_t first, size_t rows) {
   end_gradient(s, first, rows, KEYS, s->dk);
   s->kernels->phi(LINNET_MAP_IDENTITY, rows, s->a->width, s->s.y[1], (ptrdiff_t)s->value_ld,
-                  s->dv + value_place(s, first), row_step(s, s->a->value_ld));
+                  s->dv + value_offset(s, first), row_step(s, s->a->value_ld));
 }
 
 /* The products of a pass read the same a and b, perhaps exchanged. */
@@ -415,7 +415,7 @@ static struct linnet_causal_product product_of(const struct sequence *s, const s
                                         .b = operands[f->b],
                                         .y = s->s.y[i],
                                         .state = head_state(s, i),
-                                        .room = s->s.room};
+                                        .workspace = s->s.workspace};
 }
 
 /* The number of rows between states: 1 in forms without chunks. */
@@ -489,15 +489,15 @@ static void run_long_chunk(const struct sequence *s, const struct pass *pass, si
 
 /* For each stretch of rows, all heads run before the next stretch, since heads are side by side in memory. */
 static void run_pass(struct sequence *s, const struct pass *pass) {
-  const size_t chunk = chunk_rows(s), most = LINNET_CAUSAL_ROWS, heads = s->a->heads;
-  const size_t stretch = chunk > most ? chunk : most / chunk * chunk;
+  const size_t chunk = chunk_rows(s), max_rows = LINNET_CAUSAL_ROWS, heads = s->a->heads;
+  const size_t stretch = chunk > max_rows ? chunk : max_rows / chunk * chunk;
   s->reversed = pass->reversed;
   clear(s->s.z, heads * s->key_ld);
   for (size_t i = 0; i < pass->products; i++)
     clear(s->s.states[i], heads * s->key_ld * s->value_ld);
   for (size_t t = 0; t < s->rows && !linnet_stopped(s->a->poll); t += stretch)
     for (s->head = 0; s->head < heads; s->head++)
-      if (chunk > most)
+      if (chunk > max_rows)
         run_long_chunk(s, pass, t, linnet_min_size(stretch, s->rows - t));
       else
         run_block(s, pass, chunk, t, linnet_min_size(stretch, s->rows - t));
@@ -524,8 +524,8 @@ static void plan(struct sequence *q, struct linnet_arena *arena) {
   s->z = take(arena, heads, key);
   s->scale = take(arena, rows, 1);
   s->e = take(arena, rows, 1);
-  size_t forth = q->kernels->room(key, value), back = q->kernels->room(value, key);
-  s->room = take(arena, forth > back ? forth : back, 1);
+  size_t forth = q->kernels->workspace_size(key, value), back = q->kernels->workspace_size(value, key);
+  s->workspace = take(arena, forth > back ? forth : back, 1);
 }
 
 static struct sequence sequence_of(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {

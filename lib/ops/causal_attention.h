@@ -35,18 +35,18 @@ struct linnet_causal_product {
   size_t keys; /* rows of a and b in `attend` */
   const real *a, *b;
   real *y, *state;
-  real *room; /* scratch; linnet_causal_kernels.room returns its size */
+  real *workspace; /* scratch; linnet_causal_kernels.workspace_size returns its size */
 };
 
 /* 1 / d, where `sum` is phi(q) . z. */
-static inline real linnet_causal_scale(real sum, real least) {
-  return 1 / ((sum < least ? least : sum) + (real)LINNET_ATTENTION_EPSILON);
+static inline real linnet_causal_scale(real sum, real min_normaliser) {
+  return 1 / ((sum < min_normaliser ? min_normaliser : sum) + (real)LINNET_ATTENTION_EPSILON);
 }
 
 /* Functions that compute the product and its operands: the C reference, or the kernels of an instruction set. */
 struct linnet_causal_kernels {
   size_t lanes; /* leading dimensions are multiples of this */
-  size_t (*room)(size_t depth_ld, size_t width_ld);
+  size_t (*workspace_size)(size_t depth_ld, size_t width_ld);
 
   /* The whole product, row by row (scan) or by prefix sums. At return `state` is S of the last row. */
   void (*scan)(const struct linnet_causal_product *p);
@@ -59,7 +59,7 @@ struct linnet_causal_kernels {
 
   /* Rows of operands. Leading dimensions of the caller's tensors may be negative.
    *   phi: y = phi(x).              slope: dx = dy * phi'(x), from phi(x)
-   *   normalise: scale_t = linnet_causal_scale(fq_t . z_t, least)
+   *   normalise: scale_t = linnet_causal_scale(fq_t . z_t, min_normaliser)
    *   scale: y_t = x_t * scale_t    project: e_t = -(n_t . out_t)
    *   prefix: z += f_t * in_t, y_t = z * by_t; in, by NULL: 1
    */
@@ -67,7 +67,7 @@ struct linnet_causal_kernels {
               ptrdiff_t ldy);
   void (*slope)(enum linnet_feature_map map, size_t rows, size_t width, const real *phi, const real *dy, size_t ld,
                 real *dx, ptrdiff_t ldx);
-  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *z, real least, real *scale);
+  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *z, real min_normaliser, real *scale);
   void (*scale)(size_t rows, size_t width, const real *x, ptrdiff_t ldx, const real *scale, real *y, ptrdiff_t ldy);
   void (*project)(size_t rows, size_t width, const real *n, size_t ld, const real *out, ptrdiff_t ld_out, real *e);
   void (*prefix)(size_t rows, size_t ld, const real *f, const real *in, const real *by, real *z, real *y);

@@ -57,12 +57,12 @@ static void causal_scan(const struct linnet_causal_product *p) {
       causal_scan_tile(p, c, m);
 }
 
-/* A (depth, width_ld) matrix as panels. Returns `from` if it is a panel already, else fills `room`. */
-static const float *causal_panels(size_t depth, size_t ld, const float *from, float *room) {
+/* A (depth, width_ld) matrix as panels. Returns `from` if it is a panel already, else fills `panels`. */
+static const float *causal_panels(size_t depth, size_t ld, const float *from, float *panels) {
   if (ld == GEMM_COLUMNS)
     return from;
-  gemm_pack_straight(depth, ld, GEMM_COLUMNS, from, ld, room);
-  return room;
+  gemm_pack_straight(depth, ld, GEMM_COLUMNS, from, ld, panels);
+  return panels;
 }
 
 /* c (rows, width) += left (rows, depth) * panels (depth, width). If add is false, = in place of +=. */
@@ -74,12 +74,12 @@ static void causal_multiply(size_t rows, size_t width, size_t depth, struct gemm
 
 static void causal_apply(const struct linnet_causal_product *p) {
   causal_multiply(p->rows, p->width_ld, p->depth, gemm_left(p->x, p->depth_ld, 1),
-                  causal_panels(p->depth, p->width_ld, p->state, p->room), p->y, p->width_ld, true);
+                  causal_panels(p->depth, p->width_ld, p->state, p->workspace), p->y, p->width_ld, true);
 }
 
 static void causal_accumulate(const struct linnet_causal_product *p) {
   causal_multiply(p->depth, p->width_ld, p->keys, gemm_left(p->a, 1, p->depth_ld),
-                  causal_panels(p->keys, p->width_ld, p->b, p->room), p->state, p->width_ld, true);
+                  causal_panels(p->keys, p->width_ld, p->b, p->workspace), p->state, p->width_ld, true);
 }
 
 /* Sets weights above the diagonal to zero. The diagonal crosses row 0 at column `first`. */
@@ -93,24 +93,24 @@ static void causal_mask(size_t rows, size_t first, size_t columns, float *weight
 static void causal_attend(const struct linnet_causal_product *p, bool masked) {
   enum { LD = (LINNET_CAUSAL_ROWS + GEMM_COLUMNS - 1) / GEMM_COLUMNS * GEMM_COLUMNS };
   float weights[CAUSAL_BAND * LD] __attribute__((aligned(64)));
-  float *keys = p->room, *room = keys + LD * p->depth_ld;
+  float *keys = p->workspace, *panels = keys + LD * p->depth_ld;
   gemm_pack_panels(true, p->depth, p->keys, p->a, p->depth_ld, keys);
   for (size_t t = 0; t < p->rows; t += CAUSAL_BAND) {
     size_t rows = linnet_min_size(CAUSAL_BAND, p->rows - t), end = masked ? t + rows : p->keys;
     causal_multiply(rows, end, p->depth, gemm_left(p->x + t * p->depth_ld, p->depth_ld, 1), keys, weights, LD, false);
     if (masked)
       causal_mask(rows, t, end, weights, LD);
-    causal_multiply(rows, p->width_ld, end, gemm_left(weights, LD, 1), causal_panels(end, p->width_ld, p->b, room),
+    causal_multiply(rows, p->width_ld, end, gemm_left(weights, LD, 1), causal_panels(end, p->width_ld, p->b, panels),
                     p->y + t * p->width_ld, p->width_ld, true);
   }
 }
 
 /* Scratch in floats: panels of the keys and of the taller of S and b, or the reference's prefix sums if they are
  * larger. */
-static size_t causal_room(size_t depth_ld, size_t width_ld) {
+static size_t causal_workspace_size(size_t depth_ld, size_t width_ld) {
   size_t rows = LINNET_CAUSAL_ROWS + GEMM_COLUMNS, taller = depth_ld > rows ? depth_ld : rows;
   size_t panels = rows * depth_ld + taller * width_ld;
-  size_t states = linnet_causal_kernels_reference.room(depth_ld, width_ld);
+  size_t states = linnet_causal_kernels_reference.workspace_size(depth_ld, width_ld);
   return panels > states ? panels : states;
 }
 
@@ -149,12 +149,13 @@ static void causal_slope(enum linnet_feature_map map, size_t rows, size_t width,
     }
 }
 
-static void causal_normalise(size_t rows, size_t ld, const float *fq, const float *z, float least, float *scale) {
+static void causal_normalise(size_t rows, size_t ld, const float *fq, const float *z, float min_normaliser,
+                             float *scale) {
   for (size_t t = 0; t < rows; t++, fq += ld, z += ld) {
     vf dot = vf_set(0);
     for (size_t c = 0; c < ld; c += VW)
       dot += vf_load(fq + c) * vf_load(z + c);
-    scale[t] = linnet_causal_scale(vf_sum(dot), least);
+    scale[t] = linnet_causal_scale(vf_sum(dot), min_normaliser);
   }
 }
 
@@ -190,7 +191,7 @@ static void causal_prefix(size_t rows, size_t ld, const float *f, const float *i
 
 static const struct linnet_causal_kernels causal_kernels = {
     .lanes = GEMM_COLUMNS,
-    .room = causal_room,
+    .workspace_size = causal_workspace_size,
     .scan = causal_scan,
     .prefix_states = causal_prefix_states,
     .apply = causal_apply,

@@ -57,17 +57,17 @@ static double once(struct trial *t, size_t chunk) {
   return now() - start;
 }
 
-/* The candidate with the least time: what disturbs only adds. Rounds go through all of them in turn. */
+/* The candidate with the shortest time: what disturbs only adds. Rounds go through all of them in turn. */
 static size_t fastest(struct trial *t) {
-  double least[CANDIDATES];
+  double shortest[CANDIDATES];
   size_t best = 0;
   for (int round = 0; round < ROUNDS; round++)
     for (size_t i = 0; i < CANDIDATES; i++) {
       double seconds = once(t, candidates[i]);
-      least[i] = round > 0 && least[i] < seconds ? least[i] : seconds;
+      shortest[i] = round > 0 && shortest[i] < seconds ? shortest[i] : seconds;
     }
   for (size_t i = 1; i < CANDIDATES; i++)
-    if (least[i] < least[best])
+    if (shortest[i] < shortest[best])
       best = i;
   return candidates[best];
 }

@@ -26,7 +26,7 @@ static void attention_case(struct mirrors *m, enum linnet_attention_kind kind, b
   if (mapped) {
     a->map = LINNET_MAP_IDENTITY;
     a->key_width = 1 + some_size(r, 150);
-    a->least = test_below(r, 2) ? 0 : 1;
+    a->min_normaliser = test_below(r, 2) ? 0 : 1;
   }
   size_t keys = a->heads * a->key_width;
   a->out_ld = a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
@@ -43,7 +43,7 @@ static void attention_case(struct mirrors *m, enum linnet_attention_kind kind, b
   c->dout = activations_random(m, c->rows * a->out_ld);
   const float length = 1 / sqrtf((float)a->key_width);
   for (size_t i = 0; i < c->qkv.n && a->map == LINNET_MAP_IDENTITY; i++)
-    c->qkv.x[i] = a->least > 0 ? c->qkv.x[i] * length : fabsf(c->qkv.x[i]) + 0.5f;
+    c->qkv.x[i] = a->min_normaliser > 0 ? c->qkv.x[i] * length : fabsf(c->qkv.x[i]) + 0.5f;
   round_activations(m, &c->qkv);
   c->k = (maps - 2) * keys, c->v = (maps - 1) * keys;
 }

@@ -7,7 +7,7 @@
 
 struct ctc_case {
   struct linnet_pack pack;
-  size_t offsets[MOST_SEQUENCES + 1], symbols, most_labels;
+  size_t offsets[MOST_SEQUENCES + 1], symbols, max_labels;
   uint32_t label_offsets[MOST_SEQUENCES + 1];
   int *labels;
   double loss[MOST_SEQUENCES];
@@ -22,7 +22,7 @@ static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
   for (size_t i = 0; i < count; i++)
     c->labels[first + i] = 1 + (int)test_below(r, kinds);
   c->label_offsets[s + 1] = (uint32_t)(first + count);
-  c->most_labels = count > c->most_labels ? count : c->most_labels;
+  c->max_labels = count > c->max_labels ? count : c->max_labels;
 }
 
 static void ctc_case(struct test_random *r, struct ctc_case *c) {
@@ -88,7 +88,7 @@ static double test_ctc(struct mirrors *m) {
   size_t total = c.label_offsets[c.pack.sequences];
   struct linnet_cuda_ctc op = {.pack = &pack,
                                .symbols = c.symbols,
-                               .most_labels = c.most_labels,
+                               .max_labels = c.max_labels,
                                .label_offsets =
                                    mirror_bytes(m, c.label_offsets, (c.pack.sequences + 1) * sizeof *c.label_offsets),
                                .labels = mirror_bytes(m, c.labels, total * sizeof *c.labels),

@@ -114,10 +114,10 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int room, cudnnDataType_t *type,
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int requested, cudnnDataType_t *type,
                                          int *dimensions, int sizes[], int strides[]) {
   BEGIN;
-  NEED(room == 3 && tensor->dimensions == 3);
+  NEED(requested == 3 && tensor->dimensions == 3);
   *type = CUDNN_DATA_FLOAT, *dimensions = 3;
   memcpy(sizes, tensor->sizes, sizeof tensor->sizes);
   memcpy(strides, tensor->strides, sizeof tensor->strides);

@@ -87,7 +87,7 @@ static void data_map(struct attention_data *d, const struct golden *g, enum linn
   d->attention.key_width = linnet_feature_map_size(map, width, count / width);
   d->attention.key_ld = d->map.phi_ld = d->map.heads * d->attention.key_width;
   d->attention.map = LINNET_MAP_IDENTITY;
-  d->attention.least = map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0;
+  d->attention.min_normaliser = map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0;
 }
 
 static struct attention_data data;

@@ -141,7 +141,7 @@ extern const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNE
 struct linnet_cuda_ctc {
   const struct linnet_cuda_pack *pack;
   size_t symbols;
-  size_t most_labels;            /* the maximum over the sequences */
+  size_t max_labels;             /* the maximum over the sequences */
   const uint32_t *label_offsets; /* (sequences + 1), device */
   const int *labels;             /* (label_offsets[sequences]), device */
   size_t total_labels;

@@ -14,7 +14,7 @@ static const struct scenario {
   const char *name;
   enum linnet_feature_map map;
   size_t key_width;
-  float least;
+  float min_normaliser;
 } scenarios[] = {
     {"elu", LINNET_MAP_ELU, WIDTH, 0},
     {"positive features", LINNET_MAP_IDENTITY, 2 * WIDTH, 0},
@@ -60,7 +60,7 @@ static struct linnet_attention attention(const struct form *form) {
                                    .value_ld = columns,
                                    .out_ld = HEADS * WIDTH,
                                    .map = scenario->map,
-                                   .least = scenario->least,
+                                   .min_normaliser = scenario->min_normaliser,
                                    .form = form->form,
                                    .chunk = form->chunk};
 }
@@ -72,7 +72,7 @@ static void draw(void) {
   for (size_t t = 0; t < LONGEST && scenario->map == LINNET_MAP_IDENTITY; t++)
     for (size_t c = 0; c < 2 * keys(); c++) {
       float *x = &qkv[t * columns + c];
-      *x = scenario->least > 0 ? *x / 8 : fabsf(*x) + 0.5f;
+      *x = scenario->min_normaliser > 0 ? *x / 8 : fabsf(*x) + 0.5f;
     }
 }
 

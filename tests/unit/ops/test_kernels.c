@@ -208,7 +208,7 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   if (mapped) {
     a->map = LINNET_MAP_IDENTITY;
     a->key_width = 1 + some_size(r, test_below(r, 10) ? 150 : 1100);
-    a->least = test_below(r, 2) ? 0 : 1;
+    a->min_normaliser = test_below(r, 2) ? 0 : 1;
   }
   size_t keys = a->heads * a->key_width;
   a->out_ld = a->heads * a->width;
@@ -227,7 +227,7 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   c.dout = buffer_random(r, c.rows * a->out_ld);
   const float length = 1 / sqrtf((float)a->key_width);
   for (size_t i = 0; i < c.qkv.n && a->map == LINNET_MAP_IDENTITY; i++)
-    c.qkv.x[i] = a->least > 0 ? c.qkv.x[i] * length : fabsf(c.qkv.x[i]) + 0.5f;
+    c.qkv.x[i] = a->min_normaliser > 0 ? c.qkv.x[i] * length : fabsf(c.qkv.x[i]) + 0.5f;
   c.q = c.qkv.x, c.k = c.q + keys, c.v = c.q + (maps - 1) * keys;
   return c;
 }

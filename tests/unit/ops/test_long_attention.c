@@ -73,7 +73,8 @@ static struct linnet_attention attention(void) {
                                    .out_ld = width,
                                    .form = scenario->form,
                                    .map = mapped() ? LINNET_MAP_IDENTITY : LINNET_MAP_ELU,
-                                   .least = scenario->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0};
+                                   .min_normaliser =
+                                       scenario->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0};
 }
 
 static void draw(void) {
@@ -128,11 +129,11 @@ static void map(const float *x, double *f) {
 
 /* Computes the normaliser of a mapped query; *above: it exceeds the minimum. */
 static double normaliser(const double *f, bool *above) {
-  double d = 0, least = attention().least;
+  double d = 0, min_normaliser = attention().min_normaliser;
   for (size_t c = 0; c < size; c++)
     d += f[c] * sums.z[c];
-  *above = d > least;
-  return fmax(d, least) + LINNET_ATTENTION_EPSILON;
+  *above = d > min_normaliser;
+  return fmax(d, min_normaliser) + LINNET_ATTENTION_EPSILON;
 }
 
 static double expected_out(const double *f, double *o, bool *above) {
