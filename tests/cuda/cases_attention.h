@@ -9,7 +9,7 @@
 struct attention_case {
   struct linnet_attention a;
   struct linnet_pack pack;
-  size_t offsets[MOST_SEQUENCES + 1], rows;
+  size_t offsets[MAX_SEQUENCES + 1], rows;
   struct buffer qkv, dout;
   size_t k, v; /* columns where they begin */
 };
@@ -105,7 +105,7 @@ static double test_attention(struct mirrors *m, enum linnet_attention_kind kind,
   struct buffer work = buffer_poisoned(r, ops->work_bytes(&c.a, c.rows, c.pack.sequences) / sizeof(float));
   saved.x = saved.memory + GUARD, work.x = work.memory + GUARD;
   struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
-  void *q = mirror_activations(m, &c.qkv), *kept = mirror(m, &saved), *room = mirror(m, &work);
+  void *q = mirror_activations(m, &c.qkv), *mirrored = mirror(m, &saved), *workspace = mirror(m, &work);
   void *k = linnet_activation_at(m->device, q, c.k), *v = linnet_activation_at(m->device, q, c.v);
   void *y = mirror_activations(m, &out2), *dy = mirror_activations(m, &c.dout);
   void *d = mirror_activations(m, &gradient2);
@@ -114,9 +114,9 @@ static double test_attention(struct mirrors *m, enum linnet_attention_kind kind,
                                              .q = q,
                                              .k = k,
                                              .v = v,
-                                             .saved = kept,
+                                             .saved = mirrored,
                                              .out = y,
-                                             .work = room,
+                                             .work = workspace,
                                              .dout = dy,
                                              .dq = d,
                                              .dk = linnet_activation_at(m->device, d, c.k),

@@ -335,8 +335,8 @@ struct moving {
 
 static double loss_moved(void *user, double by) {
   struct moving *m = user;
-  real *w = m->p->weights + m->tensor->offset, *kept = gradient_reals(m->tensor->count);
-  memcpy(kept, w, m->tensor->count * sizeof *w);
+  real *w = m->p->weights + m->tensor->offset, *saved = gradient_reals(m->tensor->count);
+  memcpy(saved, w, m->tensor->count * sizeof *w);
   for (size_t i = 0; m->direction && i < m->tensor->count; i++)
     w[i] += by * m->direction[i];
   if (!m->direction)
@@ -344,8 +344,8 @@ static double loss_moved(void *user, double by) {
   signs = 0;
   double loss = pass(m->p, &m->p->shard, 0, m->p->logits, NULL);
   m->crossed |= signs != m->signs;
-  memcpy(w, kept, m->tensor->count * sizeof *w);
-  free(kept);
+  memcpy(w, saved, m->tensor->count * sizeof *w);
+  free(saved);
   return loss;
 }
 

@@ -529,18 +529,19 @@ struct moving {
 
 static double loss_moved(void *user, double by) {
   struct moving *m = user;
-  real kept = *m->x;
+  real saved = *m->x;
   *m->x += by;
   m->op->forward(m->problem);
-  *m->x = kept;
+  *m->x = saved;
   return gradient_dot(m->problem->num_outputs, m->problem->out, m->problem->dout);
 }
 
 static double input_error(const struct op *op, struct problem *p, struct input *in) {
-  double worst = 0, least = gradient_rms(in->n, in->gradient) / 10;
+  double worst = 0, min_scale = gradient_rms(in->n, in->gradient) / 10;
   for (size_t i = 0; i < in->n; i++) {
     struct moving m = {op, p, in->x + i};
-    worst = fmax(worst, gradient_error(gradient_difference(loss_moved, &m, 1e-3), in->gradient[i], fmax(least, 1e-6)));
+    worst =
+        fmax(worst, gradient_error(gradient_difference(loss_moved, &m, 1e-3), in->gradient[i], fmax(min_scale, 1e-6)));
   }
   return worst;
 }

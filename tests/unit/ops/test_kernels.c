@@ -178,8 +178,8 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
 /* --- Attention */
 
 /* A batch of some sequences, some empty. */
-static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t most, size_t longest) {
-  struct linnet_pack p = {test_below(r, most + 1), offsets};
+static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t max_sequences, size_t longest) {
+  struct linnet_pack p = {test_below(r, max_sequences + 1), offsets};
   offsets[0] = 0;
   for (size_t i = 0; i < p.sequences; i++)
     offsets[i + 1] = offsets[i] + some_size(r, longest);
