@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "ops/activation.h"
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -32,7 +32,7 @@ static const struct linnet_ops reference = {
     .conv_forward = linnet_conv_forward_reference,
     .conv_backward = linnet_conv_backward_reference,
     .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference,
-                  [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_causal_attention_reference,
+                  [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_causal_linear_attention_reference,
                   [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_causal_softmax_attention_reference,
                   [LINNET_ATTENTION_LSH] = &linnet_lsh_attention_reference,

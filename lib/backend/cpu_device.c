@@ -146,10 +146,10 @@ static void cpu_attention_backward(struct linnet_device *d, const struct linnet_
 /* --- LSTM --------------------------------------------------------------------------------------------------------- */
 
 struct lstm_work {
-  real *packed;              /* the recurrent weights in the kernels' layout */
-  real *state;               /* (2, sequences, H) */
-  struct linnet_span *spans; /* (sequences) */
-  real *work;                /* workspace of the op */
+  real *packed;                       /* the recurrent weights in the kernels' layout */
+  real *state;                        /* (2, sequences, H) */
+  struct linnet_sequence_span *spans; /* (sequences) */
+  real *work;                         /* workspace of the op */
 };
 
 static struct lstm_work plan_lstm(const struct linnet_device *d, size_t width, size_t sequences,

@@ -1,4 +1,5 @@
-/* Linear attention of all frames, and causal: formulas and names as in linear_attention.c and causal_attention.c.
+/* Linear attention of all frames, and causal: formulas and names as in linear_attention.c and
+ * causal_linear_attention.c.
  *
  * Outputs and gradients are the same product in four roles. Row t of y is a sum over the rows s that it may attend to
  * ("sees"):
@@ -19,7 +20,7 @@
 #include "backend/cuda/tile.h"
 
 extern "C" {
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 }
 
 namespace {
@@ -413,7 +414,7 @@ void backward_as(P as, struct linnet_device *device, const struct linnet_attenti
   const size_t size = linnet_linear_state_size(a);
   float *pieces = static_cast<float *>(c->work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
   LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
-                as(out), as(c->dout), s.scale, linnet_causal_scale(a->min_normaliser, a->min_normaliser), e);
+                as(out), as(c->dout), s.scale, linnet_causal_linear_scale(a->min_normaliser, a->min_normaliser), e);
   const state_terms<P> state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
   sum_states(device, state, behind, total);
   product<P> y = product_of<P>(a, p, before);

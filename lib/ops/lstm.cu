@@ -15,14 +15,14 @@ enum { GATES = 4, UNITS = TILE_COLUMNS / GATES }; /* units of a block in forward
 template <class P> struct step_terms {
   size_t width, ld, step, sequences; /* sequences: number that run in this step */
   bool reverse;
-  const struct linnet_span *spans;
+  const struct linnet_sequence_span *spans;
   const float *weights, *bias;
   typename P::activation *gates;
 };
 
 template <class P>
 static __device__ __forceinline__ size_t frame_of_step(const step_terms<P> &t, size_t sequence, size_t step) {
-  const struct linnet_span span = t.spans[sequence];
+  const struct linnet_sequence_span span = t.spans[sequence];
   return span.first + (t.reverse ? span.frames - 1 - step : step);
 }
 
@@ -163,8 +163,8 @@ size_t running(const struct linnet_lstm *l, size_t step, size_t bound) {
 }
 
 template <class P>
-step_terms<P> terms_of(P as, const struct linnet_lstm *l, const struct linnet_span *spans, void *gates, size_t step,
-                       size_t sequences) {
+step_terms<P> terms_of(P as, const struct linnet_lstm *l, const struct linnet_sequence_span *spans, void *gates,
+                       size_t step, size_t sequences) {
   return step_terms<P>{l->width, l->ld, step, sequences, l->reverse, spans, l->weights, l->bias, as(gates)};
 }
 
@@ -175,8 +175,8 @@ size_t linnet_cuda_lstm_work(size_t width, size_t sequences) {
 }
 
 void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
-                              const struct linnet_span *spans, void *gates, float *cells, float *state, void *h,
-                              float *work) {
+                              const struct linnet_sequence_span *spans, void *gates, float *cells, float *state,
+                              void *h, float *work) {
   const size_t size = l->sequences * l->width, shared = (2 * TILE_SIZE + TILE_COLUMNS) * sizeof(float);
   linnet_cuda_copy(device, work, state, size * sizeof(float));
   for_products(device, [&](auto as) {
@@ -196,8 +196,8 @@ void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_
 }
 
 void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet_lstm *l,
-                               const struct linnet_span *spans, const float *cells, const void *dh, void *gates,
-                               float *work) {
+                               const struct linnet_sequence_span *spans, const float *cells, const void *dh,
+                               void *gates, float *work) {
   const size_t shared = (2 * TILE_SIZE + TILE_ROWS) * sizeof(float);
   for_products(device, [&](auto as) {
     size_t later = 0;

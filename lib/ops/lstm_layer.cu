@@ -12,7 +12,7 @@ enum { THREADS = 256, STEPS = 32, MAX_CHUNKS = 64 };
 template <int V, class X, class Y>
 static __global__ void __launch_bounds__(THREADS)
     rows_kernel(struct linnet_cuda_steps s, bool to_steps, size_t width, const X *x, Y *y) {
-  const struct linnet_span span = s.spans[blockIdx.x];
+  const struct linnet_sequence_span span = s.spans[blockIdx.x];
   const size_t vectors = width / V, stretch = (span.frames + gridDim.y - 1) / gridDim.y;
   const size_t start = blockIdx.y * stretch, end = smaller(start + stretch, span.frames);
   for (size_t i = start * vectors + threadIdx.x; i < end * vectors; i += THREADS) {

@@ -38,7 +38,7 @@ static double once(struct trial *t, size_t chunk) {
   const size_t keys = key_elements(t), values = value_elements(t);
   real *q = t->rows, *k = q + keys, *dq = k + keys, *dk = dq + keys;
   real *v = dk + keys, *out = v + values, *dout = out + values, *dv = dout + values;
-  t->a.form = chunk > 0 ? LINNET_CAUSAL_CHUNKED : LINNET_CAUSAL_STATE;
+  t->a.form = chunk > 0 ? LINNET_CAUSAL_LINEAR_CHUNKED : LINNET_CAUSAL_LINEAR_STATE;
   t->a.chunk = chunk;
   double start = now();
   t->attention->forward(&(struct linnet_attention_call){

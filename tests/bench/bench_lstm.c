@@ -11,7 +11,7 @@ enum { WIDTH = 320, FRAMES = 1000, LENGTH = 250, MAX_SEQUENCES = 16 };
 struct run {
   const struct linnet_ops *ops;
   struct linnet_lstm lstm;
-  struct linnet_span spans[MAX_SEQUENCES];
+  struct linnet_sequence_span spans[MAX_SEQUENCES];
   float *weights, *weights_back, *bias, *inputs, *gates, *cells, *state, *h, *dh, *work;
 };
 
@@ -42,7 +42,7 @@ static void report(const struct run *r, const char *name, bench_fn *body, double
 static void sequences(struct run *r, size_t count, size_t frames) {
   r->lstm.sequences = count;
   for (size_t i = 0; i < count; i++)
-    r->spans[i] = (struct linnet_span){i * frames, frames};
+    r->spans[i] = (struct linnet_sequence_span){i * frames, frames};
 }
 
 static void pack(struct test_random *random, struct run *r) {

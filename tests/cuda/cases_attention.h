@@ -52,7 +52,7 @@ static void run_reference(enum linnet_attention_kind kind, const struct attentio
                           float *out, float *d) {
   const struct linnet_attention_ops *ops = linnet_cpu_ops("reference")->attention[kind];
   struct linnet_attention a = c->a;
-  a.form = LINNET_CAUSAL_STATE;
+  a.form = LINNET_CAUSAL_LINEAR_STATE;
   void *saved = malloc(ops->saved_bytes(&a, c->rows, c->pack.sequences) + 64);
   void *work = malloc(ops->work_bytes(&a, c->rows) + 64);
   const float *q = qkv->x;
@@ -138,7 +138,7 @@ static double test_mapped_attention(struct mirrors *m) {
   return test_attention(m, LINNET_ATTENTION_LINEAR, true, 600);
 }
 
-static double test_causal_attention(struct mirrors *m) {
+static double test_causal_linear_attention(struct mirrors *m) {
   return test_attention(m, LINNET_ATTENTION_CAUSAL_LINEAR, false, 3000);
 }
 

@@ -129,7 +129,7 @@ static double test_lstm(struct mirrors *m) {
   struct test_random *r = &m->random;
   enum { SEQUENCES = 80 };
   size_t offsets[SEQUENCES + 1] = {0}, width = 1 + some_size(r, 70), max_sequences = test_below(r, 3) ? 6 : SEQUENCES;
-  struct linnet_span spans[SEQUENCES];
+  struct linnet_sequence_span spans[SEQUENCES];
   struct linnet_pack pack = {test_below(r, max_sequences), offsets};
   for (size_t s = 0; s < pack.sequences; s++)
     offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : scaled(120));
@@ -148,7 +148,7 @@ static double test_lstm(struct mirrors *m) {
   struct buffer state = buffer_random(r, 2 * pack.sequences * width), state2 = buffer_copy(r, &state);
   struct buffer work = buffer_poisoned(r, linnet_lstm_work(width, pack.sequences));
   struct buffer work2 = buffer_poisoned(r, linnet_cuda_lstm_work(width, pack.sequences));
-  const struct linnet_span *device_spans = mirror_bytes(m, spans, pack.sequences * sizeof *spans);
+  const struct linnet_sequence_span *device_spans = mirror_bytes(m, spans, pack.sequences * sizeof *spans);
   l.weights = weights.x, l.bias = bias.x;
   note_lstm_condition(m, &l, &gates, &state, h.n, &dh);
   linnet_lstm_forward_reference(&l, gates.x, cells.x, state.x, h.x, work.x);
@@ -171,11 +171,11 @@ static double test_lstm(struct mirrors *m) {
 
 /* The tables of steps on the device. */
 static struct linnet_cuda_steps mirror_steps(struct mirrors *m, const struct linnet_pack *p) {
-  struct linnet_span *spans = malloc((p->sequences + 1) * sizeof *spans);
+  struct linnet_sequence_span *spans = malloc((p->sequences + 1) * sizeof *spans);
   size_t bytes = linnet_cuda_steps_bytes(p);
   void *host = malloc(bytes + 1), *device = mirror_add(m, NULL, bytes);
   linnet_spans_longest_first(p, spans);
-  const struct linnet_span *device_spans = mirror_bytes(m, spans, p->sequences * sizeof *spans);
+  const struct linnet_sequence_span *device_spans = mirror_bytes(m, spans, p->sequences * sizeof *spans);
   struct linnet_cuda_steps steps = linnet_cuda_steps_write(p, spans, device_spans, host, device);
   linnet_cuda_upload(m->device, device, host, bytes);
   linnet_cuda_wait(m->device, NULL);
@@ -188,7 +188,7 @@ static double test_rows_of_steps(struct mirrors *m) {
   struct test_random *r = &m->random;
   size_t offsets[MAX_SEQUENCES + 1], width = 1 + some_size(r, scaled(70)), row = 0, running = 1;
   struct linnet_pack p = some_pack(r, offsets, 300);
-  struct linnet_span spans[MAX_SEQUENCES];
+  struct linnet_sequence_span spans[MAX_SEQUENCES];
   size_t n = offsets[p.sequences] * width;
   struct buffer x = activations_random(m, n), y = buffer_poisoned(r, n), back = buffer_poisoned(r, n);
   struct buffer expected = buffer_poisoned(r, n);

@@ -187,8 +187,8 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
   data_read(&data, &g, kind);
   if (map_name)
     data_map(&data, &g, map);
-  for (int form = 0; form < (kind == LINNET_ATTENTION_CAUSAL_LINEAR ? LINNET_CAUSAL_FORMS : 1); form++) {
-    data.attention.form = (enum linnet_causal_form)form;
+  for (int form = 0; form < (kind == LINNET_ATTENTION_CAUSAL_LINEAR ? LINNET_CAUSAL_LINEAR_FORMS : 1); form++) {
+    data.attention.form = (enum linnet_causal_linear_form)form;
     printf("%s, form %d\n", name, form);
     test_each_table(check_table);
   }

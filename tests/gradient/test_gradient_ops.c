@@ -36,7 +36,7 @@ struct problem {
   struct test_random random;
   size_t offsets[MAX_SEQUENCES + 1];
   struct linnet_pack pack;
-  struct linnet_span spans[MAX_SEQUENCES];
+  struct linnet_sequence_span spans[MAX_SEQUENCES];
   struct input {
     const char *name;
     size_t n;
@@ -513,12 +513,12 @@ static const struct op table[] = {
     {"map", map_shapes, map_setup, map_forward, map_backward, 0, {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
-    CAUSAL("state", LINNET_CAUSAL_STATE, 0),
-    CAUSAL("prefix", LINNET_CAUSAL_PARALLEL_STATE, 0),
-    CAUSAL("attention", LINNET_CAUSAL_ATTENTION, 0),
-    CAUSAL("chunked 1", LINNET_CAUSAL_CHUNKED, 1),
-    CAUSAL("chunked 4", LINNET_CAUSAL_CHUNKED, 4),
-    CAUSAL("chunked", LINNET_CAUSAL_CHUNKED, 0),
+    CAUSAL("state", LINNET_CAUSAL_LINEAR_STATE, 0),
+    CAUSAL("prefix", LINNET_CAUSAL_LINEAR_PARALLEL_STATE, 0),
+    CAUSAL("attention", LINNET_CAUSAL_LINEAR_ATTENTION, 0),
+    CAUSAL("chunked 1", LINNET_CAUSAL_LINEAR_CHUNKED, 1),
+    CAUSAL("chunked 4", LINNET_CAUSAL_LINEAR_CHUNKED, 4),
+    CAUSAL("chunked", LINNET_CAUSAL_LINEAR_CHUNKED, 0),
 };
 
 struct moving {

@@ -575,16 +575,16 @@ static enum linnet_status write_tensors(struct linnet_writer *writer, const stru
 
 static enum linnet_status write_file(struct linnet_context *context, const char *path, const struct plan *plan,
                                      const struct linnet_model_contents *c) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   struct linnet_writer writer;
-  LINNET_TRY(linnet_output_open(context, path, &output));
+  LINNET_TRY(linnet_output_file_open(context, path, &output));
   enum linnet_status status = linnet_writer_begin(context, &output, plan->entries, plan->num_entries, plan->metadata,
                                                   plan->num_metadata, true, &writer);
   if (status == LINNET_OK)
     status = write_tensors(&writer, c);
   if (status == LINNET_OK)
-    return linnet_output_commit(&output);
-  linnet_output_abandon(&output);
+    return linnet_output_file_commit(&output);
+  linnet_output_file_abandon(&output);
   return status;
 }
 

@@ -553,7 +553,7 @@ static void first_entry(struct linnet_writer *writer) {
   next_entry(writer);
 }
 
-enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output *output,
+enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output_file *output,
                                        const struct linnet_tensor_entry *entries, size_t count,
                                        const struct linnet_metadata *metadata, size_t metadata_count, bool finite,
                                        struct linnet_writer *writer) {

@@ -23,12 +23,12 @@ static const struct scenario {
 
 static const struct form {
   const char *name;
-  enum linnet_causal_form form;
+  enum linnet_causal_linear_form form;
   size_t chunk;
 } forms[] = {
-    {"state", LINNET_CAUSAL_STATE, 0},           {"parallel-state", LINNET_CAUSAL_PARALLEL_STATE, 0},
-    {"attention", LINNET_CAUSAL_ATTENTION, 0},   {"chunks of 16", LINNET_CAUSAL_CHUNKED, 16},
-    {"chunks of 64", LINNET_CAUSAL_CHUNKED, 64}, {"chunks of 200", LINNET_CAUSAL_CHUNKED, 200},
+    {"state", LINNET_CAUSAL_LINEAR_STATE, 0},           {"parallel-state", LINNET_CAUSAL_LINEAR_PARALLEL_STATE, 0},
+    {"attention", LINNET_CAUSAL_LINEAR_ATTENTION, 0},   {"chunks of 16", LINNET_CAUSAL_LINEAR_CHUNKED, 16},
+    {"chunks of 64", LINNET_CAUSAL_LINEAR_CHUNKED, 64}, {"chunks of 200", LINNET_CAUSAL_LINEAR_CHUNKED, 200},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
