@@ -1,5 +1,5 @@
 /* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
-#include "decoder/search/search_parts.h"
+#include "decoder/search_parts.h"
 
 struct linnet_search_stream {
   struct linnet_context *context;
