@@ -328,26 +328,42 @@ part_disk() {
 
 # --- fuzz ------------------------------------------------------------------------------------------------------------
 
+# fuzz_target PROGRAM: from the inputs found before and the corpus; its log is $logs/fuzz-NAME.log.
+fuzz_target() {
+	local name
+	name=$(basename "$1")
+	mkdir -p "$logs/found/$name"
+	cd "$logs/found/$name"
+	"$1" -max_total_time="$(awk "BEGIN { print int(60 * $minutes) }")" -print_final_stats=1 "$logs/found/$name" \
+		"$here/tests/fuzz/corpus/${name#fuzz_}" >"$logs/fuzz-$name.log" 2>&1 </dev/null ||
+		echo "ERROR: exit status $?" >>"$logs/fuzz-$name.log"
+}
+
 part_fuzz() {
 	command -v clang >/dev/null || {
 		table+=('| fuzz | no clang | skipped | |')
 		return 0
 	}
-	local tree=$here/build/fuzz target name count=0 executions
+	local tree=$here/build/fuzz target name targets=() running=0 executions
 	CC=clang quietly cmake -S "$here" -B "$tree" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLINNET_CUDA=OFF -DLINNET_FUZZER=ON "${launcher[@]}" \
 		-DLINNET_SANITIZE=fuzzer-no-link,address,undefined
-	local targets=()
 	for target in "$here"/tests/fuzz/fuzz_*.c "$here"/tests/fuzz/frontend/fuzz_*.c; do targets+=("$(basename "$target" .c)"); done
-	quietly cmake --build "$tree" --parallel "$(nproc)" --target "${targets[@]}"
+	quietly cmake --build "$tree" --parallel "$(nproc)" --target "${targets[@]}" || complain 'the build failed'
+	rm -f "$logs"/fuzz-*.log
 	for name in "${targets[@]}"; do
-		mkdir -p "$logs/found/$name"
-		(cd "$logs/found/$name" && quietly "$tree/tests/fuzz/$name" -max_total_time="$(awk "BEGIN { print int(60 * $minutes) }")" \
-			-print_final_stats=1 "$logs/found/$name" "$here/tests/fuzz/corpus/${name#fuzz_}") ||
-			complain "$name: $(grep -E 'ERROR|SUMMARY' "$log" | tail -n 1)"
-		count=$((count + 1))
+		if [ $running -ge "$(nproc)" ]; then
+			wait -n || true
+			running=$((running - 1))
+		fi
+		fuzz_target "$tree/tests/fuzz/$name" &
+		running=$((running + 1))
 	done
-	executions=$(awk '/number_of_executed_units/ { n += $2 } END { printf "%.1f million", n / 1e6 }' "$log")
-	result fuzz "$count targets, $minutes minutes each, $executions inputs" "$complaints"
+	wait
+	for name in "${targets[@]}"; do
+		! grep -q 'ERROR: ' "$logs/fuzz-$name.log" || complain "$name: $(grep -E 'ERROR|SUMMARY' "$logs/fuzz-$name.log" | tail -n 2 | tr '\n' ' ')"
+	done
+	executions=$(cat "$logs"/fuzz-*.log | awk '/number_of_executed_units/ { n += $2 } END { printf "%.1f million", n / 1e6 }')
+	result fuzz "${#targets[@]} targets, $minutes minutes each, one per processor at a time, $executions inputs" "$complaints"
 }
 
 # --- a day of audio --------------------------------------------------------------------------------------------------
