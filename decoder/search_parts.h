@@ -30,4 +30,8 @@ struct linnet_search {
   struct linnet_word_search *first; /* the streams share its tree */
 };
 
+/* Whether the best hypothesis so far has words and the last of them is complete; true for searches without words. False
+ * without memory, too. */
+bool linnet_search_stream_ends_word(struct linnet_search_stream *stream);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "recognizer/posterior_stream.h"
 #include "recognizer/silence.h"
 
 enum { CHUNK = 16000 }; /* samples per call of the filterbank */
@@ -20,6 +21,10 @@ struct linnet_stream {
   struct linnet_greedy *greedy;
   linnet_posterior_fn sink; /* may be NULL */
   void *sink_user;
+  linnet_feature_fn listener; /* may be NULL */
+  void *listener_user;
+  uint64_t first_row;             /* index of the first row of the recurrence in the utterance */
+  bool restarts;                  /* the recurrence starts anew before the next frame */
   float *log_p;                   /* (num_symbols), of the recurrence */
   float *features;                /* (frames, num_mel), not yet recognised */
   size_t frames, capacity;        /* capacity in elements */
@@ -118,30 +123,51 @@ static enum linnet_status decoding_status(struct linnet_stream *s) {
 
 /* Decodes a row of the recurrence. */
 static enum linnet_status decode_row(struct linnet_stream *s) {
-  decode(s, s->log_p, linnet_recurrence_num_frames(s->recurrence) - 1, 1);
+  decode(s, s->log_p, (size_t)s->first_row + linnet_recurrence_num_frames(s->recurrence) - 1, 1);
   return decoding_status(s);
+}
+
+static enum linnet_status finish_along(struct linnet_stream *s) {
+  enum linnet_status status = LINNET_OK;
+  while (status == LINNET_OK) {
+    status = linnet_recurrence_finish(s->recurrence, s->log_p);
+    if (status == LINNET_OK)
+      status = decode_row(s);
+  }
+  return status == LINNET_END ? LINNET_OK : status;
+}
+
+static enum linnet_status restart(struct linnet_stream *s) {
+  LINNET_TRY(finish_along(s));
+  s->first_row += linnet_recurrence_num_frames(s->recurrence);
+  linnet_recurrence_reset(s->recurrence);
+  s->restarts = false;
+  return LINNET_OK;
+}
+
+static enum linnet_status step_along(struct linnet_stream *s, const float *features) {
+  if (s->restarts)
+    LINNET_TRY(restart(s));
+  enum linnet_status status = linnet_recurrence_step(s->recurrence, features, s->log_p);
+  return status == LINNET_OK ? decode_row(s) : status == LINNET_AGAIN ? LINNET_OK : status;
+}
+
+static enum linnet_status call_listener(struct linnet_stream *s) {
+  return s->listener ? s->listener(s->listener_user, s->features, s->frames) : LINNET_OK;
 }
 
 /* Runs the new frames one by one and stores none of them. */
 static enum linnet_status run_along(struct linnet_stream *s) {
   const size_t frames = s->frames;
+  LINNET_TRY(call_listener(s));
   normalise(s);
   s->frames = 0;
   linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(s->context));
-    enum linnet_status status = linnet_recurrence_step(s->recurrence, s->features + t * num_mel(s), s->log_p);
-    if (status == LINNET_OK)
-      status = decode_row(s);
-    if (status != LINNET_OK && status != LINNET_AGAIN)
-      return status;
+    LINNET_TRY(step_along(s, s->features + t * num_mel(s)));
   }
   return LINNET_OK;
-}
-
-static enum linnet_status finish_along(struct linnet_stream *s) {
-  enum linnet_status status = linnet_recurrence_finish(s->recurrence, s->log_p);
-  return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
 }
 
 /* Reserves memory for more frames. */
@@ -219,6 +245,15 @@ void linnet_stream_set_sink(struct linnet_stream *s, linnet_posterior_fn sink, v
   s->sink_user = user;
 }
 
+void linnet_stream_set_listener(struct linnet_stream *s, linnet_feature_fn listener, void *user) {
+  s->listener = listener;
+  s->listener_user = user;
+}
+
+void linnet_stream_restart_network(struct linnet_stream *s) {
+  s->restarts = s->recurrence != NULL;
+}
+
 static int decode_heard(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_stream *s = user;
   (void)first;
@@ -237,6 +272,7 @@ static enum linnet_status run_heard(struct linnet_stream *s) {
 /* Silence must be found before normalisation. */
 static enum linnet_status run_encoder(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
+  LINNET_TRY(call_listener(s));
   size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);
   if (keep > 0)
     LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), keep, linnet_model_stride(s->model),
@@ -287,6 +323,8 @@ void linnet_stream_reset(struct linnet_stream *s) {
   linnet_greedy_reset(s->greedy);
   if (s->recurrence)
     linnet_recurrence_reset(s->recurrence);
+  s->first_row = 0;
+  s->restarts = false;
   s->frames = 0;
   s->samples = s->stored = 0;
   s->finished = false;

@@ -44,6 +44,16 @@ static enum linnet_status open_search(struct linnet_recognizer *r, const struct 
   return create_search(r, &settings);
 }
 
+static enum linnet_status read_stream_settings(struct linnet_recognizer *r,
+                                               const struct linnet_recognizer_settings *settings) {
+  if (!(settings->partial_interval >= 0))
+    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "partial_interval is %g seconds, it must be at least 0",
+                       settings->partial_interval);
+  r->partial_interval = settings->partial_interval;
+  r->has_endpoints = settings->endpoint != NULL;
+  return r->has_endpoints ? linnet_endpoint_read(r->context, settings->endpoint, &r->endpoints) : LINNET_OK;
+}
+
 enum linnet_status linnet_recognizer_create(struct linnet_context *context,
                                             const struct linnet_recognizer_settings *settings,
                                             struct linnet_recognizer **recognizer) {
@@ -56,7 +66,9 @@ enum linnet_status linnet_recognizer_create(struct linnet_context *context,
   if (!r)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a recognizer");
   r->context = context;
-  enum linnet_status status = load_model(r, &full);
+  enum linnet_status status = read_stream_settings(r, &full);
+  if (status == LINNET_OK)
+    status = load_model(r, &full);
   if (status == LINNET_OK)
     status = open_search(r, full.search);
   if (status == LINNET_OK)

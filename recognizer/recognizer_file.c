@@ -11,7 +11,7 @@
 #include "base/source.h"
 #include "model/format/bounded_json.h"
 
-static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
+static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 4, .values = 512};
 
 static const char *const keys[] = {"model",
                                    "search",
@@ -31,6 +31,8 @@ static const char *const keys[] = {"model",
                                    "unknown_penalty",
                                    LINNET_CALIBRATION_KEY,
                                    LINNET_WORD_CALIBRATION_KEY,
+                                   "partial_interval",
+                                   "endpoint",
                                    NULL};
 enum { REQUIRED_KEYS = 1 };
 
@@ -94,6 +96,55 @@ static void read_calibration(struct linnet_json_object *object, const char *key,
   file->search.calibrations = &file->calibrations;
 }
 
+static void read_flag(struct linnet_json_object *object, const char *key, int *value) {
+  bool flag = *value != 0;
+  linnet_json_read_bool(object, key, &flag);
+  *value = flag;
+}
+
+static enum linnet_status read_rule(const struct linnet_json_object *endpoint, const json_t *value,
+                                    struct linnet_endpoint_rule *rule) {
+  static const char *const names[] = {"speech", "word", "silence", "quiet", "length", NULL};
+  struct linnet_json_object object =
+      linnet_json_object(endpoint->context, endpoint->name, "a rule of endpoint", value, names, 0);
+  *rule = (struct linnet_endpoint_rule){.speech = 0};
+  read_flag(&object, "speech", &rule->speech);
+  read_flag(&object, "word", &rule->word);
+  linnet_json_read_double(&object, "silence", &rule->silence);
+  linnet_json_read_double(&object, "quiet", &rule->quiet);
+  linnet_json_read_double(&object, "length", &rule->length);
+  return object.status;
+}
+
+static enum linnet_status read_rules(const struct linnet_json_object *endpoint, struct linnet_recognizer_file *file) {
+  const json_t *list = json_object_get(endpoint->value, "rules");
+  const size_t count = json_array_size(list);
+  if (endpoint->status != LINNET_OK || !list)
+    return endpoint->status;
+  if (!json_is_array(list) || count > LINNET_ENDPOINT_MAX_RULES)
+    return linnet_fail(endpoint->context, LINNET_ERROR_FORMAT,
+                       "%s: endpoint: \"rules\" is not a list of at most %d rules", endpoint->name,
+                       LINNET_ENDPOINT_MAX_RULES);
+  for (size_t i = 0; i < count; i++)
+    LINNET_TRY(read_rule(endpoint, json_array_get(list, i), &file->rules[i]));
+  file->endpoint.rules = file->rules;
+  file->endpoint.num_rules = count;
+  return LINNET_OK;
+}
+
+static void read_endpoint(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
+  static const char *const names[] = {"rules", "silence_probability", "restart", NULL};
+  const json_t *value = json_object_get(object->value, "endpoint");
+  if (object->status != LINNET_OK || !value)
+    return;
+  struct linnet_json_object endpoint = linnet_json_object(object->context, object->name, "endpoint", value, names, 0);
+  linnet_endpoint_settings_default(&file->endpoint);
+  read_float(&endpoint, "silence_probability", &file->endpoint.silence_probability);
+  read_flag(&endpoint, "restart", &file->endpoint.restart);
+  object->status = read_rules(&endpoint, file);
+  file->settings.endpoint = &file->endpoint;
+}
+
 /* --- paths -------------------------------------------------------------------------------------------------------- */
 
 /* Paths in the file are relative to the file's folder. */
@@ -145,6 +196,8 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   read_silences(&object, file);
   read_calibration(&object, LINNET_CALIBRATION_KEY, file, &file->calibrations.phones);
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);
+  linnet_json_read_double(&object, "partial_interval", &file->settings.partial_interval);
+  read_endpoint(&object, file);
   read_sources(&object, file);
   return object.status;
 }

@@ -4,11 +4,16 @@
 
 #include <linnet/recognizer.h>
 
+#include "recognizer/endpoint.h"
+
 struct linnet_recognizer {
   struct linnet_context *context;
   const struct linnet_model *model;
   struct linnet_model *own_model; /* NULL: the caller owns the model */
   struct linnet_search *search;
+  bool has_endpoints;
+  struct linnet_endpoint_rules endpoints;
+  double partial_interval; /* seconds; 0: after each call */
 };
 
 #endif
