@@ -11,6 +11,9 @@
  * with free. NULL after printing the remedy. */
 char *tool_find_recognizer(const char *named);
 
+/* The same for live audio: what ships is the recognizer of a causal model. */
+char *tool_find_live_recognizer(const char *named);
+
 /* Whether a path names a recognizer (a folder or a settings file), not just a model. */
 bool tool_names_recognizer(const char *path);
 
