@@ -80,6 +80,16 @@ awk 'function number(name) { match($0, "\"" name "\":[0-9.]+"); return substr($0
   }
   END {exit finals != n}' offsets events || fail "events: $(head -3 events)"
 
+# --- files: whole by default; with endpoints, the segments joined
+
+"$linnet" transcribe --raw s16le --endpoints long.raw > joined || fail '--endpoints'
+paste -sd ' ' live > lines
+same joined lines '--endpoints'
+"$linnet" transcribe --raw s16le --endpoints --format ctm long.raw | awk '{print $3, $5}' > joined
+grep '"final"' events | grep -o '"symbol":"."[^}]*' | sed 's/"symbol":"\(.\)","start":\([0-9.]*\),.*/\2 \1/' > lines
+same joined lines 'times with --endpoints'
+check 0 '' transcribe --model whole/model.safetensors --endpoints --format json wav/1.wav
+
 # --- by the clock: no event comes before its audio
 
 "$linnet" transcribe --live --format json wav/1.wav > clocked || fail 'by the clock'
@@ -106,9 +116,13 @@ sed 's/A B/AB/g; s/C D/CD/g' expected > words
 near lines words 'words'
 "$linnet" listen --model folder --phones --raw s16le - < long.raw > lines || fail '--phones'
 same lines live '--phones'
+"$linnet" transcribe --model folder wav/0.wav > lines || fail 'a file as a whole'
+[[ $(cat lines) == 'AB CD' ]] || fail "a file as a whole: $(cat lines)"
 sed -i 's/"quiet": 0.3/"quiet": 0.06/' folder/recognizer.json
 "$linnet" listen --model folder --raw s16le - < long.raw > lines || fail 'short pauses'
 [[ $(wc -l < lines) -gt 80 ]] || fail "short pauses: $(head -5 lines)"
+"$linnet" transcribe --model folder wav/0.wav > lines || fail 'a file as a whole'
+[[ $(cat lines) == 'AB CD' ]] || fail "a file as a whole, short pauses: $(cat lines)"
 
 tail -c +45 wav/0.wav > wav/0.raw
 
@@ -163,6 +177,7 @@ check 2 'are text or json' transcribe --live --format ctm wav/0.wav
 check 2 'leave --output out' transcribe --live --output x wav/0.wav
 check 2 'leave --nbest and --lattice out' transcribe --live --beam 4 --nbest 2 wav/0.wav
 check 2 'leave --nbest and --lattice out' transcribe --live --beam 4 --lattice x wav/0.wav
+check 2 'leave --nbest and --lattice out' transcribe --endpoints --beam 4 --nbest 2 wav/0.wav
 [[ -e $here/../../models/english-live/recognizer.json ]] || LINNET_MODEL='' check 1 '--model PATH' listen --raw s16le -
 "$linnet" listen --raw s16le - < wav/0.raw > /dev/full 2> err && fail 'a full disk'
 grep -q 'write' err || fail "a full disk: $(cat err)"

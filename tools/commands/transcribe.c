@@ -1,6 +1,7 @@
 /* linnet transcribe: finds phonemes or words, with times, in audio files or in the utterances of a data folder. */
 
 #include "common/beam_options.h"
+#include "common/collected.h"
 #include "common/default_model.h"
 #include "common/lattices.h"
 #include "common/live.h"
@@ -9,10 +10,11 @@
 #include "common/results.h"
 #include "common/word_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static char *model_option;
-static int live_option;
+static int endpoints_option, live_option;
 static double speed_option = 1;
 
 struct job {
@@ -24,15 +26,17 @@ struct job {
 };
 
 static void put_result(struct job *job, struct linnet_context *context, size_t index,
-                       struct linnet_recognizer_stream *stream) {
+                       struct linnet_recognizer_stream *stream, const struct collected *collected) {
   struct linnet_output output;
   const struct linnet_result *result;
   inputs_describe(&job->inputs, index, stream, &output);
   bool good = linnet_recognizer_stream_result(stream, &result) == LINNET_OK;
-  if (good)
-    linnet_result_describe(result, beam_options_nbest(), &output);
-  else
+  if (!good)
     tool_fail("%s: %s", output.id, linnet_context_error(context));
+  else if (endpoints_option)
+    collected_describe(collected, &output);
+  else
+    linnet_result_describe(result, beam_options_nbest(), &output);
   good = lattices_put(&job->lattices, context, index, output.id, linnet_recognizer_stream_search(stream)) && good;
   results_put(&job->results, index, good ? &output : NULL);
 }
@@ -41,6 +45,7 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
   static const struct tool_stages greedy = {0.12, 0.97, 1, 1}, searched = {0.1, 0.7, 1, 1};
   struct job *job = user;
   struct linnet_recognizer_stream *stream = NULL;
+  struct collected collected = {.words = {.spans = NULL}};
   (void)worker;
   if (tool_interrupted())
     return TOOL_INTERRUPTED;
@@ -49,16 +54,19 @@ static int transcribe_item(void *user, size_t index, unsigned worker, struct lin
   tool_progress_begin(&job->results.progress, job->searches ? &searched : &greedy);
   int code = 0;
   enum linnet_status status = linnet_recognizer_stream_create(context, job->recognizer, &stream);
+  if (status == LINNET_OK && endpoints_option)
+    status = linnet_recognizer_stream_set_hook(stream, collected_add, &collected);
   if (status == LINNET_OK)
     status = inputs_recognise(&job->inputs, context, index, stream);
   if (status == LINNET_OK) {
-    put_result(job, context, index, stream);
+    put_result(job, context, index, stream, &collected);
   } else if ((code = tool_fail_context(context)) != TOOL_INTERRUPTED) {
     code = 0;
     lattices_put(&job->lattices, context, index, NULL, NULL);
     results_put(&job->results, index, NULL);
   }
   linnet_recognizer_stream_destroy(stream);
+  collected_release(&collected);
   return code;
 }
 
@@ -73,14 +81,30 @@ static int transcribe_all(struct linnet_context *context, struct job *job, const
 }
 
 static bool check_options(const char *path) {
+  if (endpoints_option && (beam_options_nbest() || lattices_given())) {
+    tool_usage("--endpoints: segments are joined, so that there is one hypothesis: leave --nbest and --lattice out");
+    return false;
+  }
   return recognizer_options_check(path) && (!beam_options_nbest() || results_take_alternatives());
+}
+
+/* A file is one segment unless the options say otherwise; nobody sees partial results. */
+static void set_endpoints(struct linnet_recognizer_settings *settings, struct linnet_endpoint_settings *defaults) {
+  linnet_endpoint_settings_default(defaults);
+  if (!endpoints_option)
+    settings->endpoint = NULL;
+  else if (!settings->endpoint)
+    settings->endpoint = defaults;
+  settings->partial_interval = endpoints_option ? (double)INFINITY : 0;
 }
 
 static int run(struct linnet_context *context, const char *path, const char **paths, size_t count) {
   struct recognizer_options options;
+  struct linnet_endpoint_settings endpoint;
   struct job job = {.recognizer = NULL};
   int code = TOOL_FAILURE;
   if (recognizer_options_read(&options, context, path)) {
+    set_endpoints(&options.settings, &endpoint);
     job.searches = options.search.kind != LINNET_SEARCH_GREEDY;
     if (linnet_recognizer_create(context, &options.settings, &job.recognizer) != LINNET_OK)
       tool_fail_context(context);
@@ -156,6 +180,8 @@ int tool_transcribe(int argc, const char **argv) {
       {"model", 'm', POPT_ARG_STRING, &model_option, 0,
        "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, recognizer_options_table, 0, NULL, NULL},
+      {"endpoints", 0, POPT_ARG_NONE, &endpoints_option, 0,
+       "begin a new segment of the search at each pause, as for live audio: for long recordings", NULL},
       {"live", 0, POPT_ARG_NONE, &live_option, 0,
        "recognise one file as if it were spoken now, with results as they come; needs a causal model", NULL},
       {"live-speed", 0, POPT_ARG_DOUBLE, &speed_option, 0,

@@ -11,7 +11,7 @@ static const struct {
       "linnet transcribe --words --lexicon cmudict.dict --lm words.bin --format srt talk.flac"}},
     {"linnet listen",
      {"linnet listen --model models/english-live",
-      "arecord -f S16_LE -r 16000 -t raw | linnet listen --raw s16le --format json -"}},
+      "linnet listen --raw s16le --rate 48000 --channels 2 --format json - <fifo"}},
     {"linnet align",
      {"linnet align --lexicon cmudict.dict --text \"the sun is shining\" sun.wav",
       "linnet align --lexicon cmudict.dict --data data/test --format textgrid --output-dir grids"}},
