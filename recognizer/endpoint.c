@@ -30,7 +30,7 @@ struct linnet_endpoint {
 /* --- settings --------------------------------------------------------------------------------------------------- */
 
 static const struct linnet_endpoint_rule default_rules[] = {{.silence = 2.4},
-                                                            {.speech = 1, .word = 1, .silence = 0.1, .quiet = 0.35},
+                                                            {.speech = 1, .word = 1, .silence = 0.2, .quiet = 0.35},
                                                             {.speech = 1, .silence = 1.2},
                                                             {.length = 20}};
 

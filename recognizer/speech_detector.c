@@ -14,7 +14,7 @@ static const double unknown = 20, early_rise = 10, early = 2; /* dB, dB per seco
 
 /* The threshold lies between noise and speech, nearer to the noise; at most `range` below speech, where there is no
  * noise to speak of, and well above steady noise. */
-static const double share = 1.0 / 3, range = 35, margin = 4; /* dB */
+static const double share = 0.2, range = 35, margin = 3; /* dB */
 
 static void follow(struct linnet_speech_detector *d, double level, double seconds) {
   const double rise = d->seconds < early ? early_rise : noise_rise;

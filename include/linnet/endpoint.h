@@ -32,7 +32,7 @@ struct linnet_endpoint_settings {
   const struct linnet_endpoint_rule *rules; /* (num_rules); default:
                                                speech  word  silence  quiet  length
                                                  0      0      2.4      0       0     nobody speaks
-                                                 1      1      0.1      0.35    0     after a word
+                                                 1      1      0.2      0.35    0     after a word
                                                  1      0      1.2      0       0     after speech, also in noise
                                                  0      0      0        0      20     the longest segment */
   size_t num_rules;                         /* at most LINNET_ENDPOINT_MAX_RULES */

@@ -82,7 +82,7 @@ LINNET_API enum linnet_status linnet_recognizer_create(struct linnet_context *co
  *    "unknown_penalty": 5,
  *    "confidence": {"slope": 0.8, "offset": -0.3}, "word_confidence": {"slope": 1, "offset": 0},
  *    "partial_interval": 0.1,
- *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.1, "quiet": 0.35}, {"length": 20}],
+ *    "endpoint": {"rules": [{"speech": true, "word": true, "silence": 0.2, "quiet": 0.35}, {"length": 20}],
  *                 "silence_probability": 0.5, "restart": true}}
  *
  * "confidence" and "word_confidence" are calibrations (calibration.h) that replace those of the model. "endpoint" may

@@ -176,8 +176,8 @@ static void test_reset(void) {
 
 /* --- level -------------------------------------------------------------------------------------------------------- */
 
-/* The share of frames with the level of speech in seconds [from, to) of a signal: noise of a level, and words of 0.3 s
- * with pauses of 0.2 s from second 5 on. */
+/* The share of frames with the level of speech in seconds [from, to) of a signal: noise of a level, within 1 dB, and
+ * words of 0.3 s with pauses of 0.2 s from second 5 on. */
 static double loud_share(double noise, double speech, double from, double to, bool in_words) {
   struct linnet_speech_detector detector = {.seconds = 0};
   struct test_random random = {3};
@@ -185,7 +185,7 @@ static double loud_share(double noise, double speech, double from, double to, bo
   for (size_t t = 0; t < 3000; t++) {
     const double seconds = (double)t * 0.01, within = fmod(seconds, 0.5);
     const bool word = seconds >= 5 && within < 0.3;
-    const double level = (word ? speech : noise) + 2 * test_uniform(&random);
+    const double level = (word ? speech : noise) + test_uniform(&random);
     const bool found = linnet_speech_detect(&detector, level, 0.01);
     const bool edge = within < 0.03 || (within >= 0.3 && within < 0.33);
     if (seconds >= from && seconds < to && word == in_words && !edge) {
