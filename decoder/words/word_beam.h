@@ -35,7 +35,8 @@ struct linnet_history_item {
 
 struct linnet_history {
   struct linnet_context *context;
-  const struct linnet_language_model *model; /* or NULL */
+  struct linnet_language_model own;
+  const struct linnet_language_model *model; /* `own`, or NULL */
   const struct linnet_hotwords *hotwords;    /* or NULL */
   double weight, bonus;
   struct linnet_trie trie;

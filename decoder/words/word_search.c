@@ -115,6 +115,7 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
   s->settings.lookahead = NULL;
   s->settings.silences = NULL;
   LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
+  s->settings.model = s->history.model;
   s->max_factor = linnet_history_max_factor(&s->history);
   return allocate(s);
 }

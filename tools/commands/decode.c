@@ -54,7 +54,7 @@ struct worker {
 static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
   const struct decoding *d = w->decoding;
   const struct linnet_result *result;
-  struct linnet_output output = {.id = w->key};
+  struct linnet_output output = {.size = sizeof output, .id = w->key};
   enum linnet_status status = linnet_search_stream_result(w->search, w->frame_seconds, &result);
   if (status != LINNET_OK)
     return status;

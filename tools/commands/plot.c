@@ -84,7 +84,7 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
   const struct rows *rows = &picture->posteriors;
   struct linnet_align_settings settings;
-  struct linnet_output output = {.id = picture->title};
+  struct linnet_output output = {.size = sizeof output, .id = picture->title};
   linnet_align_settings_default(&settings);
   settings.calibrations = linnet_model_calibrations(p->model);
   if (!read_text(p, context))

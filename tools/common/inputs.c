@@ -257,7 +257,8 @@ static const char *speaker_of(const struct linnet_data_folder *folder, size_t ut
 
 void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_recognizer_stream *stream,
                      struct linnet_output *output) {
-  *output = (struct linnet_output){.seconds = linnet_recognizer_stream_seconds(stream),
+  *output = (struct linnet_output){.size = sizeof *output,
+                                   .seconds = linnet_recognizer_stream_seconds(stream),
                                    .channel = options.channel >= 0 ? options.channel + 1 : 1};
   output->id = inputs_id(inputs, item);
   output->file = inputs->folder ? NULL : inputs->paths[item];
