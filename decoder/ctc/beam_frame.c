@@ -209,21 +209,6 @@ static void blank_token(const struct frame *f, const struct linnet_candidate *c,
   pair->blank.probability = 0;
 }
 
-/* Scales all probabilities so that those of the best prefix are near 1. */
-static void rescale(struct linnet_beam *beam) {
-  struct linnet_beam_side *next = beam->next;
-  int exponent, weight_exponent;
-  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
-  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
-  beam->exponent += exponent;
-  for (size_t i = 0; i < next->count; i++) {
-    next->blank[i] *= scale;
-    next->symbol[i] *= scale;
-    next->weight[i] *= weight_scale;
-    next->score[i] = beam->candidates[i].score * (scale * weight_scale);
-  }
-}
-
 /* Finds the entries' parents: each node knows its entry of this frame. */
 static void link_entries(struct linnet_beam *beam) {
   struct linnet_beam_side *next = beam->next;
@@ -265,7 +250,7 @@ static void make_next(struct frame *f, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     blank_token(f, &beam->candidates[i], i);
-  rescale(beam);
+  linnet_beam_side_rescale(beam->next, beam->candidates, &beam->exponent);
   link_entries(beam);
   release_slots(beam);
   beam->log_scale += (double)f->row.largest;
