@@ -152,11 +152,12 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
   const struct linnet_beam_entry *entry = &now->entries[i];
   const struct linnet_token *old = &now->tokens[i].symbol;
   double probability = f->beam->stay.symbol_factor[i];
-  struct linnet_token *source =
-      entry->parent == LINNET_NO_ENTRY ? NULL : source_token(now, entry->parent, entry->symbol);
-  if (source && source->probability > old->probability) {
-    enter(f, entry->parent, source, probability, to);
-    return;
+  if (entry->parent != LINNET_NO_ENTRY) {
+    struct linnet_token *source = source_token(now, entry->parent, entry->symbol);
+    if (source->probability > old->probability) {
+      enter(f, entry->parent, source, probability, to);
+      return;
+    }
   }
   *to = *old;
   linnet_token_stay(to, linnet_row_posterior(&f->row, probability), f->beam->frames);

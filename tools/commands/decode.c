@@ -318,13 +318,10 @@ int tool_decode(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)", NULL, NULL);
-  size_t count = 0;
-  const char **inputs = parsed ? tool_arguments(parsed, "FILE", SIZE_MAX, &count) : NULL;
-  struct linnet_context *context = inputs ? tool_context() : NULL;
-  int code = context ? run(context, inputs, count) : inputs ? TOOL_FAILURE : TOOL_USAGE;
-  linnet_context_destroy(context);
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
+                                       .needed = "FILE",
+                                       .max_arguments = SIZE_MAX,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }
