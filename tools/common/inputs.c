@@ -29,6 +29,10 @@ struct poptOption inputs_options[] = {
      "refuse longer audio; 0: no limit (default: 14400 for raw pipes if the model is not causal, else 0)", "S"},
     POPT_TABLEEND};
 
+const char *inputs_data_folder(void) {
+  return options.data;
+}
+
 const char **inputs_arguments(poptContext parsed, size_t *count) {
   const char **paths = tool_arguments(parsed, options.data ? "" : "FILE", options.data ? 0 : SIZE_MAX, count);
   size_t streams = 0;
