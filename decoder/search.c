@@ -74,7 +74,7 @@ static enum linnet_status judge_words(const struct linnet_search *s, const char 
 static enum linnet_status load_symbol_model(struct linnet_search *s, const struct linnet_source *source) {
   size_t missing = 0;
   LINNET_TRY(load_ngram(s, source, s->names, s->num_symbols, &missing));
-  s->beam.model = &s->model;
+  s->beam.model = s->model;
   return judge_symbols(s, linnet_source_name(source), missing);
 }
 
@@ -112,7 +112,7 @@ static enum linnet_status load_language(struct linnet_search *s, const struct li
   if (status == LINNET_OK)
     status = grammar ? load_grammar(s, &settings->grammar) : load_word_model(s, settings, names, tokens);
   linnet_free(s->context, names);
-  s->words.model = &s->model;
+  s->words.model = s->model;
   s->words.lookahead = s->lookahead;
   return status == LINNET_OK ? status : linnet_fail_setting(s->context, grammar ? "grammar" : "language model", status);
 }

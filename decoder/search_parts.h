@@ -17,10 +17,10 @@ struct linnet_search {
   const char **names; /* (num_symbols) */
   struct linnet_calibrations calibrations;
   bool calibrated;
-  struct linnet_beam_settings beam;         /* of LINNET_SEARCH_SYMBOLS */
-  struct linnet_word_search_settings words; /* of LINNET_SEARCH_WORDS */
-  struct linnet_vocabulary vocabulary;      /* this and all that follow: of LINNET_SEARCH_WORDS */
-  struct linnet_language_model model;       /* the settings point here if there is a language model */
+  struct linnet_beam_settings beam;          /* of LINNET_SEARCH_SYMBOLS */
+  struct linnet_word_search_settings words;  /* of LINNET_SEARCH_WORDS */
+  struct linnet_vocabulary vocabulary;       /* this and all that follow: of LINNET_SEARCH_WORDS */
+  const struct linnet_language_model *model; /* of `binding` or `grammar`, or NULL */
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
   struct linnet_grammar *grammar;

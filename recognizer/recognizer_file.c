@@ -13,52 +13,38 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 256};
 
-static const char *const keys[] = {"model",
-                                   "search",
-                                   "lexicon",
-                                   "language_model",
-                                   "grammar",
-                                   "hotwords",
-                                   "silences",
-                                   "num_alternatives",
-                                   "beam",
-                                   "top_symbols",
-                                   "symbol_threshold",
-                                   "score_threshold",
-                                   "language_model_weight",
-                                   "insertion_bonus",
-                                   "word_bonus",
-                                   "unknown_penalty",
-                                   LINNET_CALIBRATION_KEY,
-                                   LINNET_WORD_CALIBRATION_KEY,
-                                   NULL};
-enum { REQUIRED_KEYS = 1 };
-
 static const char *const kind_names[] = {
     [LINNET_SEARCH_GREEDY] = "greedy", [LINNET_SEARCH_SYMBOLS] = "symbols", [LINNET_SEARCH_WORDS] = "words"};
 
+/* Of a member of the search settings with the same name. */
+#define KEY(name, kind)                                                                                                \
+  { .key = #name, .type = LINNET_JSON_##kind, .offset = offsetof(struct linnet_search_settings, name) }
+
+static const struct linnet_json_key keys[] = {{.key = "model"},
+                                              {.key = "search",
+                                               .type = LINNET_JSON_NAME,
+                                               .offset = offsetof(struct linnet_search_settings, kind),
+                                               .names = LINNET_NAMES(kind_names)},
+                                              {.key = "lexicon"},
+                                              {.key = "language_model"},
+                                              {.key = "grammar"},
+                                              {.key = "hotwords"},
+                                              {.key = "silences"},
+                                              KEY(num_alternatives, SIZE),
+                                              KEY(beam, SIZE),
+                                              KEY(top_symbols, SIZE),
+                                              KEY(symbol_threshold, FLOAT),
+                                              KEY(score_threshold, FLOAT),
+                                              KEY(language_model_weight, FLOAT),
+                                              KEY(insertion_bonus, FLOAT),
+                                              KEY(word_bonus, FLOAT),
+                                              KEY(unknown_penalty, FLOAT),
+                                              {.key = LINNET_CALIBRATION_KEY},
+                                              {.key = LINNET_WORD_CALIBRATION_KEY}};
+static const struct linnet_json_table table = {"recognizer", keys, sizeof keys / sizeof *keys};
+enum { REQUIRED_KEYS = 1 };
+
 /* --- values ------------------------------------------------------------------------------------------------------- */
-
-static void read_float(struct linnet_json_object *object, const char *key, float *value) {
-  double wide = *value;
-  linnet_json_read_double(object, key, &wide);
-  *value = (float)wide;
-}
-
-static void read_search(struct linnet_json_object *object, struct linnet_search_settings *search) {
-  unsigned kind = search->kind;
-  linnet_json_read_name(object, "search", (struct linnet_names){kind_names, 3}, &kind);
-  search->kind = (enum linnet_search_kind)kind;
-  linnet_json_read_size(object, "num_alternatives", &search->num_alternatives);
-  linnet_json_read_size(object, "beam", &search->beam);
-  linnet_json_read_size(object, "top_symbols", &search->top_symbols);
-  read_float(object, "symbol_threshold", &search->symbol_threshold);
-  read_float(object, "score_threshold", &search->score_threshold);
-  read_float(object, "language_model_weight", &search->language_model_weight);
-  read_float(object, "insertion_bonus", &search->insertion_bonus);
-  read_float(object, "word_bonus", &search->word_bonus);
-  read_float(object, "unknown_penalty", &search->unknown_penalty);
-}
 
 static void read_silences(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
   const json_t *list = json_object_get(object->value, "silences");
@@ -140,8 +126,7 @@ enum linnet_status linnet_recognizer_file_read(struct linnet_recognizer_file *fi
   file->settings.search = &file->search;
   LINNET_TRY(linnet_json_parse(context, text, bytes, name, limits, &root));
   file->root = root;
-  struct linnet_json_object object = linnet_json_object(context, name, "recognizer", root, keys, REQUIRED_KEYS);
-  read_search(&object, &file->search);
+  struct linnet_json_object object = linnet_json_read(context, name, root, &table, REQUIRED_KEYS, &file->search);
   read_silences(&object, file);
   read_calibration(&object, LINNET_CALIBRATION_KEY, file, &file->calibrations.phones);
   read_calibration(&object, LINNET_WORD_CALIBRATION_KEY, file, &file->calibrations.words);

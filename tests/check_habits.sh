@@ -13,6 +13,7 @@ Usage: tests/check_habits.sh
   paths     no absolute path of a developer's machine
   sources   CMake lists its sources: no file(GLOB), and every source file is named by a CMakeLists.txt (those of tests
             may be named by a script instead)
+  growth    structures of callbacks in public headers begin with `size`
 
 Prints what is wrong as FILE:LINE: and fails.
 END
@@ -113,12 +114,30 @@ unnamed_sources() {
 		!(name in named)' <(echo "$tests") -
 }
 
+# A program fills such a structure, and may be older or newer than the library.
+fixed_callbacks() {
+	find include -name '*.h' -print0 | sort -z | xargs -0 awk '
+		/^struct [a-z0-9_]+ \{/ {
+			name = $2
+			line = FNR
+			sized = callbacks = 0
+		}
+		/^  size_t size;/ { sized = 1 }
+		/^  [^*]*\(\*[a-z_]+\)\(/ && !/^  \/\*/ { callbacks = 1 }
+		/^};/ {
+			if (name != "" && callbacks && !sized)
+				print FILENAME ":" line ": struct " name " has callbacks and no `size`"
+			name = ""
+		}'
+}
+
 found=$(
 	opening_comments
 	long_lines
 	blanks
 	absolute_paths
 	globs
+	fixed_callbacks
 	unnamed_sources | sed 's/$/: no CMakeLists.txt names it/'
 )
 if [ -n "$found" ]; then

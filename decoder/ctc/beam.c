@@ -1,7 +1,6 @@
 /* The object of the prefix beam search: its memory, what goes in, and what comes out. */
 #include <math.h>
 
-#include "base/arena.h"
 #include "base/settings.h"
 #include "decoder/ctc/beam_search.h"
 
@@ -18,18 +17,12 @@ void(linnet_beam_settings_default)(struct linnet_beam_settings *settings, size_t
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
 
-static void lay_out_side(struct linnet_arena *arena, size_t beam, struct linnet_beam_side *side) {
-  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
-  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
-  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
-  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
-  side->entries = linnet_arena_take(arena, beam, sizeof *side->entries);
-  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
-}
-
-static void lay_out(struct linnet_arena *arena, struct linnet_beam *b) {
-  lay_out_side(arena, b->beam, &b->sides[0]);
-  lay_out_side(arena, b->beam, &b->sides[1]);
+static void lay_out(void *search, struct linnet_arena *arena) {
+  struct linnet_beam *b = search;
+  for (size_t i = 0; i < 2; i++) {
+    linnet_beam_side_lay_out(&b->sides[i], arena, b->beam);
+    b->sides[i].entries = linnet_arena_take(arena, b->beam, sizeof *b->sides[i].entries);
+  }
   b->stay.symbol_factor = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol_factor);
   b->stay.blank = linnet_arena_take(arena, b->beam, sizeof *b->stay.blank);
   b->stay.symbol = linnet_arena_take(arena, b->beam, sizeof *b->stay.symbol);
@@ -39,17 +32,10 @@ static void lay_out(struct linnet_arena *arena, struct linnet_beam *b) {
 }
 
 static enum linnet_status allocate(struct linnet_beam *b) {
-  struct linnet_arena arena = {0};
-  lay_out(&arena, b);
-  arena.size = arena.used;
-  arena.base = b->block = arena.used == SIZE_MAX ? NULL : linnet_alloc(b->context, arena.used, 1);
-  if (!arena.base || !linnet_tree_pool_grow(&b->trie.pool, 4 * b->beam + 1) ||
-      !linnet_tree_pool_grow(&b->records, 4 * b->beam))
-    return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a beam of %zu prefixes", b->beam);
-  arena.used = 0;
-  lay_out(&arena, b);
-  b->block_bytes = arena.used;
-  return LINNET_OK;
+  if (linnet_beam_block_create(&b->block, b->context, lay_out, b) &&
+      linnet_tree_pool_grow(&b->trie.pool, 4 * b->beam + 1) && linnet_tree_pool_grow(&b->records, 4 * b->beam))
+    return LINNET_OK;
+  return linnet_fail(b->context, LINNET_ERROR_MEMORY, "out of memory for a beam of %zu prefixes", b->beam);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
@@ -134,40 +120,27 @@ void linnet_beam_destroy(struct linnet_beam *beam) {
   linnet_tree_pool_destroy(&beam->trie.pool);
   linnet_tree_pool_destroy(&beam->records);
   linnet_free(beam->context, beam->segments);
-  linnet_free(beam->context, beam->block);
+  linnet_free(beam->context, beam->block.memory);
   linnet_free(beam->context, beam);
 }
 
 size_t linnet_beam_memory_bytes(const struct linnet_beam *beam) {
-  return sizeof *beam + beam->block_bytes + linnet_fusion_memory(&beam->fusion) +
+  return sizeof *beam + beam->block.bytes + linnet_fusion_memory(&beam->fusion) +
          linnet_tree_pool_memory(&beam->trie.pool) + linnet_tree_pool_memory(&beam->records) +
          beam->max_segments * sizeof *beam->segments;
 }
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
-static void collect_records(struct linnet_beam *beam) {
-  for (size_t i = 0; i < beam->now->count; i++)
-    linnet_tokens_mark(&beam->now->tokens[i], &beam->records);
-  linnet_tree_pool_sweep(&beam->records);
-  linnet_tree_pool_unmark(&beam->records);
-}
-
-static void collect_nodes(struct linnet_beam *beam) {
-  for (size_t i = 0; i < beam->now->count; i++)
-    linnet_tree_pool_mark(&beam->trie.pool, beam->now->entries[i].node);
-  linnet_trie_sweep(&beam->trie);
-}
-
-/* Makes capacity for more items. First frees those that are no longer needed. If this freed less than half of all
- * items, the pool also grows, because it would soon be full again. */
-static bool reserve(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
-                    void (*collect)(struct linnet_beam *)) {
-  if (linnet_tree_pool_left(pool) >= items)
+/* Makes capacity for more nodes; first frees those that are no longer needed. False without memory. */
+static bool reserve_nodes(struct linnet_beam *beam, size_t nodes) {
+  struct linnet_tree_pool *pool = &beam->trie.pool;
+  if (linnet_tree_pool_left(pool) >= nodes)
     return true;
-  collect(beam);
-  size_t left = linnet_tree_pool_left(pool);
-  return (left >= items && left >= pool->capacity / 2) || linnet_tree_pool_grow(pool, 2 * pool->capacity);
+  for (size_t i = 0; i < beam->now->count; i++)
+    linnet_tree_pool_mark(pool, beam->now->entries[i].node);
+  linnet_trie_sweep(&beam->trie);
+  return linnet_beam_pool_suffices(pool, nodes) || linnet_tree_pool_grow(pool, linnet_beam_pool_larger(pool, nodes));
 }
 
 enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log_posteriors, size_t frames) {
@@ -182,8 +155,7 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
   linnet_poll_begin(beam->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(beam->context));
-    if (!reserve(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
-        !reserve(beam, &beam->records, 2 * beam->beam, collect_records))
+    if (!reserve_nodes(beam, beam->beam) || !linnet_beam_reserve_records(&beam->records, beam->now, 2 * beam->beam))
       return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", beam->frames);
     linnet_beam_frame(beam, log_posteriors + t * beam->choice.symbols);
   }

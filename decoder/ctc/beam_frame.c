@@ -152,11 +152,12 @@ static void move_symbol_token(const struct frame *f, uint32_t i, struct linnet_t
   const struct linnet_beam_entry *entry = &now->entries[i];
   const struct linnet_token *old = &now->tokens[i].symbol;
   double probability = f->beam->stay.symbol_factor[i];
-  struct linnet_token *source =
-      entry->parent == LINNET_NO_ENTRY ? NULL : source_token(now, entry->parent, entry->symbol);
-  if (source && source->probability > old->probability) {
-    enter(f, entry->parent, source, probability, to);
-    return;
+  if (entry->parent != LINNET_NO_ENTRY) {
+    struct linnet_token *source = source_token(now, entry->parent, entry->symbol);
+    if (source->probability > old->probability) {
+      enter(f, entry->parent, source, probability, to);
+      return;
+    }
   }
   *to = *old;
   linnet_token_stay(to, linnet_row_posterior(&f->row, probability), f->beam->frames);
@@ -209,21 +210,6 @@ static void blank_token(const struct frame *f, const struct linnet_candidate *c,
   pair->blank.probability = 0;
 }
 
-/* Scales all probabilities so that those of the best prefix are near 1. */
-static void rescale(struct linnet_beam *beam) {
-  struct linnet_beam_side *next = beam->next;
-  int exponent, weight_exponent;
-  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
-  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
-  beam->exponent += exponent;
-  for (size_t i = 0; i < next->count; i++) {
-    next->blank[i] *= scale;
-    next->symbol[i] *= scale;
-    next->weight[i] *= weight_scale;
-    next->score[i] = beam->candidates[i].score * (scale * weight_scale);
-  }
-}
-
 /* Finds the entries' parents: each node knows its entry of this frame. */
 static void link_entries(struct linnet_beam *beam) {
   struct linnet_beam_side *next = beam->next;
@@ -265,7 +251,7 @@ static void make_next(struct frame *f, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     blank_token(f, &beam->candidates[i], i);
-  rescale(beam);
+  linnet_beam_side_rescale(beam->next, beam->candidates, &beam->exponent);
   link_entries(beam);
   release_slots(beam);
   beam->log_scale += (double)f->row.largest;

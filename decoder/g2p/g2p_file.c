@@ -364,12 +364,13 @@ static enum linnet_status read_words(struct source *s, struct ngram_builder *b) 
   struct level level = {.number = 1, .inner = s->order > 1};
   LINNET_TRY(read_values_of(s, &level));
   for (uint32_t word = 0; word < s->counts[0]; word++) {
-    char name[G2P_NAME_BYTES];
+    char unit[G2P_NAME_BYTES];
+    const char *name = unit;
     size_t index;
     if (word < s->units)
-      linnet_g2p_unit_name(word, name);
+      linnet_g2p_unit_name(word, unit);
     else
-      strcpy(name, SPECIAL_WORDS[word - s->units]);
+      name = SPECIAL_WORDS[word - s->units];
     LINNET_TRY(linnet_names_add(&b->names, name, strlen(name), &index, NULL));
     LINNET_TRY(read_node(s, &level, 0, word, b));
   }

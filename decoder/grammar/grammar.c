@@ -10,6 +10,7 @@ struct linnet_grammar {
   struct linnet_context *context;
   size_t tokens;
   struct linnet_automaton automaton;
+  struct linnet_language_model model;
 };
 
 /* --- expressions -------------------------------------------------------------------------------------------------- */
@@ -154,6 +155,41 @@ static enum linnet_status resolve(struct linnet_grammar_source *source, uint32_t
   return LINNET_OK;
 }
 
+/* --- the language model ------------------------------------------------------------------------------------------- */
+
+static void begin(const void *user, void *state) {
+  (void)user;
+  memset(state, 0, sizeof(uint32_t));
+}
+
+/* A token that the grammar does not accept does not change the state. */
+static float score(const void *user, const void *state, unsigned token, void *next) {
+  const struct linnet_automaton *a = &((const struct linnet_grammar *)user)->automaton;
+  uint32_t from;
+  memcpy(&from, state, sizeof from);
+  memcpy(next, &from, sizeof from);
+  uint32_t at = a->first[from], end = a->first[from + 1];
+  while (at < end) {
+    uint32_t middle = at + (end - at) / 2;
+    if (a->arcs[middle].token == token) {
+      memcpy(next, &a->arcs[middle].next, sizeof from);
+      return 0;
+    }
+    if (a->arcs[middle].token < token)
+      at = middle + 1;
+    else
+      end = middle;
+  }
+  return -INFINITY;
+}
+
+static float finish_sentence(const void *user, const void *state) {
+  const struct linnet_grammar *grammar = user;
+  uint32_t at;
+  memcpy(&at, state, sizeof at);
+  return grammar->automaton.final[at] ? 0 : -INFINITY;
+}
+
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status parse(struct linnet_grammar_source *source, struct linnet_text *text) {
@@ -184,6 +220,12 @@ static enum linnet_status finish(struct linnet_context *context, enum linnet_sta
   if (g) {
     g->context = context;
     g->tokens = linnet_lexicon_num_words(lexicon) + 2;
+    g->model = (struct linnet_language_model){.size = sizeof g->model,
+                                              .user = g,
+                                              .state_bytes = sizeof(uint32_t),
+                                              .begin = begin,
+                                              .score = score,
+                                              .finish = finish_sentence};
     status = linnet_automaton_create(&source, &g->automaton);
   }
   release_source(&source);
@@ -227,44 +269,10 @@ void linnet_grammar_destroy(struct linnet_grammar *grammar) {
   linnet_free(grammar->context, grammar);
 }
 
-/* --- the language model ------------------------------------------------------------------------------------------- */
+/* --- for a search ------------------------------------------------------------------------------------------------- */
 
-static void begin(const void *user, void *state) {
-  (void)user;
-  memset(state, 0, sizeof(uint32_t));
-}
-
-/* A token that the grammar does not accept does not change the state. */
-static float score(const void *user, const void *state, unsigned token, void *next) {
-  const struct linnet_automaton *a = &((const struct linnet_grammar *)user)->automaton;
-  uint32_t from;
-  memcpy(&from, state, sizeof from);
-  memcpy(next, &from, sizeof from);
-  uint32_t at = a->first[from], end = a->first[from + 1];
-  while (at < end) {
-    uint32_t middle = at + (end - at) / 2;
-    if (a->arcs[middle].token == token) {
-      memcpy(next, &a->arcs[middle].next, sizeof from);
-      return 0;
-    }
-    if (a->arcs[middle].token < token)
-      at = middle + 1;
-    else
-      end = middle;
-  }
-  return -INFINITY;
-}
-
-static float finish_sentence(const void *user, const void *state) {
-  const struct linnet_grammar *grammar = user;
-  uint32_t at;
-  memcpy(&at, state, sizeof at);
-  return grammar->automaton.final[at] ? 0 : -INFINITY;
-}
-
-struct linnet_language_model linnet_grammar_language_model(const struct linnet_grammar *grammar) {
-  return (struct linnet_language_model){
-      .user = grammar, .state_bytes = sizeof(uint32_t), .begin = begin, .score = score, .finish = finish_sentence};
+const struct linnet_language_model *linnet_grammar_language_model(const struct linnet_grammar *grammar) {
+  return &grammar->model;
 }
 
 void linnet_grammar_lookahead(const struct linnet_grammar *grammar, float *scores) {

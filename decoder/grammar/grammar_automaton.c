@@ -117,7 +117,8 @@ static int compare_arcs(const void *left, const void *right) {
 }
 
 static enum linnet_status index_arcs(struct builder *b) {
-  qsort(b->arcs, b->num_arcs, sizeof *b->arcs, compare_arcs);
+  if (b->num_arcs > 0) /* else there is no array */
+    qsort(b->arcs, b->num_arcs, sizeof *b->arcs, compare_arcs);
   b->first = linnet_calloc(b->context, (size_t)b->states + 1, sizeof *b->first);
   b->marked = linnet_calloc(b->context, b->states, 1);
   b->stack = linnet_alloc(b->context, b->states, sizeof *b->stack);

@@ -146,7 +146,7 @@ static enum linnet_status out_of_memory(const struct builder *b) {
 
 /* Length of a word without the "(2)" of a variant. */
 static size_t base_length(const char *word) {
-  size_t length = strlen(word), at = length;
+  size_t length = strlen(word), at;
   if (length < 4 || word[length - 1] != ')')
     return length;
   for (at = length - 1; at > 0 && word[at - 1] >= '0' && word[at - 1] <= '9'; at--)

@@ -127,24 +127,9 @@ static void set_blank_token(const struct linnet_word_step *f, const struct linne
   pair->blank.probability = 0;
 }
 
-/* Brings the numbers of the best state near 1, those of the others along. */
-static void rescale(struct linnet_word_search *s) {
-  struct linnet_word_side *next = s->next;
-  int exponent, weight_exponent;
-  double scale = linnet_row_scale(next->blank[0] + next->symbol[0], &exponent);
-  double weight_scale = linnet_row_scale(next->weight[0], &weight_exponent);
-  s->exponent += exponent;
-  for (size_t i = 0; i < next->count; i++) {
-    next->blank[i] *= scale;
-    next->symbol[i] *= scale;
-    next->weight[i] *= weight_scale;
-    next->score[i] = s->candidates[i].score * (scale * weight_scale);
-  }
-}
-
 /* Lists are in the order of the beam. */
 void linnet_word_link(struct linnet_word_search *s) {
-  struct linnet_word_side *now = s->now;
+  struct linnet_beam_side *now = s->now;
   linnet_word_fill_table(s);
   for (uint32_t i = (uint32_t)now->count; i-- > 0;) {
     struct linnet_word_state *state = &now->states[i];
@@ -161,7 +146,7 @@ void linnet_word_link(struct linnet_word_search *s) {
 
 static void make_next(struct linnet_word_step *f, size_t count) {
   struct linnet_word_search *s = f->search;
-  struct linnet_word_side *now = s->now;
+  struct linnet_beam_side *now = s->now;
   int exponent;
   f->token_scale = linnet_row_scale(linnet_token_best(&now->tokens[0])->probability, &exponent);
   s->next->count = count;
@@ -174,7 +159,7 @@ static void make_next(struct linnet_word_step *f, size_t count) {
   }
   for (size_t i = 0; i < count; i++)
     set_blank_token(f, &s->candidates[i], i);
-  rescale(s);
+  linnet_beam_side_rescale(s->next, s->candidates, &s->exponent);
   s->log_scale += (double)f->row.largest;
   s->now = s->next;
   s->next = now;
@@ -203,16 +188,6 @@ size_t linnet_word_max_new(const struct linnet_word_search *s) {
 
 /* --- what goes in ------------------------------------------------------------------------------------------------- */
 
-/* What was less than half of all would soon be needed again. */
-static bool is_enough(const struct linnet_tree_pool *pool, size_t items) {
-  size_t left = linnet_tree_pool_left(pool);
-  return left >= items && left >= pool->capacity / 2;
-}
-
-static size_t grown(const struct linnet_tree_pool *pool, size_t items) {
-  return pool->capacity + (pool->capacity > items ? pool->capacity : items);
-}
-
 bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
   struct linnet_tree_pool *pool = &s->history.trie.pool;
   if (linnet_tree_pool_left(pool) >= sequences)
@@ -220,17 +195,8 @@ bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
   for (size_t i = 0; i < s->now->count; i++)
     linnet_tree_pool_mark(pool, s->now->states[i].position.history);
   linnet_trie_sweep(&s->history.trie);
-  return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
-}
-
-static bool reserve_records(struct linnet_word_search *s, size_t records) {
-  if (linnet_tree_pool_left(&s->records) >= records)
-    return true;
-  for (size_t i = 0; i < s->now->count; i++)
-    linnet_tokens_mark(&s->now->tokens[i], &s->records);
-  linnet_tree_pool_sweep(&s->records);
-  linnet_tree_pool_unmark(&s->records);
-  return is_enough(&s->records, records) || linnet_tree_pool_grow(&s->records, grown(&s->records, records));
+  return linnet_beam_pool_suffices(pool, sequences) ||
+         linnet_history_grow(&s->history, linnet_beam_pool_larger(pool, sequences));
 }
 
 enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const float *log_posteriors, size_t frames) {
@@ -245,7 +211,8 @@ enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const
   linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(s->context));
-    if (!linnet_word_reserve(s, linnet_word_max_new(s)) || !reserve_records(s, 2 * s->beam))
+    if (!linnet_word_reserve(s, linnet_word_max_new(s)) ||
+        !linnet_beam_reserve_records(&s->records, s->now, 2 * s->beam))
       return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
     take_frame(s, log_posteriors + t * s->choice.symbols);
     s->ranked = false;

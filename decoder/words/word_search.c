@@ -20,18 +20,12 @@ void(linnet_word_search_settings_default)(struct linnet_word_search_settings *se
 
 /* --- memory of a fixed size --------------------------------------------------------------------------------------- */
 
-static void lay_out_side(struct linnet_arena *arena, size_t beam, struct linnet_word_side *side) {
-  side->blank = linnet_arena_take(arena, beam, sizeof *side->blank);
-  side->symbol = linnet_arena_take(arena, beam, sizeof *side->symbol);
-  side->weight = linnet_arena_take(arena, beam, sizeof *side->weight);
-  side->score = linnet_arena_take(arena, beam, sizeof *side->score);
-  side->states = linnet_arena_take(arena, beam, sizeof *side->states);
-  side->tokens = linnet_arena_take(arena, beam, sizeof *side->tokens);
-}
-
-static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
-  lay_out_side(arena, s->beam, &s->sides[0]);
-  lay_out_side(arena, s->beam, &s->sides[1]);
+static void lay_out(void *search, struct linnet_arena *arena) {
+  struct linnet_word_search *s = search;
+  for (size_t i = 0; i < 2; i++) {
+    linnet_beam_side_lay_out(&s->sides[i], arena, s->beam);
+    s->sides[i].states = linnet_arena_take(arena, s->beam, sizeof *s->sides[i].states);
+  }
   s->stay.factor = linnet_arena_take(arena, s->beam, sizeof *s->stay.factor);
   s->stay.inflow = linnet_arena_take(arena, s->beam, sizeof *s->stay.inflow);
   s->stay.blank = linnet_arena_take(arena, s->beam, sizeof *s->stay.blank);
@@ -46,17 +40,10 @@ static void lay_out(struct linnet_arena *arena, struct linnet_word_search *s) {
 }
 
 static enum linnet_status allocate(struct linnet_word_search *s) {
-  struct linnet_arena arena = {0};
-  lay_out(&arena, s);
-  arena.size = arena.used;
-  arena.base = s->block = arena.used == SIZE_MAX ? NULL : linnet_calloc(s->context, arena.used, 1);
-  if (!arena.base || !linnet_history_grow(&s->history, 4 * s->beam + 1) ||
-      !linnet_tree_pool_grow(&s->records, 4 * s->beam))
-    return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a search for words of %zu states", s->beam);
-  arena.used = 0;
-  lay_out(&arena, s);
-  s->block_bytes = arena.used;
-  return LINNET_OK;
+  if (linnet_beam_block_create(&s->block, s->context, lay_out, s) &&
+      linnet_history_grow(&s->history, 4 * s->beam + 1) && linnet_tree_pool_grow(&s->records, 4 * s->beam))
+    return LINNET_OK;
+  return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory for a search for words of %zu states", s->beam);
 }
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
@@ -115,6 +102,7 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
   s->settings.lookahead = NULL;
   s->settings.silences = NULL;
   LINNET_TRY(linnet_history_create(&s->history, s->context, &s->settings));
+  s->settings.model = s->history.model;
   s->max_factor = linnet_history_max_factor(&s->history);
   return allocate(s);
 }
@@ -161,7 +149,7 @@ enum linnet_status linnet_word_search_share(struct linnet_context *context, cons
 
 /* The beam then has one state: the empty word sequence at the root. */
 void linnet_word_search_reset(struct linnet_word_search *s) {
-  struct linnet_word_side *now = s->now = &s->sides[0];
+  struct linnet_beam_side *now = s->now = &s->sides[0];
   s->next = &s->sides[1];
   linnet_history_clear(&s->history);
   linnet_tree_pool_clear(&s->records);
@@ -189,12 +177,12 @@ void linnet_word_search_destroy(struct linnet_word_search *s) {
   linnet_free(s->context, s->ranks);
   linnet_free(s->context, s->segments);
   linnet_free(s->context, s->words);
-  linnet_free(s->context, s->block);
+  linnet_free(s->context, s->block.memory);
   linnet_free(s->context, s);
 }
 
 size_t linnet_word_search_memory_bytes(const struct linnet_word_search *s) {
-  return sizeof *s + s->block_bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
+  return sizeof *s + s->block.bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
          linnet_tree_pool_memory(&s->records) + s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks +
          s->max_segments * sizeof *s->segments + s->max_words * sizeof *s->words;
 }

@@ -52,8 +52,7 @@ struct linnet_beam_settings {
                              one, that of the blank included; at least 0; infinity: no limit (default) */
   float score_threshold;  /* the search drops prefixes whose score is more than this below the best; at least 0;
                              infinity: none (default) */
-  const struct linnet_language_model *model; /* NULL: none (default); this structure and what it points to must outlive
-                                                the object */
+  const struct linnet_language_model *model; /* NULL: none (default); copied, but its `user` must outlive the object */
   const unsigned *tokens; /* (symbols): the model's token for each symbol; that of the blank is unused; copied. NULL:
                              the symbol itself */
   float model_weight;     /* at least 0 (default 1) */

@@ -36,6 +36,7 @@
 #include <linnet/model.h>
 #include <linnet/search.h>
 #include <linnet/stream.h>
+#include <linnet/text_aligner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,6 +88,18 @@ LINNET_API int linnet_recognizer_is_incremental(const struct linnet_recognizer *
 
 /* Destroys the recognizer; NULL is allowed. Destroy its streams first. */
 LINNET_API void linnet_recognizer_destroy(struct linnet_recognizer *recognizer);
+
+/* --- alignment of known texts ------------------------------------------------------------------------------------- */
+
+/* Creates an aligner of texts (text_aligner.h) for the symbols of the recognizer's model, from a folder such as
+ * models/english: its files "lexicon.txt", "g2p.bin" and "text.rules", those that exist. A lexicon or a g2p in
+ * `settings` (may be NULL) replaces the first two, rules replace the third. `folder` NULL: only what the settings name.
+ * The context must outlive the aligner. */
+LINNET_API enum linnet_status linnet_recognizer_load_aligner(struct linnet_context *context,
+                                                             const struct linnet_recognizer *recognizer,
+                                                             const char *folder,
+                                                             const struct linnet_text_aligner_settings *settings,
+                                                             struct linnet_text_aligner **aligner);
 
 /* --- settings from a file ---------------------------------------------------------------------------------------- */
 

@@ -65,7 +65,7 @@ struct linnet_word_search_settings {
   float symbol_threshold; /* and by none that is so far below the best symbol of the frame; infinity: no limit
                              (default) */
   float score_threshold;  /* the search drops states that are so far below the best; infinity: none (default) */
-  const struct linnet_language_model *model; /* NULL: none (default); must outlive the object */
+  const struct linnet_language_model *model; /* NULL: none (default); copied, but its `user` must outlive the object */
   const float *lookahead;                    /* (words + 2), by token: log unigram probabilities
                                                 (linnet_ngram_unigrams); copied. -infinity: the word is never found.
                                                 NULL: all 0 */

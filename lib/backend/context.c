@@ -238,7 +238,7 @@ const struct linnet_ops *linnet_context_ops(const struct linnet_context *context
   return context->core->ops;
 }
 
-enum linnet_status linnet_fail(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
+enum linnet_status(linnet_fail)(struct linnet_context *context, enum linnet_status status, const char *format, ...) {
   if (!context)
     return status;
   va_list arguments;

@@ -29,8 +29,8 @@ enum linnet_status linnet_settings_read(struct linnet_context *context, const ch
   memcpy(&size, given, sizeof size);
   if (size < sizeof size || size > bytes + MAX_UNKNOWN)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "%s: its size is %zu, here it has %zu bytes: fill it with its ..._default first", name, size,
-                       bytes);
+                       "%s: its size is %zu, here it has %zu bytes: set it, or fill the structure with its ..._default",
+                       name, size, bytes);
   memcpy(full, given, size < bytes ? size : bytes);
   memcpy(full, &bytes, sizeof bytes);
   if (size > bytes && !is_zero((const unsigned char *)given + bytes, size - bytes))

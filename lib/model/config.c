@@ -9,12 +9,6 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 3, .values = 256};
 
-static const char *const keys[] = {
-    "encoder",     "input_dim", "stack",      "width",       "heads",     "layers",       "feed_forward",
-    "activation",  "norm",      "dropout",    "position",    "attention", "convolution",  "outputs",
-    "feature_map", "features",  "lsh_rounds", "lsh_buckets", "lsh_chunk", "causal_chunk", NULL};
-enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
-
 /* --- names in JSON -------------------------------------------------------------------------------------------- */
 
 static const char *const encoder_names[] = {
@@ -29,12 +23,6 @@ static const char *const map_names[] = {[LINNET_MAP_ELU] = "elu",
                                         [LINNET_MAP_FOURIER] = "fourier",
                                         [LINNET_MAP_POSITIVE] = "positive"};
 
-#define NAMES(table) ((struct linnet_names){(table), sizeof(table) / sizeof *(table)})
-
-static bool has_name(struct linnet_names names, unsigned value) {
-  return value < names.count && names.names[value];
-}
-
 /* The names of the table of kinds, as an array of names. */
 struct attention_names {
   const char *names[LINNET_ATTENTION_KINDS];
@@ -46,6 +34,38 @@ static struct attention_names attention_names(void) {
     list.names[i] = linnet_attention_traits[i].name;
   return list;
 }
+
+/* --- keys -----------------------------------------------------------------------------------------------------------
+ */
+
+#define AT(member) offsetof(struct linnet_config, member)
+
+static const struct linnet_json_key keys[] = {
+    {"encoder", LINNET_JSON_NAME, AT(encoder), .names = LINNET_NAMES(encoder_names)},
+    {"input_dim", LINNET_JSON_SIZE, AT(input_dim), .low = 1, .high = LINNET_MAX_INPUT_DIM},
+    {"stack", LINNET_JSON_SIZE, AT(stack), .low = 1, .high = LINNET_MAX_STACK},
+    {"width", LINNET_JSON_SIZE, AT(width), .low = 1, .high = LINNET_MAX_WIDTH},
+    {"heads", LINNET_JSON_SIZE, AT(heads), .low = 1, .high = LINNET_MAX_WIDTH},
+    {"layers", LINNET_JSON_SIZE, AT(layers), .low = 1, .high = LINNET_MAX_LAYERS},
+    {"feed_forward", LINNET_JSON_SIZE, AT(feed_forward), .low = 1, .high = LINNET_MAX_FEED_FORWARD},
+    {"activation", LINNET_JSON_NAME, AT(activation), .names = LINNET_NAMES(activation_names)},
+    {"norm", LINNET_JSON_NAME, AT(norm), .names = LINNET_NAMES(norm_names)},
+    {"dropout", LINNET_JSON_DOUBLE, AT(dropout), .low = 0, .high = 0.9},
+    {"position", LINNET_JSON_NAME, AT(position), .names = LINNET_NAMES(position_names)},
+    {.key = "attention"},
+    {"convolution", LINNET_JSON_SIZE, AT(convolution), .low = 0, .high = LINNET_MAX_KERNEL},
+    {"outputs", LINNET_JSON_SIZE, AT(outputs), .low = 2, .high = LINNET_MAX_OUTPUTS},
+    {"feature_map", LINNET_JSON_NAME, AT(feature_map), .names = LINNET_NAMES(map_names)},
+    {"features", LINNET_JSON_SIZE, AT(features), .low = 0, .high = LINNET_MAX_KEY_WIDTH},
+    {"lsh_rounds", LINNET_JSON_SIZE, AT(lsh_rounds), .low = 1, .high = LINNET_MAX_LSH},
+    {"lsh_buckets", LINNET_JSON_SIZE, AT(lsh_buckets), .low = 2, .high = LINNET_MAX_LSH},
+    {"lsh_chunk", LINNET_JSON_SIZE, AT(lsh_chunk), .low = 1, .high = LINNET_MAX_LSH},
+    {"causal_chunk", LINNET_JSON_SIZE_OR_AUTO, AT(causal_chunk), .low = 0, .high = LINNET_MAX_CAUSAL_CHUNK}};
+static const struct linnet_json_table table = {"config", keys, sizeof keys / sizeof *keys};
+
+enum { REQUIRED_KEYS = 14 }; /* the first, in model files */
+
+_Static_assert(LINNET_CAUSAL_CHUNK_AUTO == SIZE_MAX, "as linnet_json_read reads \"auto\"");
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
@@ -70,47 +90,9 @@ void linnet_config_default(struct linnet_config *config) {
                                    .lsh_chunk = 32};
 }
 
-static void read_sizes(struct linnet_json_object *object, struct linnet_config *config) {
-  linnet_json_read_size(object, "input_dim", &config->input_dim);
-  linnet_json_read_size(object, "stack", &config->stack);
-  linnet_json_read_size(object, "width", &config->width);
-  linnet_json_read_size(object, "heads", &config->heads);
-  linnet_json_read_size(object, "layers", &config->layers);
-  linnet_json_read_size(object, "feed_forward", &config->feed_forward);
-  linnet_json_read_size(object, "convolution", &config->convolution);
-  linnet_json_read_size(object, "outputs", &config->outputs);
-  linnet_json_read_size(object, "features", &config->features);
-  linnet_json_read_size(object, "lsh_rounds", &config->lsh_rounds);
-  linnet_json_read_size(object, "lsh_buckets", &config->lsh_buckets);
-  linnet_json_read_size(object, "lsh_chunk", &config->lsh_chunk);
-}
-
-static void read_chunk(struct linnet_json_object *object, struct linnet_config *config) {
-  const char *text = json_string_value(json_object_get(object->value, "causal_chunk"));
-  if (text && strcmp(text, "auto") == 0)
-    config->causal_chunk = LINNET_CAUSAL_CHUNK_AUTO;
-  else
-    linnet_json_read_size(object, "causal_chunk", &config->causal_chunk);
-}
-
-static void read_names(struct linnet_json_object *object, struct linnet_config *config) {
-  unsigned encoder = config->encoder, activation = config->activation, norm = config->norm, position = config->position;
-  unsigned map = config->feature_map;
-  linnet_json_read_name(object, "encoder", NAMES(encoder_names), &encoder);
-  linnet_json_read_name(object, "activation", NAMES(activation_names), &activation);
-  linnet_json_read_name(object, "norm", NAMES(norm_names), &norm);
-  linnet_json_read_name(object, "position", NAMES(position_names), &position);
-  linnet_json_read_name(object, "feature_map", NAMES(map_names), &map);
-  config->encoder = (enum linnet_encoder_kind)encoder;
-  config->activation = (enum linnet_activation)activation;
-  config->norm = (enum linnet_norm_order)norm;
-  config->position = (enum linnet_position)position;
-  config->feature_map = (enum linnet_feature_map)map;
-}
-
 static enum linnet_status read_kind(const struct linnet_json_object *object, const json_t *value, unsigned *kind) {
   struct attention_names list = attention_names();
-  return linnet_json_name_index(object, "attention", value, NAMES(list.names), kind);
+  return linnet_json_name_index(object, "attention", value, (struct linnet_names)LINNET_NAMES(list.names), kind);
 }
 
 /* One name per layer; `layers` was read before and is at most LINNET_MAX_LAYERS. */
@@ -162,13 +144,8 @@ static enum linnet_status read_attention(struct linnet_json_object *object, size
 
 static enum linnet_status read_object(struct linnet_context *context, const json_t *root, const char *name,
                                       bool complete, struct linnet_config *config) {
-  struct linnet_json_object object =
-      linnet_json_object(context, name, "config", root, keys, complete ? REQUIRED_KEYS : 0);
   struct linnet_config read = *config;
-  read_sizes(&object, &read);
-  read_chunk(&object, &read);
-  read_names(&object, &read);
-  linnet_json_read_double(&object, "dropout", &read.dropout);
+  struct linnet_json_object object = linnet_json_read(context, name, root, &table, complete ? REQUIRED_KEYS : 0, &read);
   LINNET_TRY(read_attention(&object, config->layers, &read));
   *config = read;
   return LINNET_OK;
@@ -200,58 +177,20 @@ enum linnet_status linnet_config_parse_complete(struct linnet_context *context, 
 
 /* --- checks --------------------------------------------------------------------------------------------------- */
 
-static enum linnet_status check_ranges(struct linnet_context *context, const char *name,
-                                       const struct linnet_config *config) {
+static enum linnet_status check_keys(struct linnet_context *context, const char *name,
+                                     const struct linnet_config *config) {
   if (config->causal_chunk == LINNET_CAUSAL_CHUNK_AUTO)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
                        "%s: config: \"causal_chunk\" is auto; only a training may begin with it", name);
-  const struct {
-    const char *key;
-    size_t value, low, high;
-  } ranges[] = {
-      {"input_dim", config->input_dim, 1, LINNET_MAX_INPUT_DIM},
-      {"stack", config->stack, 1, LINNET_MAX_STACK},
-      {"width", config->width, 1, LINNET_MAX_WIDTH},
-      {"heads", config->heads, 1, LINNET_MAX_WIDTH},
-      {"layers", config->layers, 1, LINNET_MAX_LAYERS},
-      {"feed_forward", config->feed_forward, 1, LINNET_MAX_FEED_FORWARD},
-      {"convolution", config->convolution, 0, LINNET_MAX_KERNEL},
-      {"outputs", config->outputs, 2, LINNET_MAX_OUTPUTS},
-      {"features", config->features, 0, LINNET_MAX_KEY_WIDTH},
-      {"lsh_rounds", config->lsh_rounds, 1, LINNET_MAX_LSH},
-      {"lsh_buckets", config->lsh_buckets, 2, LINNET_MAX_LSH},
-      {"lsh_chunk", config->lsh_chunk, 1, LINNET_MAX_LSH},
-      {"causal_chunk", config->causal_chunk, 0, LINNET_MAX_CAUSAL_CHUNK},
-  };
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-    if (ranges[i].value < ranges[i].low || ranges[i].value > ranges[i].high)
-      return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"%s\" is %zu; it must be %zu to %zu", name,
-                         ranges[i].key, ranges[i].value, ranges[i].low, ranges[i].high);
-  if (!(config->dropout >= 0 && config->dropout <= 0.9))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: config: \"dropout\" is %g; it must be 0 to 0.9", name,
-                       config->dropout);
-  return LINNET_OK;
+  return linnet_json_check(context, name, &table, config);
 }
 
-/* Values outside their enums cannot come from JSON, only from a program. */
-static enum linnet_status check_names(struct linnet_context *context, const char *name,
-                                      const struct linnet_config *config) {
-  const char *key = NULL;
-  if (!has_name(NAMES(encoder_names), config->encoder))
-    key = "encoder";
-  if (!has_name(NAMES(activation_names), config->activation))
-    key = "activation";
-  if (!has_name(NAMES(norm_names), config->norm))
-    key = "norm";
-  if (!has_name(NAMES(position_names), config->position))
-    key = "position";
-  if (!has_name(NAMES(map_names), config->feature_map))
-    key = "feature_map";
+/* Values outside their enum cannot come from JSON, only from a program. */
+static enum linnet_status check_attention(struct linnet_context *context, const char *name,
+                                          const struct linnet_config *config) {
   for (size_t i = 0; i < config->layers; i++)
     if (config->attention[i] >= LINNET_ATTENTION_KINDS || !linnet_attention_traits[config->attention[i]].name)
-      key = "attention";
-  if (key)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: the value of \"%s\" is unknown", name, key);
+      return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: config: the value of \"attention\" is unknown", name);
   return LINNET_OK;
 }
 
@@ -320,8 +259,8 @@ static size_t count_directions(const struct linnet_config *config) {
 
 enum linnet_status linnet_config_validate(struct linnet_context *context, const char *name,
                                           const struct linnet_config *config) {
-  LINNET_TRY(check_ranges(context, name, config));
-  LINNET_TRY(check_names(context, name, config));
+  LINNET_TRY(check_keys(context, name, config));
+  LINNET_TRY(check_attention(context, name, config));
   LINNET_TRY(config->encoder == LINNET_ENCODER_BLSTM ? check_blstm(context, name, config)
                                                      : check_relations(context, name, config));
   size_t count = 0;

@@ -75,7 +75,6 @@ struct model {
   struct linnet_symbols *symbols;
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
-  struct linnet_language_model interface;
 };
 
 static void load_model(struct linnet_context *context, struct arguments *a, struct model *model) {
@@ -85,8 +84,7 @@ static void load_model(struct linnet_context *context, struct arguments *a, stru
               linnet_ngram_load(context, a->model, &model->ngram) == LINNET_OK &&
               linnet_ngram_bind_symbols(context, model->ngram, model->symbols, NULL, &model->binding) == LINNET_OK,
           "%s", linnet_context_error(context));
-  model->interface = linnet_ngram_language_model(model->binding);
-  a->settings.model = &model->interface;
+  a->settings.model = linnet_ngram_language_model(model->binding);
 }
 
 static void destroy_model(struct model *model) {

@@ -19,7 +19,6 @@ struct task {
   struct linnet_lexicon *lexicon;
   struct linnet_ngram *ngram;
   struct linnet_ngram_binding *binding;
-  struct linnet_language_model model;
   float *lookahead, *values;
   size_t lengths[MAX_UTTERANCES], count, frames;
   struct linnet_word_search_settings settings;
@@ -60,8 +59,7 @@ static void load(struct task *task, struct linnet_context *context, char **paths
           linnet_context_error(context));
   free(names);
   linnet_ngram_unigrams(task->binding, task->lookahead);
-  task->model = linnet_ngram_language_model(task->binding);
-  task->settings.model = &task->model;
+  task->settings.model = linnet_ngram_language_model(task->binding);
   task->settings.lookahead = task->lookahead;
   read_lengths(task, paths[4]);
   read_posteriors(task, paths[3]);

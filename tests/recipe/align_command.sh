@@ -6,6 +6,8 @@
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
+models=$here/../../models/english
+
 # --- the command line; no speech needed ---------------------------------------------------------------------------
 
 check 0 'Usage: linnet align' "$linnet" align --help
@@ -15,7 +17,8 @@ check 2 'one of --text, --text-file, --phones' "$linnet" align --text a --phones
 check 2 'aligned as a data folder' "$linnet" align --text a one.wav two.wav
 check 2 'has its own texts' "$linnet" align --text a --data .
 check 2 'must be phone or word' "$linnet" align --unit letter --text a one.wav
-check 1 'name a lexicon with --lexicon' "$linnet" align --text a no-such-file.wav
+check 1 'name a lexicon with --lexicon' "$linnet" align --model "$models/phones.safetensors" --text a no-such-file.wav
+check 1 'no-such-file.wav: ' "$linnet" align --text a no-such-file.wav
 check 1 'cannot read the text' "$linnet" align --text-file no-such-file no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
@@ -71,6 +74,31 @@ check 0 '00:00:00.180 --> ' "${align[@]}" --text "$sun" --format vtt sun.wav
 check 0 '"gop":' "${align[@]}" --text "$sun" --format json sun.wav
 check 0 '"symbol":"DH"' "$linnet" transcribe --format json sun.wav
 check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
+
+# --- what the options do not name is in the model's folder -----------------------------------------------------------
+
+"$linnet" align --text "$sun" --format ctm sun.wav > default.ctm
+[[ $(awk '{print $5}' default.ctm | paste -sd ' ') == "$sun" ]] || fail "by default: $(cat default.ctm)"
+"$linnet" align --model "$models/phones.safetensors" --lexicon "$models/lexicon.txt" --g2p "$models/g2p.bin" \
+  --text-rules "$models/text.rules" --text "$sun" --format ctm sun.wav | cmp - default.ctm || fail 'other files by default'
+check 0 "guessed pronunciations of 1 word: 'frobnitz'" "$linnet" align --text 'the sun is frobnitz' sun.wav
+check 1 "no pronunciation of 'frobnitz'" "$linnet" align --lexicon lexicon --text 'the sun is frobnitz' sun.wav
+mkdir folder && printf 'THE X\n' > folder/lexicon.txt && cp "$models/phones.safetensors" folder
+echo '{"model": "phones.safetensors"}' > folder/recognizer.json
+check 1 'folder/lexicon.txt:1' "$linnet" align --model folder --text 'the' sun.wav
+check 1 'folder/lexicon.txt:1' "$linnet" align --model folder/recognizer.json --text 'the' sun.wav
+cd folder
+check 1 './lexicon.txt:1' "$linnet" align --model recognizer.json --text 'the' ../sun.wav
+cd ..
+check 0 'the' "$linnet" align --model folder --lexicon lexicon --text 'the sun' sun.wav
+rm folder/lexicon.txt
+check 1 'name a lexicon with --lexicon' "$linnet" align --model folder --text 'the' sun.wav
+mkdir data && echo "u $PWD/sun.wav" > data/wav.scp && echo 'u s' > data/utt2spk && echo "u $sun" > data/text
+check 0 'u 1 ' "$linnet" align --data data --format ctm
+[[ $(awk '{print $5}' out | paste -sd ' ') == "$sun" ]] || fail "words of a data folder: $(cat out)"
+echo "u $phones" | sed 's/[012]//g' > data/phones
+check 0 'AH' "$linnet" align --data data --format ctm
+rm -r folder data
 
 # --- written text -----------------------------------------------------------------------------------------------------
 

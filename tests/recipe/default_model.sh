@@ -51,3 +51,18 @@ cmp "$work/words" "$work/named" || { echo 'FAILED: the folder is not what is use
 "$linnet" score --unit word "$work/text" "$work/words"
 rate=$("$linnet" score --bootstrap 0 --unit word "$work/text" "$work/words" | awk '/^%WER/ {print int($2)}')
 [[ $rate -le 25 ]] || { echo "FAILED: WER $rate %, expected at most 25" && exit 1; }
+
+# Alignment: pronunciations of the folder; all words, in order, within 12 s, few of them doubtful.
+read -r id text < "$work/text"
+audio=$(awk -v id="$id" '$1 == id {print $2}' "$work/wav.scp")
+unset LINNET_LEXICON
+"$linnet" align --text "$text" --format ctm "$audio" > "$work/aligned"
+[[ $(awk '{print $5}' "$work/aligned" | paste -sd ' ') == "$text" ]] || { echo "FAILED: words: $(cat "$work/aligned")" && exit 1; }
+awk '$3 < last - 1e-6 || $4 <= 0 || $3 + $4 > 12 {bad = 1} {last = $3 + $4} END {exit bad || last < 5}' "$work/aligned" ||
+  { echo "FAILED: times: $(cat "$work/aligned")" && exit 1; }
+"$linnet" align --text "$text" --format json "$audio" | grep -o '"doubtful":true' > "$work/doubtful" || true
+[[ $(wc -l < "$work/doubtful") -le 3 ]] || { echo "FAILED: $(wc -l < "$work/doubtful") words are doubtful" && exit 1; }
+rm "$work/phones"
+"$linnet" align --data "$work" --format ctm > "$work/all"
+[[ $(awk -v id="$id" '$1 == id' "$work/all" | cut -d' ' -f2-) == "$(cut -d' ' -f2- "$work/aligned")" ]] ||
+  { echo 'FAILED: a data folder of words gives other times' && exit 1; }

@@ -1,6 +1,7 @@
 /* linnet align: where the words and phones of a known text lie in audio files or in the utterances of a data folder. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "align_text.h"
 #include "common/default_model.h"
@@ -20,7 +21,8 @@ struct job {
   const struct linnet_model *model; /* its */
   const char *text;                 /* of the only file, NULL: that of the data folder's utterance */
   bool words;                       /* texts are words, else phones */
-  const char *lexicon;              /* its path, NULL: none */
+  const char *lexicon;              /* its path, NULL: none is named */
+  char *folder;                     /* of the model, for what the options do not name; NULL: none */
   struct linnet_text_aligner *aligner;
   struct inputs inputs;
   struct results results;
@@ -219,34 +221,39 @@ static char *read_text_file(const char *path) {
   return NULL;
 }
 
-/* Decides whether texts are words and loads their lexicon (NULL: all pronunciations are guessed). False after printing
- * what is missing. */
-static bool choose_words(const char **path, bool *words) {
+static bool data_has_phones(void) {
+  char path[4096];
+  const char *folder = inputs_data_folder();
+  return folder && snprintf(path, sizeof path, "%s/phones", folder) < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+/* Decides whether texts are words, and finds their lexicon. Phones of a data folder come before pronunciations that
+ * were not named. False after printing what is missing. */
+static bool choose_words(struct job *job) {
   const char *named = word_options_lexicon(options.lexicon);
-  bool wanted = options.text || options.text_file;
-  *words = !options.phones && (named || align_words_guessed());
-  *path = *words ? named : NULL;
-  if (!wanted || *words)
-    return true;
-  tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, such as CMUdict "
-            "(https://github.com/cmusphinx/cmudict), guess them with --g2p FILE, or give --phones");
-  return false;
+  const bool wanted = options.text || options.text_file;
+  job->folder = tool_find_folder(options.model);
+  job->words = !options.phones && (align_words_pronounced(named, NULL) ||
+                                   (align_words_pronounced(NULL, job->folder) && !data_has_phones()));
+  job->lexicon = job->words ? named : NULL;
+  return !wanted || job->words || align_words_fail() == TOOL_OK;
 }
 
 static int run(struct linnet_context *context, const char *model_path, const char **paths, size_t count) {
   char *file = options.text_file ? read_text_file(options.text_file) : NULL;
   struct job job = {.text = options.text_file ? file : options.text ? options.text : options.phones};
   int code = TOOL_FAILURE;
-  if (choose_words(&job.lexicon, &job.words) && (file || !options.text_file))
+  if (choose_words(&job) && (file || !options.text_file))
     job.recognizer = tool_greedy_recognizer(context, model_path);
   if (job.recognizer) {
     job.model = linnet_recognizer_model(job.recognizer);
-    job.aligner = align_text_open(context, job.model, job.words, job.lexicon);
+    job.aligner = align_text_open(context, job.recognizer, job.words, job.lexicon, job.folder);
   }
   if (job.aligner)
     code = align_all(context, &job, paths, count);
   linnet_text_aligner_destroy(job.aligner);
   linnet_recognizer_destroy(job.recognizer);
+  free(job.folder);
   free(file);
   return code;
 }
@@ -278,7 +285,10 @@ int tool_align(int argc, const char **argv) {
       {"text-file", 'T', POPT_ARG_STRING, &options.text_file, 0, "a file with the words that are spoken", "FILE"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "the phones that are spoken", "PHONES"},
       {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-       "pronunciations, as in CMUdict or Kaldi (default: $LINNET_LEXICON; else the phones of --data)", "FILE"},
+       "pronunciations, as in CMUdict or Kaldi (default: $LINNET_LEXICON; else the phones of --data, else the lexicon "
+       "of "
+       "the model's folder)",
+       "FILE"},
       {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: word (default, if the text has words) or phone",
        "UNIT"},
       {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
@@ -289,7 +299,8 @@ int tool_align(int argc, const char **argv) {
        "with --jumps: cost of leaving and reentering the text (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0,
        "with --jumps: cost of each frame of sound outside the text (default 2)", "X"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},

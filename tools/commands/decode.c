@@ -55,7 +55,7 @@ struct worker {
 static enum linnet_status write_hypotheses(struct worker *w, FILE *stream) {
   const struct decoding *d = w->decoding;
   const struct linnet_result *result;
-  struct linnet_output output = {.id = w->key};
+  struct linnet_output output = {.size = sizeof output, .id = w->key};
   enum linnet_status status = linnet_search_stream_result(w->search, w->frame_seconds, &result);
   if (status != LINNET_OK)
     return status;
@@ -318,13 +318,10 @@ int tool_decode(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, word_options_table, 0, "Words:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_thread_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)", NULL, NULL);
-  size_t count = 0;
-  const char **inputs = parsed ? tool_arguments(parsed, "FILE", SIZE_MAX, &count) : NULL;
-  struct linnet_context *context = inputs ? tool_context() : NULL;
-  int code = context ? run(context, inputs, count) : inputs ? TOOL_FAILURE : TOOL_USAGE;
-  linnet_context_destroy(context);
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] ark:FILE|scp:FILE|FILE...   ('ark:-' is standard input)",
+                                       .needed = "FILE",
+                                       .max_arguments = SIZE_MAX,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

@@ -279,13 +279,10 @@ int tool_features(int argc, const char **argv) {
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, audio_table, 0, "Audio:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_kernel_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
-  poptContext parsed =
-      tool_parse(argc, argv, table, "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)", NULL, NULL);
-  size_t count = 0;
-  const char **paths = parsed ? tool_arguments(parsed, "DATA_FOLDER|FILE", SIZE_MAX, &count) : NULL;
-  struct linnet_context *context = paths ? tool_context() : NULL;
-  int code = context ? run(context, paths, count) : paths ? TOOL_FAILURE : TOOL_USAGE;
-  linnet_context_destroy(context);
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] DATA_FOLDER|FILE...   ('-' is standard input)",
+                                       .needed = "DATA_FOLDER|FILE",
+                                       .max_arguments = SIZE_MAX,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

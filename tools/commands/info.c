@@ -207,7 +207,8 @@ static int describe_model(struct linnet_context *context, const char *path) {
 
 /* Describes the named model. To list symbols without a name, it uses the model that ships; else it describes the build.
  */
-static int describe(struct linnet_context *context, const char *path) {
+static int describe(struct linnet_context *context, const char **arguments, size_t count) {
+  const char *path = count > 0 ? arguments[0] : NULL;
   if (!path && !option_symbols)
     return describe_build(context);
   char *model = tool_find_model(context, path);
@@ -217,20 +218,7 @@ static int describe(struct linnet_context *context, const char *path) {
 }
 
 int tool_info(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [MODEL]", NULL, NULL);
-  if (!parsed)
-    return TOOL_USAGE;
-  size_t count;
-  const char **arguments = tool_arguments(parsed, "", 1, &count);
-  int code = TOOL_USAGE;
-  if (arguments) {
-    struct linnet_context *context = tool_context();
-    if (context)
-      code = describe(context, count > 0 ? arguments[0] : NULL);
-    else
-      code = TOOL_FAILURE;
-    linnet_context_destroy(context);
-  }
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {
+      .options = table, .usage = "[OPTIONS] [MODEL]", .needed = "", .max_arguments = 1, .run = describe};
+  return tool_run(argc, argv, &command);
 }

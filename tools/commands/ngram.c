@@ -264,10 +264,8 @@ static bool write_model(struct linnet_context *context, const struct linnet_ngra
   return good;
 }
 
-static int run(void) {
-  struct linnet_context *context = tool_context();
-  if (!context)
-    return TOOL_FAILURE;
+static int run(struct linnet_context *context, const char **texts, size_t count) {
+  (void)texts, (void)count; /* they are among the options' */
   struct linnet_ngram *ngram = make_model(context);
   bool good = ngram && write_model(context, ngram);
   if (good && options.perplexity)
@@ -275,7 +273,6 @@ static int run(void) {
   else if (good && !options.arpa && !options.binary)
     print_model(ngram);
   linnet_ngram_destroy(ngram);
-  linnet_context_destroy(context);
   return good ? TOOL_OK : TOOL_FAILURE;
 }
 
@@ -299,7 +296,7 @@ static const char *ignored_option(void) {
   return options.order != NO_ORDER ? text : options.discount_fallback ? "--discount-fallback" : NULL;
 }
 
-static int check_and_run(void) {
+static int check_options(void) {
   if (ignored_option())
     return tool_usage("%s: only with --text: --model reads a model that is there", ignored_option());
   if (options.order == NO_ORDER)
@@ -318,19 +315,24 @@ static int check_and_run(void) {
   bool twice = options.perplexity && strcmp(options.perplexity, "-") == 0 && !options.model && options.text_count == 0;
   if (twice)
     return tool_usage("only one of --text and --perplexity can be standard input");
-  return run();
+  return TOOL_OK;
+}
+
+/* Arguments are texts, too. */
+static int check(const char **texts, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!take_text(NULL, OPTION_TEXT, texts[i]))
+      return TOOL_USAGE;
+  return check_options();
 }
 
 int tool_ngram(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] [TEXT...]", take_text, NULL);
-  size_t count = 0;
-  const char **texts = parsed ? tool_arguments(parsed, "", MAX_TEXTS, &count) : NULL;
-  int code = TOOL_USAGE;
-  for (size_t i = 0; texts && i < count; i++)
-    if (!take_text(NULL, OPTION_TEXT, texts[i]))
-      texts = NULL;
-  if (texts)
-    code = check_and_run();
-  poptFreeContext(parsed);
-  return code;
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] [TEXT...]",
+                                       .handle = take_text,
+                                       .needed = "",
+                                       .max_arguments = MAX_TEXTS,
+                                       .check = check,
+                                       .run = run};
+  return tool_run(argc, argv, &command);
 }

@@ -84,7 +84,7 @@ static bool align(struct plotting *p, struct linnet_context *context) {
   struct picture *picture = &p->picture;
   const struct rows *rows = &picture->posteriors;
   struct linnet_align_settings settings;
-  struct linnet_output output = {.id = picture->title};
+  struct linnet_output output = {.size = sizeof output, .id = picture->title};
   linnet_align_settings_default(&settings);
   settings.calibrations = linnet_model_calibrations(p->model);
   if (!read_text(p, context))
@@ -249,14 +249,16 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   const char *lexicon = options.text ? word_options_lexicon(options.lexicon) : NULL;
   const bool known = options.text || options.phones;
   int code = TOOL_FAILURE;
-  if (options.text && !lexicon && !align_words_guessed())
-    return tool_fail("words need pronunciations: name a lexicon with --lexicon FILE or in $LINNET_LEXICON, guess them "
-                     "with --g2p FILE, or give --phones");
-  if (open_recognizer(&p, context, model_path) &&
-      (!known || (p.aligner = align_text_open(context, p.model, options.text != NULL, lexicon)) != NULL))
+  char *folder = options.text ? tool_find_folder(options.model) : NULL;
+  if (options.text && !align_words_pronounced(lexicon, folder))
+    code = align_words_fail();
+  else if (open_recognizer(&p, context, model_path) &&
+           (!known ||
+            (p.aligner = align_text_open(context, p.recognizer, options.text != NULL, lexicon, folder)) != NULL))
     code = plot_input(&p, context, paths, count);
   linnet_text_aligner_destroy(p.aligner);
   linnet_recognizer_destroy(p.recognizer);
+  free(folder);
   return code;
 }
 
@@ -284,12 +286,15 @@ int tool_plot(int argc, const char **argv) {
       {"text", 't', POPT_ARG_STRING, &options.text, 0, "align these words (default: recognise)", "WORDS"},
       {"phones", 'p', POPT_ARG_STRING, &options.phones, 0, "align these phones (default: recognise)", "PHONES"},
       {"lexicon", 'l', POPT_ARG_STRING, &options.lexicon, 0,
-       "pronunciations for --text, as in CMUdict or Kaldi (default: $LINNET_LEXICON)", "FILE"},
+       "pronunciations for --text, as in CMUdict or Kaldi (default: $LINNET_LEXICON, else the lexicon of the model's "
+       "folder)",
+       "FILE"},
       {"start", 0, POPT_ARG_DOUBLE, &options.start, 0, "draw from this time on (default 0)", "SECONDS"},
       {"end", 0, POPT_ARG_DOUBLE, &options.end, 0, "draw up to this time (default: the end)", "SECONDS"},
       {"width", 0, POPT_ARG_INT, &options.width, 0, "width of the picture (default 1200)", "PIXELS"},
       {"height", 0, POPT_ARG_INT, &options.height, 0, "height of the picture (default 800)", "PIXELS"},
-      {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
+      {"model", 'm', POPT_ARG_STRING, &options.model, 0,
+       "model file, or a recognizer's folder (default: the one that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0, "Beam search (default: greedy decoding):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},

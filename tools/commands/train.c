@@ -211,20 +211,27 @@ static const struct poptOption table[] = {
     {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
     POPT_TABLEEND};
 
-int tool_train(int argc, const char **argv) {
-  poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] --train DIR --dev DIR --exp DIR", take_option, NULL);
-  size_t count = 0;
-  if (!parsed || !tool_arguments(parsed, "", 0, &count)) {
-    poptFreeContext(parsed);
-    return TOOL_USAGE;
-  }
-  poptFreeContext(parsed);
-  if (!options.measure_chunk && (options.train.count == 0 || options.dev.count == 0 || !options.exp))
-    return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
-  struct run run = {.context = tool_context()};
-  int code = !run.context ? TOOL_FAILURE : options.measure_chunk ? measure_chunk(&run) : run_all(&run);
-  if (run.context)
-    release(&run);
-  linnet_context_destroy(run.context);
+static int check_options(const char **arguments, size_t count) {
+  (void)arguments, (void)count;
+  if (options.measure_chunk || (options.train.count > 0 && options.dev.count > 0 && options.exp))
+    return TOOL_OK;
+  return tool_usage("--train DIR, --dev DIR and --exp DIR are needed");
+}
+
+static int run_command(struct linnet_context *context, const char **arguments, size_t count) {
+  (void)arguments, (void)count;
+  struct run run = {.context = context};
+  int code = options.measure_chunk ? measure_chunk(&run) : run_all(&run);
+  release(&run);
   return code;
+}
+
+int tool_train(int argc, const char **argv) {
+  const struct tool_command command = {.options = table,
+                                       .usage = "[OPTIONS] --train DIR --dev DIR --exp DIR",
+                                       .handle = take_option,
+                                       .needed = "",
+                                       .check = check_options,
+                                       .run = run_command};
+  return tool_run(argc, argv, &command);
 }

@@ -38,10 +38,14 @@ char *tool_find_shipped(const char *name) {
   return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0 ? strdup(path) : NULL;
 }
 
-bool tool_names_recognizer(const char *path) {
+static bool is_folder(const char *path) {
   struct stat found;
+  return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+bool tool_names_recognizer(const char *path) {
   const char *ending = strrchr(path, '.');
-  return (ending && strcmp(ending, ".json") == 0) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
+  return (ending && strcmp(ending, ".json") == 0) || is_folder(path);
 }
 
 char *tool_find_recognizer(const char *named) {
@@ -55,6 +59,22 @@ char *tool_find_recognizer(const char *named) {
     tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)",
               LINNET_MODEL_DIR "/" SHIPPED_MODEL);
   return shipped;
+}
+
+char *tool_find_folder(const char *named) {
+  const char *given = named ? named : getenv("LINNET_MODEL");
+  const bool ships = !given || !*given;
+  char *path = tool_find_recognizer(named);
+  if (!path || is_folder(path))
+    return path;
+  char *slash = strrchr(path, '/');
+  if (!slash || (!ships && !tool_names_recognizer(path))) {
+    const bool here = !slash && tool_names_recognizer(path);
+    free(path);
+    return here ? strdup(".") : NULL;
+  }
+  *slash = '\0';
+  return path;
 }
 
 char *tool_find_model(struct linnet_context *context, const char *named) {

@@ -29,6 +29,10 @@ struct poptOption inputs_options[] = {
      "refuse longer audio; 0: no limit (default: 14400 for raw pipes if the model is not causal, else 0)", "S"},
     POPT_TABLEEND};
 
+const char *inputs_data_folder(void) {
+  return options.data;
+}
+
 const char **inputs_arguments(poptContext parsed, size_t *count) {
   const char **paths = tool_arguments(parsed, options.data ? "" : "FILE", options.data ? 0 : SIZE_MAX, count);
   size_t streams = 0;
@@ -257,7 +261,8 @@ static const char *speaker_of(const struct linnet_data_folder *folder, size_t ut
 
 void inputs_describe(const struct inputs *inputs, size_t item, const struct linnet_recognizer_stream *stream,
                      struct linnet_output *output) {
-  *output = (struct linnet_output){.seconds = linnet_recognizer_stream_seconds(stream),
+  *output = (struct linnet_output){.size = sizeof *output,
+                                   .seconds = linnet_recognizer_stream_seconds(stream),
                                    .channel = options.channel >= 0 ? options.channel + 1 : 1};
   output->id = inputs_id(inputs, item);
   output->file = inputs->folder ? NULL : inputs->paths[item];

@@ -254,6 +254,26 @@ struct linnet_context *tool_context(void) {
   return context;
 }
 
+/* --- a command ---------------------------------------------------------------------------------------------------- */
+
+static int run_command(const struct tool_command *command, const char **arguments, size_t count) {
+  int code = command->check ? command->check(arguments, count) : TOOL_OK;
+  struct linnet_context *context = code == TOOL_OK ? tool_context() : NULL;
+  if (code == TOOL_OK)
+    code = context ? command->run(context, arguments, count) : TOOL_FAILURE;
+  linnet_context_destroy(context);
+  return code;
+}
+
+int tool_run(int argc, const char **argv, const struct tool_command *command) {
+  poptContext parsed = tool_parse(argc, argv, command->options, command->usage, command->handle, NULL);
+  size_t count = 0;
+  const char **arguments = parsed ? tool_arguments(parsed, command->needed, command->max_arguments, &count) : NULL;
+  int code = arguments ? run_command(command, arguments, count) : TOOL_USAGE;
+  poptFreeContext(parsed);
+  return code;
+}
+
 /* --- interrupts and time ---------------------------------------------------------------------------------------- */
 
 /* A second signal right after the first counts as the same one: `timeout`, and wrappers that forward signals of the

@@ -62,6 +62,21 @@ const char **tool_arguments(poptContext parsed, const char *needed, size_t max_c
  */
 struct linnet_context *tool_context(void);
 
+/* A command that needs a context and positional arguments. */
+struct tool_command {
+  const struct poptOption *options; /* of tool_parse, as the next two */
+  const char *usage;
+  tool_option_fn handle;
+  const char *needed; /* of tool_arguments */
+  size_t max_arguments;
+  /* TOOL_OK, or TOOL_USAGE after printing what is wrong with options or arguments; NULL: nothing can be. */
+  int (*check)(const char **arguments, size_t count);
+  int (*run)(struct linnet_context *context, const char **arguments, size_t count);
+};
+
+/* Parses the command line, creates the context and runs the command; returns the exit code. */
+int tool_run(int argc, const char **argv, const struct tool_command *command);
+
 /* Prints "linnet NAME: MESSAGE" to stderr and returns TOOL_FAILURE. */
 int tool_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -202,13 +202,11 @@ static enum linnet_status beam_with(struct linnet_context *context, bool lattice
   struct linnet_beam *beam = NULL;
   struct linnet_beam_settings settings;
   struct linnet_hypothesis best;
-  struct linnet_language_model model;
   linnet_beam_settings_default(&settings);
   settings.beam = 8;
-  settings.model = &model;
   enum linnet_status status = bind_phones(context, &ngram, &binding);
   if (status == LINNET_OK) {
-    model = linnet_ngram_language_model(binding);
+    settings.model = linnet_ngram_language_model(binding);
     status = linnet_beam_create(context, ROW_SYMBOLS, &settings, &beam);
   }
   if (status == LINNET_OK)
@@ -236,12 +234,11 @@ static enum linnet_status lattice(struct linnet_context *context, uint64_t *sum)
 static enum linnet_status search_words(struct linnet_context *context, const struct linnet_lexicon *lexicon,
                                        const struct linnet_grammar *grammar, const struct linnet_hotwords *hotwords,
                                        uint64_t *sum) {
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
   struct linnet_word_search_settings settings;
   struct linnet_word_search *search = NULL;
   struct linnet_word_hypothesis best;
   linnet_word_search_settings_default(&settings);
-  settings.model = &model;
+  settings.model = linnet_grammar_language_model(grammar);
   settings.hotwords = hotwords;
   enum linnet_status status = linnet_word_search_create(context, lexicon, ROW_SYMBOLS, &settings, &search);
   if (status == LINNET_OK)
@@ -323,7 +320,7 @@ static enum linnet_status align_text(struct linnet_context *context, uint64_t *s
   struct linnet_text_aligner_settings settings;
   struct linnet_text_aligner *aligner = NULL;
   struct linnet_aligned_text *text = NULL;
-  struct linnet_output output = {.id = "u"};
+  struct linnet_output output = {.size = sizeof output, .id = "u"};
   linnet_text_aligner_settings_default(&settings);
   settings.lexicon = (struct linnet_source){NULL, "AB A B\nC C\n", 11};
   enum linnet_status status = linnet_text_aligner_create(context, names, ROW_SYMBOLS, &settings, &aligner);

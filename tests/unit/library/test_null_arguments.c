@@ -486,6 +486,9 @@ static void refuse_recognizers(void) {
   REFUSES(linnet_recognizer_load(NULL, "x", (void *)&out));
   REFUSES(linnet_recognizer_load(f.context, NULL, (void *)&out));
   REFUSES(linnet_recognizer_load(f.context, "x", NULL));
+  REFUSES(linnet_recognizer_load_aligner(NULL, f.recognizer, "x", NULL, (void *)&out));
+  REFUSES(linnet_recognizer_load_aligner(f.context, NULL, "x", NULL, (void *)&out));
+  REFUSES(linnet_recognizer_load_aligner(f.context, f.recognizer, "x", NULL, NULL));
   REFUSES(linnet_recognizer_stream_accept(NULL, floats, 1));
   REFUSES(linnet_recognizer_stream_accept(f.recognizer_stream, NULL, 1));
   REFUSES(linnet_recognizer_stream_accept_features(NULL, floats, 1, 4));

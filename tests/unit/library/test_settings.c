@@ -61,6 +61,21 @@ CALL(call_fbank, linnet_fbank, linnet_fbank_create(context, settings, &made), li
 CALL(call_audio, linnet_audio, linnet_audio_open_memory(context, pcm, sizeof pcm, settings, &made),
      linnet_audio_destroy)
 
+/* Language models reach a search through its settings. */
+static enum linnet_status call_beam_model(const void *model) {
+  struct linnet_beam_settings settings;
+  linnet_beam_settings_default(&settings);
+  settings.model = model;
+  return call_beam(&settings);
+}
+
+static enum linnet_status call_word_model(const void *model) {
+  struct linnet_word_search_settings settings;
+  linnet_word_search_settings_default(&settings);
+  settings.model = model;
+  return call_words(&settings);
+}
+
 static enum linnet_status call_lattice(const void *settings) {
   struct linnet_lattice *lattice = NULL;
   REQUIRE(linnet_lattice_create(context, &lattice) == LINNET_OK, "lattice");
@@ -133,6 +148,31 @@ FILL(search_settings)
 FILL(text_aligner_settings)
 FILL(specaugment_settings)
 FILL(word_search_settings)
+
+static void begin_sentence(const void *user, void *state) {
+  (void)user;
+  *(unsigned char *)state = 0;
+}
+
+static float score_token(const void *user, const void *state, unsigned token, void *next) {
+  (void)user;
+  *(unsigned char *)next = (unsigned char)(*(const unsigned char *)state + token);
+  return -1;
+}
+
+static float finish_sentence(const void *user, const void *state) {
+  (void)user;
+  (void)state;
+  return -1;
+}
+
+/* A language model has no default; a program sets the size. */
+static void fill_language_model(void *model, size_t size) {
+  const struct linnet_language_model whole = {
+      .size = size, .state_bytes = 1, .begin = begin_sentence, .score = score_token, .finish = finish_sentence};
+  memset(model, 0, size);
+  memcpy(model, &whole, size < sizeof whole ? size : sizeof whole);
+}
 
 static void ready_audio(void *settings) {
   ((struct linnet_audio_settings *)settings)->raw_format = LINNET_SAMPLE_S16LE;
@@ -230,6 +270,10 @@ static const struct structure {
      call_g2p,
      NULL,
      {AT(order), AT(num_iterations), AT(prune)}},
+#undef S
+#define S linnet_language_model
+    {"linnet_language_model", sizeof(struct S), sizeof(struct S), fill_language_model, call_beam_model, NULL, {0}},
+    {"linnet_language_model", sizeof(struct S), sizeof(struct S), fill_language_model, call_word_model, NULL, {0}},
 #undef S
 #define S linnet_lattice_settings
     {"linnet_lattice_settings", sizeof(struct S), 0, fill_lattice_settings, call_lattice, NULL, {AT(tolerance)}},
@@ -407,6 +451,28 @@ static void check_defaults(void) {
         "\"%s\"", linnet_context_error(context));
 }
 
+/* A function that an older language model lacks counts as NULL. A search copies the structure. */
+static void check_language_model(void) {
+  struct linnet_language_model model;
+  struct linnet_beam_settings settings;
+  struct linnet_beam *beam = NULL;
+  struct linnet_hypothesis best = {.score = 0};
+  linnet_beam_settings_default(&settings);
+  settings.model = &model;
+  fill_language_model(&model, sizeof model);
+  model.size = offsetof(struct linnet_language_model, finish);
+  CHECK(linnet_beam_create(context, 2, &settings, &beam) == LINNET_ERROR_ARGUMENT &&
+            strstr(linnet_context_error(context), "lacks a function"),
+        "\"%s\"", linnet_context_error(context));
+  fill_language_model(&model, sizeof model);
+  REQUIRE(linnet_beam_create(context, 2, &settings, &beam) == LINNET_OK, "%s", linnet_context_error(context));
+  memset(&model, 0xa5, sizeof model);
+  CHECK(linnet_beam_accept(beam, posteriors, 2) == LINNET_OK && linnet_beam_finish(beam) == LINNET_OK &&
+            linnet_beam_hypothesis(beam, 0, &best) == LINNET_OK && best.language == -1 - (double)best.num_segments,
+        "language score %g of %zu symbols", best.language, best.num_segments);
+  linnet_beam_destroy(beam);
+}
+
 /* The structures that a trainer takes: the sentence names the first that is refused. */
 static void check_trainer(void) {
   struct {
@@ -448,6 +514,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof structures / sizeof *structures; i++)
     check_structure(&structures[i]);
   check_defaults();
+  check_language_model();
   check_trainer();
   linnet_text_normalizer_destroy(normalizer);
   linnet_lexicon_destroy(lexicon);

@@ -259,7 +259,7 @@ static void test_arguments(struct linnet_context *context) {
   struct linnet_beam *beam;
   struct linnet_beam_settings good, bad;
   struct linnet_hypothesis h;
-  struct linnet_language_model model = {.state_bytes = 65};
+  struct linnet_language_model model = {.size = sizeof model, .state_bytes = 65};
   linnet_beam_settings_default(&good);
   CHECK(linnet_beam_create(NULL, 3, NULL, &beam) == LINNET_ERROR_ARGUMENT && !beam, "no context");
   CHECK(linnet_beam_create(context, 0, NULL, &beam) == LINNET_ERROR_ARGUMENT && !beam, "no symbols");
@@ -280,7 +280,7 @@ static void test_arguments(struct linnet_context *context) {
   REFUSED(insertion_bonus = INFINITY);
   REFUSED(model = &model);
   model = (struct linnet_language_model){
-      .state_bytes = 65, .begin = bigram_begin, .score = bigram_score, .finish = bigram_finish};
+      .size = sizeof model, .state_bytes = 65, .begin = bigram_begin, .score = bigram_score, .finish = bigram_finish};
   REFUSED(model = &model);
 #undef REFUSED
   REQUIRE(linnet_beam_create(context, 3, NULL, &beam) == LINNET_OK, "create");

@@ -33,15 +33,15 @@ static void close_scene(struct scene *s) {
 /* --- sentences ---------------------------------------------------------------------------------------------------- */
 
 static bool accepts(const struct scene *s, const struct linnet_grammar *grammar, const char *sentence) {
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
+  const struct linnet_language_model *model = linnet_grammar_language_model(grammar);
   uint32_t state;
   char copy[256];
   snprintf(copy, sizeof copy, "%s", sentence);
-  model.begin(model.user, &state);
+  model->begin(model->user, &state);
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
-    if (model.score(model.user, &state, (unsigned)linnet_lexicon_find(s->lexicon, word) + 1, &state) < 0)
+    if (model->score(model->user, &state, (unsigned)linnet_lexicon_find(s->lexicon, word) + 1, &state) < 0)
       return false;
-  return model.finish(model.user, &state) == 0;
+  return model->finish(model->user, &state) == 0;
 }
 
 /* Sentences are separated by semicolons. */
@@ -225,11 +225,11 @@ static void test_search(const struct scene *s) {
   struct linnet_grammar *grammar;
   float rows[FRAMES * CASE_SYMBOLS], lookahead[TOKENS];
   REQUIRE(load(s, acceptances[2].grammar, &grammar) == LINNET_OK, "%s", linnet_context_error(s->context));
-  struct linnet_language_model model = linnet_grammar_language_model(grammar);
+  const struct linnet_language_model *model = linnet_grammar_language_model(grammar);
   struct linnet_word_search_settings settings;
   struct linnet_word_search *search;
   linnet_word_search_settings_default(&settings);
-  settings.model = &model;
+  settings.model = model;
   settings.lookahead = lookahead;
   linnet_grammar_lookahead(grammar, lookahead);
   REQUIRE(linnet_word_search_create(s->context, s->lexicon, CASE_SYMBOLS, &settings, &search) == LINNET_OK, "%s",

@@ -83,21 +83,21 @@ static void test_binding(struct linnet_context *context) {
   size_t missing = 0;
   REQUIRE(linnet_ngram_bind(context, ngram, tokens, 4, &missing, &binding) == LINNET_OK, "bind");
   CHECK(missing == 1, "%zu missing", missing);
-  struct linnet_language_model model = linnet_ngram_language_model(binding);
+  const struct linnet_language_model *model = linnet_ngram_language_model(binding);
   uint32_t state, next;
-  REQUIRE(model.state_bytes == sizeof state, "%zu bytes", model.state_bytes);
-  model.begin(model.user, &state);
-  check_near(model.score(model.user, &state, 2, &next) / log(10), -0.1, "<s> a");
-  check_near(model.score(model.user, &next, 1, &next) / log(10), -0.05, "<s> a b");
-  check_near(model.finish(model.user, &next) / log(10), -0.07, "a b </s>");
-  CHECK(isinf(model.score(model.user, &state, 3, &next)) && isinf(model.score(model.user, &state, 77, &next)),
+  REQUIRE(model->state_bytes == sizeof state, "%zu bytes", model->state_bytes);
+  model->begin(model->user, &state);
+  check_near(model->score(model->user, &state, 2, &next) / log(10), -0.1, "<s> a");
+  check_near(model->score(model->user, &next, 1, &next) / log(10), -0.05, "<s> a b");
+  check_near(model->finish(model->user, &next) / log(10), -0.07, "a b </s>");
+  CHECK(isinf(model->score(model->user, &state, 3, &next)) && isinf(model->score(model->user, &state, 77, &next)),
         "tokens without words");
   linnet_ngram_binding_destroy(binding);
   struct linnet_symbols *symbols = NULL;
   REQUIRE(linnet_symbols_create(context, tokens + 1, 2, &symbols) == LINNET_OK, "symbols");
   REQUIRE(linnet_ngram_bind_symbols(context, ngram, symbols, NULL, &binding) == LINNET_OK, "bind symbols");
   model = linnet_ngram_language_model(binding);
-  check_near(model.score(model.user, &state, 2, &next) / log(10), -0.1, "<s> a");
+  check_near(model->score(model->user, &state, 2, &next) / log(10), -0.1, "<s> a");
   linnet_ngram_binding_destroy(binding);
   CHECK(linnet_ngram_bind(context, ngram, (const char *const[]){NULL, NULL}, 2, NULL, &binding) ==
                 LINNET_ERROR_ARGUMENT &&
