@@ -204,7 +204,7 @@ static enum linnet_status check_ranges(struct linnet_context *context, const cha
                                        const struct linnet_config *config) {
   if (config->causal_chunk == LINNET_CAUSAL_CHUNK_AUTO)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: config: \"causal_chunk\" is auto; only a training may begin with it", name);
+                       "%s: config: \"causal_chunk\" is auto; only training accepts this value", name);
   const struct {
     const char *key;
     size_t value, low, high;

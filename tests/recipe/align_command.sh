@@ -10,9 +10,9 @@
 
 check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
-check 2 'one of --text, --text-file, --phones' "$linnet" align no-such-file.wav
-check 2 'one of --text, --text-file, --phones' "$linnet" align --text a --phones AH no-such-file.wav
-check 2 'aligned as a data folder' "$linnet" align --text a one.wav two.wav
+check 2 'one of --text, --text-file and --phones' "$linnet" align no-such-file.wav
+check 2 'one of --text, --text-file and --phones' "$linnet" align --text a --phones AH no-such-file.wav
+check 2 'make a data folder' "$linnet" align --text a one.wav two.wav
 check 2 'has its own texts' "$linnet" align --text a --data .
 check 2 'must be phone or word' "$linnet" align --unit letter --text a one.wav
 check 1 'name a lexicon with --lexicon' "$linnet" align --text a no-such-file.wav
@@ -99,19 +99,19 @@ check 0 "$blocks over the $water" "${align[@]}" --text "$written" --format srt w
 printf 'It is 25\nsome caf\xe9s\n' > latin1.txt
 check 1 'latin1.txt:2:9: the byte 0xE9 is not UTF-8' "${align[@]}" --text-file latin1.txt written.wav
 printf '%s 25\n\n%s over zzyx-wood\n' "$its" "$unknown" > unknown.txt
-check 1 "unknown.txt:3:1: no pronunciation of '$unknown'" "${align[@]}" --text-file unknown.txt written.wav
-grep -qF "unknown.txt:3:13: no pronunciation of 'zzyx-wood' (said 'zzyx')" out || fail "a part: $(cat out)"
+check 1 "unknown.txt:3:1: '$unknown' has no pronunciation" "${align[@]}" --text-file unknown.txt written.wav
+grep -qF "unknown.txt:3:13: 'zzyx-wood' has no pronunciation (said 'zzyx')" out || fail "a part: $(cat out)"
 
 # Rules of one's own, and none.
 printf 'table fold \xe2\x80\x99 %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
 "${align[@]}" --text-rules own.rules --text "$its 25 wood blocks over the water" --unit phone --format ctm written.wav |
   cmp - spoken.ctm || fail 'rules of their own give other phones'
-check 1 "no pronunciation of '25'" "${align[@]}" --text-rules none --text '25 sun' sun.wav
+check 1 "'25' has no pronunciation" "${align[@]}" --text-rules none --text '25 sun' sun.wav
 { cat own.rules && echo tabel; } > wrong.rules
 check 1 "wrong.rules:5: 'tabel'" "${align[@]}" --text-rules wrong.rules --text 'sun' sun.wav
 
 # A word that is skipped is between its neighbours, and marked.
-check 0 "warning: --text:1:5: no pronunciation of 'moon': its time is interpolated" "${align[@]}" --skip-unknown \
+check 0 "warning: --text:1:5: 'moon' has no pronunciation: its time is interpolated" "${align[@]}" --skip-unknown \
   --text 'the moon sun is shining' --format json sun.wav
 grep -qE '"word":"moon","start":[0-9.]+,"end":[0-9.]+,"confidence":0.0000,"interpolated":true\}' out ||
   fail "the skipped word: $(cat out)"
@@ -126,7 +126,7 @@ check 0 'moon stars' "${align[@]}" --skip-unknown --text 'moon stars' sun.wav
 awk 'BEGIN {split("B D F L M N P R S T", c); split("A E I O U", v); split("AE EH IH AA AH", p)
   for (i in c) for (j in v) for (k in c) print c[i] v[j] c[k], c[i], p[j], c[k]}' > train.dict
 "$linnet" g2p --train train.dict --order 3 --output model.g2p > /dev/null 2>&1
-check 1 "no pronunciation of 'Tun'" "${align[@]}" --text 'The Tun is shining' sun.wav
+check 1 "'Tun' has no pronunciation" "${align[@]}" --text 'The Tun is shining' sun.wav
 check 0 "warning: sun.wav: guessed pronunciations of 1 word: 'Tun'" "${align[@]}" --g2p model.g2p \
   --text 'The Tun is shining' --format json sun.wav
 grep -qE '"word":"Tun",[^}]*"guessed":true' out || fail "the guess is not marked: $(cat out)"
@@ -136,8 +136,8 @@ check 1 'model.g2p' "$linnet" align --g2p /dev/null/model.g2p --text 'sun sun' s
 # --- what does not fit ------------------------------------------------------------------------------------------------
 
 check 1 "2 words are not in lexicon: add lines" "${align[@]}" --text 'the moon is over the stars, the moon' sun.wav
-grep -qF -- "--text:1:5: no pronunciation of 'moon', 2 times" out || fail "the first unknown word: $(cat out)"
-grep -qF -- "--text:1:22: no pronunciation of 'stars,'" out || fail "all unknown words: $(cat out)"
+grep -qF -- "--text:1:5: 'moon' has no pronunciation, 2 times" out || fail "the first unknown word: $(cat out)"
+grep -qF -- "--text:1:22: 'stars,' has no pronunciation" out || fail "all unknown words: $(cat out)"
 grep -qF -- '--g2p FILE' out || fail "the remedy: $(cat out)"
 check 1 'frames and the audio has' "${align[@]}" --text "$sun $birds $birds $birds $birds" sun.wav
 check 0 'words are doubtful' "${align[@]}" --text "$birds" sun.wav
@@ -160,7 +160,7 @@ mkdir data
 printf 'u1 %s\nu2 %s\n' "$PWD/sun.wav" "$PWD/birds.wav" > data/wav.scp
 printf 'u1 %s\nu2 %s\n' "$sun" "$birds" > data/text
 printf 'u1 s1\nu2 s2\n' > data/utt2spk
-check 2 'name a folder for 2 of them with --output' "${align[@]}" --data data --format textgrid
+check 2 'name a folder for the 2 files with --output' "${align[@]}" --data data --format textgrid
 "${align[@]}" --data data --format textgrid --output grids 2> /dev/null
 [[ $(echo grids/*) == 'grids/u1.TextGrid grids/u2.TextGrid' ]] || fail "other files: $(echo grids/*)"
 "${align[@]}" --data data --format ctm --threads 1 2> /dev/null > one.ctm
@@ -168,7 +168,7 @@ check 2 'name a folder for 2 of them with --output' "${align[@]}" --data data --
 cmp one.ctm four.ctm || fail 'the result depends on the number of threads'
 sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gives another result'
 printf 'u1 %s\n' "$phones" > data/phones
-check 1 "u2: no text: it is not in the data folder's file 'phones'" "$linnet" align --data data
+check 1 "u2: has no text: its line is missing in the data folder's file 'phones'" "$linnet" align --data data
 
 # sclite reads the CTM against the STM of the same text: no errors.
 sclite=()

@@ -31,8 +31,8 @@ grep -qE '^ +0\.500 +0\.500 +50$' out && grep -qE '^ +0\.100 +0\.100 +50$' out |
 check 0 'confidence  right   words' "$linnet" calibrate --words -m phones.safetensors -o both.safetensors words.ref words.json
 check 1 'both.safetensors: has a calibration of words already' "$linnet" calibrate --words -m both.safetensors words.ref words.json
 check 1 'has a calibration of phones already' "$linnet" calibrate -m both.safetensors phones.ref phones.json
-check 1 "utterance 'u00' is not in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
-check 1 'phones.ref: not lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
+check 1 "utterance 'u00' is missing in the reference" "$linnet" calibrate -m plain.safetensors /dev/null phones.json
+check 1 'phones.ref: must hold lines of' "$linnet" calibrate -m plain.safetensors phones.ref phones.ref
 check 2 'HYP.json is missing' "$linnet" calibrate phones.ref
 
 # --- what transcribe says: the sigmoid of the fit, phones by theirs and words by theirs

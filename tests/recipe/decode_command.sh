@@ -57,7 +57,7 @@ for blank in '<blank>' '<pad>' '[PAD]' _; do
   done
 done
 printf 'phi 0\nA 1\nB 2\n' > blank.other
-check 0 "blank.other:1: 'phi' is taken for the blank" decode --symbols blank.other post.txt
+check 0 "blank.other:1: 'phi' is reserved for the blank" decode --symbols blank.other post.txt
 printf 'phi\nA\nB\n' > blank.other
 check 1 'its first line must be the blank' decode --symbols blank.other post.txt
 
@@ -71,8 +71,8 @@ check 2 '-b x: invalid numeric value' decode --symbols symbols -b x post.txt
 check 2 '--boom: unknown option' decode --symbols symbols --boom x post.txt
 check 2 '--symbols FILE is missing' decode post.txt
 : > empty.ark
-check 0 'empty.ark: holds no utterances' decode --symbols symbols post.txt ark:empty.ark
-check 0 'empty.ark: holds no utterances' decode --symbols symbols scp:empty.ark
+check 0 'empty.ark: has no utterances' decode --symbols symbols post.txt ark:empty.ark
+check 0 'empty.ark: has no utterances' decode --symbols symbols scp:empty.ark
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 post.txt > hyp 2> /dev/null
 printf 'u1 1 0.030 0.030 A 0.9900\nu1 1 0.090 0.030 B 0.6065\n' > expected
 same 'CTM' expected hyp
@@ -96,13 +96,13 @@ same 'two frame shifts' expected.both hyp
 "$linnet" decode --symbols symbols --format ctm --frame-shift 30 other.txt 2> /dev/null | sed 's/^v/u/' > hyp
 same '--frame-shift beside a file' expected hyp
 echo 30 ms > post.txt.frame_shift
-check 1 'post.txt.frame_shift: must hold the seconds from one row to the next' decode --symbols symbols \
+check 1 'post.txt.frame_shift: must hold only the seconds from one row to the next' decode --symbols symbols \
   --format ctm post.txt
 check 0 '2 utterances' decode --symbols symbols post.txt
 rm post.txt.frame_shift other.txt.frame_shift
 check 2 '--format srt' decode --symbols symbols --format srt post.txt
-check 2 '--format ctm holds the best hypothesis alone' decode --symbols symbols --format ctm --nbest 2 post.txt
-check 2 '--format ctm holds the best hypothesis alone' transcribe --phones --format ctm --nbest 2 post.txt
+check 2 '--format ctm writes the best hypothesis only' decode --symbols symbols --format ctm --nbest 2 post.txt
+check 2 '--format ctm writes the best hypothesis only' transcribe --phones --format ctm --nbest 2 post.txt
 check 2 '--format xml' decode --symbols symbols --format xml post.txt
 check 1 'rows of 3 posteriors, but few has 2 symbols' decode --symbols few post.txt
 check 1 'ragged.txt' decode --symbols symbols ragged.txt
@@ -139,19 +139,19 @@ sed 's/B/D/' lines > some
 check 0 "some.arpa: lacks 1 of 2 symbols, such as 'B'" decode --symbols symbols --lm some.arpa post.txt
 check 1 "nowhere: No such file or directory; 'linnet ngram' makes" decode --symbols symbols --lm nowhere post.txt
 check 1 'post.txt:6: ' decode --symbols symbols --lm post.txt post.txt
-check 2 'Name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
+check 2 'name it with --lm FILE' decode --symbols symbols --lm-weight 2 post.txt
 check 2 '--lm-weight -2: must be' decode --symbols symbols --lm lm.bin --lm-weight -2 post.txt
 check 2 'add --beam N' transcribe --phones --lm lm.bin post.txt
 for option in --top-symbols --symbol-threshold --score-threshold; do
-  check 2 "$option: greedy decoding drops nothing: add --beam N" transcribe --phones "$option" 5 post.txt
+  check 2 "$option: greedy decoding drops no hypotheses: add --beam N" transcribe --phones "$option" 5 post.txt
 done
-check 1 'post.txt: not an audio format' transcribe --phones --beam 5 --top-symbols 5 post.txt
-check 2 "'-' is there 2 times" transcribe - a.wav -
+check 1 'post.txt: not a supported audio format' transcribe --phones --beam 5 --top-symbols 5 post.txt
+check 2 "'-' appears 2 times" transcribe - a.wav -
 mkdir one two
 : > one/same.wav
 : > two/same.wav
 for format in ctm stm; do
-  check 2 "two inputs are called 'same', so --format $format" transcribe --format "$format" one/same.wav two/same.wav
+  check 2 "two inputs have the name 'same', so --format $format" transcribe --format "$format" one/same.wav two/same.wav
 done
 check 1 'one/same.wav: is empty: record or copy it again' transcribe --format json one/same.wav two/same.wav
 
@@ -188,7 +188,7 @@ grep -qF 'one every 30 ms' err || fail "the frame shift of a pipe: $(cat err)"
 [[ ! -e -.frame_shift && ! -e piped.ark.frame_shift ]] || fail 'a frame shift beside a pipe'
 check 2 'ark:piped.ark: a: the times of --format ctm need the frame shift' decode --symbols symbols \
   --format ctm ark:piped.ark
-check 2 'points into the archive' posteriors --model "$model" --data data --out - --scp x.scp
+check 2 'cannot point into an archive on standard output' posteriors --model "$model" --data data --out - --scp x.scp
 # Audio without samples, or with fewer than a frame, is no error: nothing was said. A file without bytes is one.
 make_wav none.wav 1 0
 make_wav short.wav 1 700

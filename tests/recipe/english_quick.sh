@@ -71,7 +71,7 @@ LINNET=$linnet LINNET_CONDITION=$condition "$here/../../recipes/english/run.sh" 
   exit 1
 }
 [[ $(wc -l < exp/data/train/phones) -eq 26 ]] || fail "$(wc -l < exp/data/train/phones) training utterances, expected 23 and 3 noises"
-[[ ! -s exp/data/train-1/lost ]] || fail "utterances were left out: $(cat exp/data/train-1/lost)"
+[[ ! -s exp/data/train-1/skipped ]] || fail "utterances were skipped: $(cat exp/data/train-1/skipped)"
 grep -qi '^tide' exp/data/lexicon.txt || fail 'the lexicon has no guess for "tide"'
 [[ $(wc -l < exp/data/noise-held-out.scp) -eq 2 ]] || fail "held out: $(cat exp/data/noise-held-out.scp)"
 [[ $("$linnet" info exp/words/calibration/model-half.safetensors) == *'CC BY 4.0'* ]] || fail 'the model has no licence'

@@ -58,11 +58,11 @@ cp -r data some
 echo 'u7 /nonexistent/u7.wav' >> some/wav.scp
 echo 'u8 cat data/u1.wav |' >> some/wav.scp
 : > some/u2.wav
-check 1 '3 of 8 utterances were lost' some -o some.ark --scp some.scp
+check 1 '3 of 8 utterances failed' some -o some.ark --scp some.scp
 grep -q 'u7: /nonexistent/u7.wav: No such file' out || fail 'u7 is not named'
 grep -q 'u8: .*--run-commands' out || fail 'u8 is not named'
 [[ $(cut -d' ' -f1 some.scp | tr '\n' ' ') == 'u1 u3 u4 u5 u6 ' ]] || fail 'the rest was not kept'
-check 1 '2 of 8 utterances were lost' some -o run.ark --scp run.scp --run-commands
+check 1 '2 of 8 utterances failed' some -o run.ark --scp run.scp --run-commands
 grep -q '^u8 ' run.scp || fail 'the command was not run'
 check 1 'none of 1 utterances' some/u2.wav -o none.ark
 [[ ! -e none.ark ]] || fail 'an archive of nothing'
@@ -70,15 +70,15 @@ check 1 'none of 1 utterances' some/u2.wav -o none.ark
 # Wrong command lines.
 check 2 '--out FILE is missing' data
 check 2 'DATA_FOLDER|FILE is missing' -o x.ark
-check 2 'exclude one another' data -o x.ark --text --double
-check 2 'not one of cm, cm2, cm3' data -o x.ark --compress zip
-check 2 'not one of none, utterance' data -o x.ark --cmvn me
+check 2 'only one of --compress, --text and --double' data -o x.ark --text --double
+check 2 'must be cm, cm2 or cm3' data -o x.ark --compress zip
+check 2 'must be none, utterance' data -o x.ark --cmvn me
 check 2 'needs --cmvn global' data -o x.ark --cmvn-from global
-check 2 'would both be called u1' data/u1.wav data/u1.wav -o x.ark
+check 2 'would both have the key u1' data/u1.wav data/u1.wav -o x.ark
 check 2 'is a folder' data data -o x.ark
 check 1 'neither wav.scp nor feats.scp' . -o x.ark
 check 1 'holds no bin' data -o x.ark --num-mel 300
-check 1 'channel 1 was asked for' data/u1.wav -o x.ark --channel 1
+check 1 'channel 1 does not exist' data/u1.wav -o x.ark --channel 1
 [[ ! -e x.ark ]] || fail 'written in spite of a wrong command line'
 [[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files were left behind'
 

@@ -95,9 +95,9 @@ fi
 # Input that has no end is refused by its first bytes, by the length of its lines, or by its seconds.
 if [[ -r /dev/zero ]]; then
   check 1 'holds a NUL byte' "${estimate[@]:0:4}" --text /dev/zero --arpa x
-  check 1 'no safetensors file' info /dev/zero
+  check 1 'not a safetensors file' info /dev/zero
   check 1 'holds a NUL byte' score /dev/zero /dev/zero
-  check 1 'not an audio format' transcribe /dev/zero
+  check 1 'not a supported audio format' transcribe /dev/zero
   check 1 'longer than the maximum of 5 seconds' transcribe --raw s16le --max-seconds 5 /dev/zero
   check 1 'longer than the maximum of 5 seconds' features --raw s16le --max-seconds 5 --out zero.ark /dev/zero
 fi
@@ -105,5 +105,5 @@ head -c 40000 /dev/zero > quiet.raw
 check 1 'longer than the maximum of 1 seconds' transcribe --raw s16le --max-seconds 1 quiet.raw
 check 0 quiet.raw transcribe --raw s16le --max-seconds 2 quiet.raw --format json
 head -c 2000000 /dev/zero | tr '\0' a > line
-check 1 'line:1: is longer than 1 MiB: write a sentence a line' ngram --text line --arpa x
+check 1 'line:1: is longer than 1 MiB: write one sentence per line' ngram --text line --arpa x
 exit $((failures > 0))

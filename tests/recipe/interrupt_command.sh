@@ -80,14 +80,14 @@ for format in text json ctm stm; do
   long
   interrupt INT 130 'lines parts.partial 3 && sleep 0.2' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format \
     --output parts "${files[@]}"
-  grep -qF 'are in parts.partial; the same command with --resume goes on' err || fail "$format: $(cat err)"
+  grep -qF 'are in parts.partial; to continue, run the same command with --resume' err || fail "$format: $(cat err)"
   [[ ! -e parts ]] || fail "$format: an unfinished result has the name of a finished one"
   short
-  check 0 'results were there' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format --output parts --resume \
+  check 0 'which have results' "$linnet" transcribe "${raw[@]}" --threads 2 --format $format --output parts --resume \
     "${files[@]}"
   same parts whole "$format, resumed"
   [[ ! -e parts.partial ]] || fail "$format: parts.partial is left"
-  check 0 '4 of 4 results were there' "$linnet" transcribe "${raw[@]}" --format $format --output parts --resume \
+  check 0 'skipped 4 of 4 inputs' "$linnet" transcribe "${raw[@]}" --format $format --output parts --resume \
     "${files[@]}"
   same parts whole "$format, resumed at the end"
 done
@@ -109,20 +109,20 @@ for options in '--format text' '--format json' '--format text --nbest 3 --beam 8
   # shellcheck disable=SC2086
   "$linnet" transcribe "${raw[@]}" $options --output parts s3.raw s1.raw 2> /dev/null
   # shellcheck disable=SC2086
-  check 0 '2 of 4 results were there' "$linnet" transcribe "${raw[@]}" $options --output parts --resume "${files[@]}"
+  check 0 'skipped 2 of 4 inputs' "$linnet" transcribe "${raw[@]}" $options --output parts --resume "${files[@]}"
   same parts whole "$options, more inputs"
 done
 
 "$linnet" transcribe "${raw[@]}" --output parts s1.raw s2.raw 2> /dev/null && cp parts before
 check 1 "a result of 's1.raw', which is not among the inputs" "$linnet" transcribe "${raw[@]}" --output parts --resume \
   s2.raw s3.raw
-check 1 'is no result of --format json' "$linnet" transcribe "${raw[@]}" --format json --output parts --resume s1.raw s2.raw
+check 1 'is not a result of --format json' "$linnet" transcribe "${raw[@]}" --format json --output parts --resume s1.raw s2.raw
 same parts before 'a refused --resume'
 [[ ! -e parts.partial ]] || fail 'a refused --resume leaves parts.partial'
 check 2 '--resume needs --output FILE or --output-dir DIR' "$linnet" transcribe "${raw[@]}" --resume s1.raw s2.raw
-check 2 'cannot go on with a --lattice' "$linnet" transcribe "${raw[@]}" --resume --output parts --beam 4 --lattice l s1.raw
+check 2 'only one of --resume and --lattice' "$linnet" transcribe "${raw[@]}" --resume --output parts --beam 4 --lattice l s1.raw
 "$linnet" transcribe "${raw[@]}" --output bare s1.raw
-check 0 '1 of 1 results were there' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
+check 0 'skipped 1 of 1 inputs' "$linnet" transcribe "${raw[@]}" --output bare --resume s2.raw
 [[ $(cat bare) == "$("$linnet" transcribe "${raw[@]}" s1.raw)" ]] || fail 'a finished single result was replaced'
 
 # --- a file per input, and folders
@@ -133,15 +133,15 @@ for name in in/a.wav in/b/a.wav in/b/c/d.WAV in/.hidden/x.wav; do
   { printf 'RIFF\xe4\x5d\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x80\x3e\0\0\x80\x3e\0\0\1\0\x08\0data\xc0\x5d\0\0' && cat s1.raw; } > $name
 done
 echo text > in/notes.txt
-check 1 'is a folder: --recursive takes the audio files in it' "$linnet" transcribe in
+check 1 'is a folder: use --recursive for the audio files in it' "$linnet" transcribe in
 mkdir empty
-check 1 'there is no audio file in this folder' "$linnet" transcribe --recursive empty
+check 1 'this folder has no audio file' "$linnet" transcribe --recursive empty
 printf 'in/a.wav\nin/b/a.wav\nin/b/c/d.WAV\n' > expected
 "$linnet" transcribe -r in 2> /dev/null | cut -f 1 > got
 same got expected 'the files of a folder'
-check 2 "two inputs are called 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
+check 2 "two inputs have the name 'a'" "$linnet" transcribe --output-dir each in/a.wav in/b/a.wav
 [[ ! -e each ]] || fail 'a refused --output-dir is made'
-check 2 '--output and --output-dir: one of them' "$linnet" transcribe --output-dir each --output x in/a.wav
+check 2 'only one of --output and --output-dir' "$linnet" transcribe --output-dir each --output x in/a.wav
 for format in text:txt ctm:ctm textgrid:TextGrid; do
   rm -rf each
   check 0 '3 files' "$linnet" transcribe --format "${format%:*}" --output-dir each --recursive in
@@ -156,7 +156,7 @@ same each/a.txt expected 'text of one input'
 
 # Results beside the audio; existing files stay as they are.
 cp -r each again && rm again/b/a.txt && echo mine > again/a.txt
-check 0 '2 of 3 results were there' "$linnet" transcribe --output-dir again --resume -r in
+check 0 'skipped 2 of 3 inputs' "$linnet" transcribe --output-dir again --resume -r in
 [[ $(cat again/a.txt) == mine ]] || fail '--resume replaced a result'
 same again/b/a.txt each/b/a.txt 'a missing result'
 "$linnet" transcribe --output-dir in -r in --format textgrid 2> /dev/null
@@ -165,7 +165,7 @@ long
 interrupt INT 130 '[[ -s each/s1.txt ]]' "$linnet" transcribe "${raw[@]}" -j 2 --output-dir each long.raw s1.raw
 grep -qF 'interrupted: 1 of 2 results are in each' err || fail "--output-dir: $(cat err)"
 short
-check 0 '1 of 2 results were there' "$linnet" transcribe "${raw[@]}" --output-dir each --resume long.raw s1.raw
+check 0 'skipped 1 of 2 inputs' "$linnet" transcribe "${raw[@]}" --output-dir each --resume long.raw s1.raw
 [[ -s each/long.txt ]] || fail 'no result of the input that was interrupted'
 
 # --- alignment of a data folder, and decoding of an archive
@@ -181,7 +181,7 @@ for format in ctm json; do
   "$linnet" align --data data --format $format --output whole 2> /dev/null
   head -n 3 whole > parts.partial
   rm -f parts
-  check 0 'results were there' "$linnet" align --data data --format $format --output parts --resume
+  check 0 'which have results' "$linnet" align --data data --format $format --output parts --resume
   same parts whole "align, $format"
 done
 "$linnet" posteriors --data data --out post 2> /dev/null
@@ -190,7 +190,7 @@ for format in text json stm; do
   "$linnet" decode --symbols names --format $format --output whole post 2> /dev/null
   head -n 2 whole > parts.partial
   rm -f parts
-  check 0 '2 of 3 results were there' "$linnet" decode --symbols names --format $format --output parts --resume post
+  check 0 'skipped 2 of 3 inputs' "$linnet" decode --symbols names --format $format --output parts --resume post
   same parts whole "decode, $format"
 done
 check 2 '--resume needs --output FILE' "$linnet" decode --symbols names --resume post

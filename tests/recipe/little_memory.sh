@@ -40,7 +40,7 @@ for kernels in auto cblas; do
     1 | 2)
       refused=$((refused + 1))
       # libgomp, which soxr needs, ends the program before main where it gets no memory.
-      grep -qE '[Oo]ut of memory|not with so little memory|no memory|cannot create' err ||
+      grep -qE '[Oo]ut of memory|memory is too small|cannot create' err ||
         fail "$size MB, $kernels: status $status without a reason: $(cat err)"
       ;;
     *) fail "$size MB, $kernels: status $status: $(tail -n 3 err)" ;;

@@ -16,7 +16,7 @@ check 0 'Usage: linnet ngram [OPTIONS] [TEXT...]' "$linnet" ngram --help
 check 2 'nothing to do' "$linnet" ngram "$text"
 check 2 'must be 1 to 8' "$linnet" ngram --order 0 --arpa a "$text"
 check 2 'must be 1 to 8' "$linnet" ngram --order 9 --arpa a "$text"
-check 2 'only one of --model and --text' "$linnet" ngram --model m --text t
+check 2 'one of --model, which reads a model, and --text' "$linnet" ngram --model m --text t
 check 2 'can be standard input' "$linnet" ngram --arpa a --perplexity -
 check 1 'no-such-file: No such file' "$linnet" ngram --arpa a --text no-such-file
 check 1 'no-such-file: No such file' "$linnet" ngram --model no-such-file
@@ -24,8 +24,8 @@ check 1 'no text' "$linnet" ngram --arpa a
 
 printf 'a b\nb <s>\n' > special
 printf 'a b\nb a\n' > tiny
-check 1 "special:2: '<s>' stands for something else" "$linnet" ngram --arpa a special
-check 1 'no discounts for 1-grams' "$linnet" ngram --arpa a tiny
+check 1 "special:2: '<s>' has a special meaning" "$linnet" ngram --arpa a special
+check 1 'cannot estimate discounts for 1-grams' "$linnet" ngram --arpa a tiny
 check 1 'or fixed discounts (--discount-fallback)' "$linnet" ngram --arpa a tiny
 [[ ! -e a ]] || { echo 'FAILED: a file was written without a model'; failures=$((failures + 1)); }
 check 0 'fixed discounts for 1-grams' "$linnet" ngram --discount-fallback --arpa a tiny
@@ -52,7 +52,7 @@ check 0 '4-grams' "$linnet" ngram --model whole.bin
 # Pruning: fewer n-grams, all words; of a text by the counts of the text, of a model by the model.
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 0 --arpa a "$text"
 check 2 'must be above 0 and below 1' "$linnet" ngram --prune 1.5 --model whole.bin
-check 2 'n-grams of --order 1 are all kept' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
+check 2 'pruning drops no n-grams of --order 1' "$linnet" ngram --order 1 --prune 1e-4 --arpa a "$text"
 check 1 'small.bin: the language model is quantized: prune the one' "$linnet" ngram --model small.bin --prune 1e-4
 "$linnet" ngram --order 4 --text "$text" --prune 7.22e-05 --binary pruned.bin
 "$linnet" ngram --model whole.bin --prune 1.173e-04 --quantize --binary quantized.bin
@@ -80,7 +80,7 @@ check 1 'no sentences' "$linnet" ngram --model uni.arpa --perplexity /dev/null
 head -c 300 whole.arpa > cut.arpa
 head -c 3000 whole.bin > cut.bin
 check 1 'cut.arpa:' "$linnet" ngram --model cut.arpa
-check 1 'the file is cut' "$linnet" ngram --model cut.bin
+check 1 'the file is truncated' "$linnet" ngram --model cut.bin
 check 1 "$text:" "$linnet" ngram --model "$text"
 
 # The seeds of the fuzz target are models of this version.

@@ -46,6 +46,6 @@ refused 'average g2p ngram score validate-data' '--threads --jobs --kernels --de
 refused decode '--kernels --device --precision'
 refused features '--device --precision'
 refused info '--precision'
-check 2 '--order 2: only with --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
-check 2 '--discount-fallback: only with --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
+check 2 '--order 2: needs --text' "$linnet" ngram --model m.arpa --order 2 --binary m.bin
+check 2 '--discount-fallback: needs --text' "$linnet" ngram --model m.arpa --discount-fallback --binary m.bin
 [[ $failures -eq 0 ]]

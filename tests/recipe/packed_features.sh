@@ -21,9 +21,9 @@ if command -v ldd > /dev/null; then
 fi
 head -c 64000 "$linnet" > noise.raw
 printf 'RIFF....WAVE' > some.wav
-check 1 'without libsndfile, reads no audio files' "$deaf" transcribe --model "$here/../../models/english/phones.safetensors" some.wav
-check 1 'without FFTW, computes no filterbank' "$deaf" features --raw s16le --out x.ark noise.raw
-check 1 'this build is without soxr' "$deaf" features --raw s16le --raw-rate 8000 --out x.ark noise.raw
+check 1 'has no libsndfile and cannot read audio files' "$deaf" transcribe --model "$here/../../models/english/phones.safetensors" some.wav
+check 1 'has no FFTW and cannot compute filterbank features' "$deaf" features --raw s16le --out x.ark noise.raw
+check 1 'this build has no soxr' "$deaf" features --raw s16le --raw-rate 8000 --out x.ark noise.raw
 
 # --- options
 

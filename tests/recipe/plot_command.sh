@@ -20,15 +20,15 @@ check 1 'apt-get install gnuplot-nox' env PATH="$work/bin" "$linnet" plot "$name
 prefix=("$linnet")
 [[ ! -e missing.svg ]] || fail 'a picture without gnuplot'
 check 2 'must end in .svg or .png' plot "$name.wav" --output x.gif
-check 2 '--nbest: the best hypothesis alone is drawn' plot --nbest 2 "$name.wav"
+check 2 '--nbest: omit it; only the best hypothesis is drawn' plot --nbest 2 "$name.wav"
 check 2 'one argument too many' plot "$name.wav" other.wav
-check 2 'nothing between them' plot --start 2 --end 1 "$name.wav"
+check 2 'the end must be above the start' plot --start 2 --end 1 "$name.wav"
 check 2 '--width 5' plot --width 5 "$name.wav"
 check 1 'words need pronunciations' plot --text 'a word' "$name.wav"
-check 1 'long enough to draw' plot --raw s16le short.raw
-check 1 'long enough to draw' plot --start 1e300 "$name.wav"
+check 1 'too short to draw' plot --raw s16le short.raw
+check 1 'too short to draw' plot --start 1e300 "$name.wav"
 check 1 'nowhere.wav' plot nowhere.wav
-check 2 '--text and --phones: one of them' plot --text a --phones A "$name.wav"
+check 2 'only one of --text and --phones' plot --text a --phones A "$name.wav"
 
 # A gnuplot whose disk was full exits with 0; and a disk that is full when the picture gets its name.
 mkdir bin

@@ -36,7 +36,7 @@ printf 'u9 a\n' > extra
 printf 'u1 a\nu1 b\n' > twice
 check 0 '%PER 83.33 [ 5 / 6, 1 ins, 2 del, 2 sub ]' "$linnet" score ref hyp
 check 0 '%SER 100.00 [ 3 / 3 ]' "$linnet" score ref hyp
-check 0 'Lost utterances, counted as deleted: u2' "$linnet" score ref hyp
+check 0 'Missing utterances, counted as deleted: u2' "$linnet" score ref hyp
 check 0 '%WER 50.00 [ 3 / 6, 1 ins, 2 del, 0 sub ]' "$linnet" score --unit word -s -m map ref hyp
 check 0 '%PER 20.00 [ 1 / 5, 0 ins, 1 del, 0 sub ]' "$linnet" score -s -m map --ignore 'c,x' --utt2spk utt2spk ref hyp
 check 0 '(bootstrap over speakers, 50 resamples, seed 3)' \

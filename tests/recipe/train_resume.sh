@@ -70,7 +70,7 @@ kill -KILL $process 2> /dev/null || true
 wait $process 2> /dev/null || true
 printf 'x' | dd of=damaged/checkpoint.safetensors bs=1 seek=5000 conv=notrunc status=none
 train damaged || fail "$(cat damaged.log)"
-grep -q 'checksum is wrong: training goes on from the checkpoint before' damaged.log || fail "$(cat damaged.log)"
+grep -q 'checksum is wrong: training continues from the previous checkpoint' damaged.log || fail "$(cat damaged.log)"
 compare damaged
 
 # --- a log of batches that lacks the first steps

@@ -55,9 +55,9 @@ make_folder bad
 (tail -n 1 bad/text && head -n 3 bad/text) > text && mv text bad/text
 fault 'bad/text:2: a-1 comes after b-2; sort the file' 4
 echo 'b-2 OTHER WORDS' >> bad/text
-fault 'bad/text:5: b-2 is there already, in line 4; keep one' 4
+fault 'bad/text:5: b-2 appears twice, first in line 4; keep one' 4
 sed -i '2d' bad/text
-fault 'bad/utt2spk:2: a-2 has no good line in text; add the line' 3
+fault 'bad/utt2spk:2: a-2 has no correct line in text; add the line' 3
 echo 'c-1 WORDS' >> bad/text
 fault 'bad/text:5: c-1 is not in utt2spk; remove the line' 4
 sed -i 's/^a-2 .*/a-2/' bad/text
@@ -67,7 +67,7 @@ fault 'bad/text:5: the line is empty; remove' 4
 printf 'a-1 x y\na-2 a\nb-1 b\nb-2 b\n' > bad/utt2spk
 fault 'bad/utt2spk:1: a-1 is not followed by one speaker' 3
 printf 'a a-1\nb b-1 b-2\n' > bad/spk2utt
-fault 'bad/spk2utt: names 3 utterances, utt2spk 4; write spk2utt anew' 4
+fault 'bad/spk2utt: names 3 utterances, utt2spk 4; make a new spk2utt' 4
 printf 'a a-1 a-2 b-1\nb b-1 b-2\n' > bad/spk2utt
 fault 'bad/spk2utt:1: a has b-1, whose speaker in utt2spk is b' 4
 rm bad/spk2utt
@@ -75,7 +75,7 @@ fault 'bad/spk2utt: is missing' 4
 sed -i 's/ f$/ x/' bad/spk2gender
 fault 'bad/spk2gender:2: b is not followed by m or f' 2
 sed -i 1d bad/spk2gender
-fault 'bad/spk2utt:1: a has no good line in spk2gender' 2
+fault 'bad/spk2utt:1: a has no correct line in spk2gender' 2
 rm bad/b-1.wav
 fault 'bad/wav.scp:3: b-1 b-1.wav: No such file or directory; correct the path' 3
 : > bad/b-1.wav
@@ -103,7 +103,7 @@ segments
 sed -i '1s/0 -1/2 -1/;2s/0 -1/0.5 0.5/;3s/rec-b-1/rec-x/' bad/segments
 validate 1 'bad/segments:1: a-1 runs from 2 to -1 s, but' bad
 validate 1 'bad/segments:2: a-2 runs from 0.5 to 0.5 s' bad
-validate 1 'bad/segments:3: b-1 is part of rec-x, which wav.scp does not have' bad
+validate 1 'bad/segments:3: b-1 is part of rec-x, which is missing in wav.scp' bad
 fault 'bad/segments:3' 1
 segments
 sed -i '1s/0 -1/0/' bad/segments
@@ -122,7 +122,7 @@ cmp bad/.backup/utt2spk before || fail 'the old utt2spk was not kept'
 make_folder bad
 sed -i '1s/a$/c/' bad/utt2spk
 rm bad/spk2gender
-validate 1 "bad/utt2spk:2: a-2 has speaker a, but a smaller id has c; make speakers the beginning" --fix bad
+validate 1 "bad/utt2spk:2: a-2 has speaker a, but an id before it has c; begin the ids" --fix bad
 validate 1 'bad: 3 faults' bad
 make_folder bad
 rm bad/utt2spk

@@ -91,25 +91,25 @@ grep -qx 'u1 ' hyp || fail "nothing was said: $(cat hyp)"
 # --- wrong options and files
 decode=(decode --symbols symbols --words)
 check 2 'name a lexicon with --lexicon FILE' "${decode[@]}" post.txt
-check 2 '--lexicon is for words: add --words' decode --symbols symbols --lexicon lexicon post.txt
+check 2 '--lexicon: needs --words' decode --symbols symbols --lexicon lexicon post.txt
 check 2 '--hotwords is for words' transcribe --phones --hotwords phrases post.txt
 decode+=(--lexicon lexicon)
-check 2 'add --lattice' "${decode[@]}" --lattice-symbols x post.txt
+check 2 'needs --lattice' "${decode[@]}" --lattice-symbols x post.txt
 check 2 'choose one of them' "${decode[@]}" --lm lm.arpa --grammar grammar post.txt
 check 2 '--unknown-penalty at least 0' "${decode[@]}" --unknown-penalty -1 post.txt
-check 1 "silence SPN: not one of the symbols: 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
+check 1 "silence SPN: is not one of the symbols, which 'linnet info" "${decode[@]}" --silence SIL,SPN post.txt
 printf ';;; nothing but a comment\n' > bad
-check 1 "bad: no words: write 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
+check 1 "bad: has no words: write lines 'WORD PHONE PHONE" decode --symbols symbols --words --lexicon bad post.txt
 printf 'TO\n' > bad
-check 1 "bad:1: word 'TO' has no phones: write them behind it" decode --symbols symbols --words --lexicon bad post.txt
+check 1 "bad:1: word 'TO' has no phones: write them after it" decode --symbols symbols --words --lexicon bad post.txt
 printf 'TO T UW\nTO T UW\n' > bad
 "$linnet" decode --symbols symbols --words --lexicon bad post.txt > /dev/null 2> err
-! grep -q 'given twice' err || fail "a warning at every command: $(cat err)"
-check 0 'given twice, the first on line 2' decode --verbose --symbols symbols --words --lexicon bad post.txt
+! grep -q 'appear twice' err || fail "a warning at every command: $(cat err)"
+check 0 'appear twice, the first in line 2' decode --verbose --symbols symbols --words --lexicon bad post.txt
 : > bad
 check 1 'grammar: bad: the grammar accepts nothing: write' "${decode[@]}" --grammar bad post.txt
 printf 'TO T UW\nAH AH0\n' > bad
-check 1 "bad:2: unknown phone 'AH'" decode --symbols symbols --words --lexicon bad post.txt
+check 1 "bad:2: phone 'AH' is unknown" decode --symbols symbols --words --lexicon bad post.txt
 printf 'to\nnine\n' > bad
 check 1 "grammar: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --grammar bad post.txt
 check 1 "hotwords: bad:2: 'nine' is not in the lexicon" "${decode[@]}" --hotwords bad post.txt

@@ -69,7 +69,7 @@ int tool_validate_data(int argc, const char **argv) {
   size_t count = 0;
   const char **folders = parsed ? tool_arguments(parsed, "DIR", SIZE_MAX, &count) : NULL;
   if (folders && options.most < 0) {
-    tool_usage("--most %d: cannot be negative", options.most);
+    tool_usage("--most %d: must be at least 0", options.most);
     folders = NULL;
   }
   struct linnet_context *context = folders ? tool_context() : NULL;

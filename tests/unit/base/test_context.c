@@ -68,7 +68,7 @@ static const struct failure {
   enum linnet_status status;
   const char *sentence;
 } failed_creations[] = {
-    {257, LINNET_FLOAT32, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "257 threads: at most 256"},
+    {257, LINNET_FLOAT32, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "257 threads; there must be at most 256"},
     {1, (enum linnet_precision)4, NULL, NULL, true, LINNET_ERROR_ARGUMENT, "precision 4"},
     {1, LINNET_FLOAT32, "sse9", NULL, true, LINNET_ERROR_UNSUPPORTED, "kernels \"sse9\""},
     {1, LINNET_FLOAT32, NULL, "tpu", true, LINNET_ERROR_DEVICE, "device tpu: expected cpu, cuda"},

@@ -426,7 +426,7 @@ static void check_trainer(void) {
   CHECK(settings.known.size == sizeof settings && settings.known.num_epochs == 100 && settings.more == 0, "defaults");
   settings.more = 1;
   const char *const refused[] = {"struct linnet_train_settings", "struct linnet_train_model", "struct linnet_corpus",
-                                 "NULL in a structure"};
+                                 "in a structure is NULL"};
   size_t *const more[] = {&settings.more, &model.more, &corpus.more};
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     enum linnet_status status =

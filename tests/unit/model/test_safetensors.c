@@ -250,14 +250,14 @@ static void test_writer_refusals(void) {
   refuse_value(LINNET_F32, 1e39);
   refuse_value(LINNET_F32, INFINITY);
   refuse_value(LINNET_F64, -INFINITY);
-  refuse_entry((struct linnet_tensor_entry){"first", LINNET_F32, 1, {1}}, "taken");
+  refuse_entry((struct linnet_tensor_entry){"first", LINNET_F32, 1, {1}}, "in use");
   refuse_entry((struct linnet_tensor_entry){"", LINNET_F32, 1, {1}}, "empty");
   refuse_entry((struct linnet_tensor_entry){long_name, LINNET_F32, 1, {1}}, "127");
   refuse_entry((struct linnet_tensor_entry){"\377", LINNET_F32, 1, {1}}, "UTF-8");
   refuse_entry((struct linnet_tensor_entry){"x", LINNET_F32, 9, {1}}, "dimensions");
   refuse_entry((struct linnet_tensor_entry){"x", (enum linnet_dtype)99, 1, {1}}, "type");
   refuse_entry((struct linnet_tensor_entry){"x", LINNET_F32, 2, {SIZE_MAX / 2, 4}}, "overflows");
-  refuse_entry((struct linnet_tensor_entry){"__metadata__", LINNET_F32, 1, {1}}, "taken");
+  refuse_entry((struct linnet_tensor_entry){"__metadata__", LINNET_F32, 1, {1}}, "in use");
   refuse_metadata((const struct linnet_metadata[]){{"a", "1"}, {"a", "2"}});
   refuse_metadata((const struct linnet_metadata[]){{"a", "1"}, {"b", "\377"}});
   refuse_metadata((const struct linnet_metadata[]){{"a", "1"}, {long_name, "2"}});

@@ -273,7 +273,7 @@ static void test_refused(void) {
       {"{\"model\": \"lexicon\"}", "lexicon"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"sounds\"}", "\"search\" is \"sounds\""},
       {"{\"model\": \"causal.safetensors\", \"search\": \"words\"}", "name a lexicon"},
-      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "are for a search for words"},
+      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "need a search for words"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": -1}", "\"beam\" is not a whole number"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "a beam of 99999"},
       {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "no alternatives"},

@@ -100,7 +100,7 @@ static void test_fall_back(const char *whole, bool missing) {
   run.steps = 0, run.stop_after = 1;
   train(&run, folder);
   CHECK(run.status == LINNET_ERROR_CANCELLED, "%s", run.error);
-  CHECK(strstr(run.log, file.path) && strstr(run.log, missing ? ": missing" : "checksum") &&
+  CHECK(strstr(run.log, file.path) && strstr(run.log, missing ? ": is missing" : "checksum") &&
             strstr(run.log, "checkpoint-previous.safetensors"),
         "log: %s", run.log);
   CHECK(exists(folder, "checkpoint-damaged.safetensors") == !missing, "the damaged file");

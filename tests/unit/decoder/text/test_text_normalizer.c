@@ -267,22 +267,22 @@ static void test_refused(struct linnet_context *context) {
     const char *rules, *message;
   } wrong[] = {{"tabel a b", "R:1: 'tabel'"},
                {"\ntable a", "R:2: the line ends where a key"},
-               {"table a b c\ntable a b d", "R:2: 'b' is in table 'a' already"},
+               {"table a b c\ntable a b d", "R:2: 'b' appears twice in table 'a'"},
                {"number a x y", "R:1: 'x' is not NUMBER"},
                {"number a 1/0 y", "R:1: '1/0' is not NUMBER"},
                {"number a 5 five\nnumber a 4 four", "R:2: the numbers of set 'a' must increase"},
                {"number a like b", "no set 'b' before"},
-               {"number a 1 <b one", "R: there is no set of numbers 'b'"},
+               {"number a 1 <b one", "R: set of numbers 'b' is not defined"},
                {"rule x y", "R:1: 'x': a rule is"},
-               {"rule {n} = {1:a}", "R: there is no set of numbers 'a'"},
+               {"rule {n} = {1:a}", "R: set of numbers 'a' is not defined"},
                {"rule {n:5-1} = a", "R:1: 'n:5-1': not a field"},
-               {"rule {n = a", "a '{' without a '}'"},
+               {"rule {n = a", "'}' is missing after '{'"},
                {"rule {x} = a", "R: there is no table 'x'"},
                {"rule {n} = {2:a}", "no such field"},
                {"rule {w} = {1:a}", "the field is not a number"},
-               {"rule {n} = {1.1}", "the field is not of a table"},
+               {"rule {n} = {1.1}", "the field is not in a table"},
                {"after {n} = a", "R:1: '{n}': a rule is"},
-               {"rule {n} =", "nothing is said"}};
+               {"rule {n} =", "the rule has no words to say"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct linnet_text_normalizer *n = NULL;
     enum linnet_status status =

@@ -313,7 +313,8 @@ static void test_lexicon_symbols(struct linnet_context *context) {
   CHECK(load_lexicon(context, "CUT K AH1 T\nCAT K AE1 T\n", &settings, phones, &(struct linnet_lexicon *){NULL}) ==
             LINNET_ERROR_FORMAT,
         "an unknown phone");
-  CHECK(strstr(linnet_context_error(context), "lexicon:2: unknown phone 'AE'"), "'%s'", linnet_context_error(context));
+  CHECK(strstr(linnet_context_error(context), "lexicon:2: phone 'AE' is unknown"), "'%s'",
+        linnet_context_error(context));
   linnet_symbols_destroy(phones);
   size_t count;
   const int *labels = linnet_lexicon_pronunciation(l, linnet_lexicon_find(l, "cut"), 0, &count);
@@ -362,7 +363,7 @@ static void check_bad_lexicon(struct linnet_context *context, const char *text, 
 static void test_bad_lexicons(struct linnet_context *context) {
   struct linnet_lexicon *l;
   check_bad_lexicon(context, "A AH\nB\n", LINNET_ERROR_FORMAT,
-                    "lexicon:2: word 'B' has no phones: write them behind it");
+                    "lexicon:2: word 'B' has no phones: write them after it");
   check_bad_lexicon(context, "A AH\nB # no phones\n", LINNET_ERROR_FORMAT, "lexicon:2:");
   check_bad_lexicon(context, "A AH\nB B IY\na AH\n", LINNET_ERROR_FORMAT, "lexicon:3:");
   check_bad_lexicon(context, "A AH <blk>\n", LINNET_ERROR_FORMAT, "lexicon:1:");

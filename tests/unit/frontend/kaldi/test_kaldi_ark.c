@@ -419,8 +419,8 @@ static void expect_scp(const char *text, enum linnet_status expected, const char
 }
 
 static void test_bad_scps(void) {
-  expect_scp("a x.ark:1\nb y.ark\na z.ark:2\n", LINNET_ERROR_FORMAT, "bad.scp:3: a is there already, in line 1");
-  expect_scp("a\n", LINNET_ERROR_FORMAT, "bad.scp:1: a has no file");
+  expect_scp("a x.ark:1\nb y.ark\na z.ark:2\n", LINNET_ERROR_FORMAT, "bad.scp:3: a appears twice, first in line 1");
+  expect_scp("a\n", LINNET_ERROR_FORMAT, "bad.scp:1: a is not followed by a file");
   expect_scp("\n\nb gunzip -c x.gz |\n", LINNET_ERROR_UNSUPPORTED, "bad.scp:3: b is a command");
   expect_scp("a x.ark:5[0:3]\n", LINNET_ERROR_UNSUPPORTED, "range of rows");
 }
