@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# `linnet align` with the model that ships, on speech that flite makes: all formats, files and data folders, texts with
-# words too many and too few, what is refused. sclite scores the CTM (left out where it is not installed).
+# `linnet align` with the model that ships, on speech of flite: all formats, files and data folders, texts with too many
+# and too few words, errors. sclite scores the CTM if it is installed.
 #
 #   align_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
-# --- the command line; no speech needed ---------------------------------------------------------------------------
+# --- the command line, without speech -----------------------------------------------------------------------------
 
 check 0 'Usage: linnet align' "$linnet" align --help
 check 2 'FILE is missing' "$linnet" align --text a
@@ -19,7 +19,7 @@ check 1 'name a lexicon with --lexicon' "$linnet" align --text a no-such-file.wa
 check 1 'cannot read the text' "$linnet" align --text-file no-such-file no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
-check 2 '--format docx: not one of' "$linnet" align --phones 'AH' --format docx no-such-file.wav
+check 2 '--format docx: must be text' "$linnet" align --phones 'AH' --format docx no-such-file.wav
 
 # --- speech ---------------------------------------------------------------------------------------------------------
 
@@ -50,13 +50,13 @@ flite -voice slt -t "$birds" -o birds.wav
 flite -voice slt -t "$sun $birds $sun" -o long.wav
 align=("$linnet" align --lexicon lexicon)
 
-# Words in the order of the text, times in order and within the audio, most of it covered.
+# Words are in the order of the text, times in order and within the audio, and words cover most of it.
 "${align[@]}" --text "$sun" --format ctm sun.wav > sun.ctm
 [[ $(awk '{print $5}' sun.ctm | paste -sd ' ') == "$sun" ]] || fail "other words: $(cat sun.ctm)"
 awk '$3 < last - 1e-6 || $4 <= 0 || $6 < 0 || $6 > 1 {bad = 1} {last = $3 + $4; sum += $4}
   END {exit bad || last > 1.95 || sum < 0.8}' sun.ctm || fail "times: $(cat sun.ctm)"
 
-# Every way to give the same text gives the same result.
+# All ways to give a text have the same result.
 echo "$sun" > text.txt
 phones='DH AH0 S AH1 N IH1 Z SH AY1 N IH0 NG OW1 V ER0 DH AH0 W AO1 T ER0'
 "${align[@]}" --text-file text.txt --format ctm --output file.ctm sun.wav
@@ -74,7 +74,7 @@ check 0 'xmin = 0' "$linnet" transcribe --format textgrid sun.wav
 
 # --- written text -----------------------------------------------------------------------------------------------------
 
-# Numbers, quotes, dashes and compounds: a word as it is written has the times of its spoken words.
+# Numbers, quotes, dashes and compounds: a written word has the times of its spoken words.
 cat >> lexicon << 'END_OF_LEXICON'
 IT'S IH1 T S
 TWENTY T W EH1 N T IY0
@@ -85,7 +85,7 @@ DOCTOR D AA1 K T ER0
 DRIVE D R AY1 V
 END_OF_LEXICON
 flite -voice slt -t "it's twenty five wood blocks over the water" -o written.wav
-# Curly quotes, a dash and an ellipsis as bytes of UTF-8.
+# Curly quotes, a dash and an ellipsis as UTF-8 bytes.
 its=$'It\xe2\x80\x99s' blocks=$'\xe2\x80\x9cwood-blocks\xe2\x80\x9d' water=$'water\xe2\x80\xa6' unknown=$'bl\xc3\xb6rgs'
 written="$its 25 "$'\xe2\x80\x94'" $blocks over the $water"
 "${align[@]}" --text "it's twenty five wood blocks over the water" --unit phone --format ctm written.wav > spoken.ctm
@@ -102,7 +102,7 @@ printf '%s 25\n\n%s over zzyx-wood\n' "$its" "$unknown" > unknown.txt
 check 1 "unknown.txt:3:1: '$unknown' has no pronunciation" "${align[@]}" --text-file unknown.txt written.wav
 grep -qF "unknown.txt:3:13: 'zzyx-wood' has no pronunciation (said 'zzyx')" out || fail "a part: $(cat out)"
 
-# Rules of one's own, and none.
+# The user's rules, and no rules.
 printf 'table fold \xe2\x80\x99 %s\ntable symbol & and\nnumber n 25 twenty five\nrule {n} = {1:n}\n' "'" > own.rules
 "${align[@]}" --text-rules own.rules --text "$its 25 wood blocks over the water" --unit phone --format ctm written.wav |
   cmp - spoken.ctm || fail 'rules of their own give other phones'
@@ -110,7 +110,7 @@ check 1 "'25' has no pronunciation" "${align[@]}" --text-rules none --text '25 s
 { cat own.rules && echo tabel; } > wrong.rules
 check 1 "wrong.rules:5: 'tabel'" "${align[@]}" --text-rules wrong.rules --text 'sun' sun.wav
 
-# A word that is skipped is between its neighbours, and marked.
+# A skipped word lies between its neighbours and is marked.
 check 0 "warning: --text:1:5: 'moon' has no pronunciation: its time is interpolated" "${align[@]}" --skip-unknown \
   --text 'the moon sun is shining' --format json sun.wav
 grep -qE '"word":"moon","start":[0-9.]+,"end":[0-9.]+,"confidence":0.0000,"interpolated":true\}' out ||
@@ -133,7 +133,7 @@ grep -qE '"word":"Tun",[^}]*"guessed":true' out || fail "the guess is not marked
 check 0 '"symbol":"AH"' "$linnet" align --g2p model.g2p --text 'sun sun' --format json sun.wav
 check 1 'model.g2p' "$linnet" align --g2p /dev/null/model.g2p --text 'sun sun' sun.wav
 
-# --- what does not fit ------------------------------------------------------------------------------------------------
+# --- errors and jumps -------------------------------------------------------------------------------------------------
 
 check 1 "2 words are not in lexicon: add lines" "${align[@]}" --text 'the moon is over the stars, the moon' sun.wav
 grep -qF -- "--text:1:5: 'moon' has no pronunciation, 2 times" out || fail "the first unknown word: $(cat out)"
@@ -146,7 +146,7 @@ check 0 '{"kind":"skipped","start":' "${align[@]}" --jumps --format json --text 
 grep -qF '"word":7,"words":["Bright","birds","sing","in","the","trees."]}]' out || fail "jumps: $(cat out)"
 check 0 '"jumps":[]' "${align[@]}" --jumps --format json --text "$sun" sun.wav
 "${align[@]}" --format json --text "$sun" sun.wav > out
-! grep -qE 'jumps|doubtful' out || fail "jumps that nobody asked for: $(cat out)"
+! grep -qE 'jumps|doubtful' out || fail "jumps without --jumps: $(cat out)"
 check 0 '"doubtful":true' "${align[@]}" --format json --text "$birds" sun.wav
 check 0 '{"kind":"inserted","start":' "${align[@]}" --jumps --format json --text "$sun $sun" long.wav
 check 0 'sun.wav: the text has no words, so nothing is aligned' "${align[@]}" --text '' sun.wav
@@ -170,7 +170,7 @@ sed 's/^sun/u1/' sun.ctm | cmp - <(grep '^u1' one.ctm) || fail 'a data folder gi
 printf 'u1 %s\n' "$phones" > data/phones
 check 1 "u2: has no text: its line is missing in the data folder's file 'phones'" "$linnet" align --data data
 
-# sclite reads the CTM against the STM of the same text: no errors.
+# sclite scores the CTM against the STM of the same text and finds no errors.
 sclite=()
 command -v sclite > /dev/null && sclite=(sclite)
 command -v sctk > /dev/null && sclite=(sctk sclite)
@@ -179,7 +179,7 @@ if [[ ${#sclite[@]} -gt 0 ]]; then
   "${sclite[@]}" -r ref.stm stm -h one.ctm ctm -o rsum stdout > sclite.out
   grep -qE '\| Sum +\| +2 +13 \| +13 +0 +0 +0 +0 +0 \|' sclite.out || fail "sclite: $(cat sclite.out)"
 else
-  echo 'sclite is not installed: the CTM was not scored'
+  echo 'sclite is not installed, so the CTM was not scored'
 fi
 
 echo "$failures failures"

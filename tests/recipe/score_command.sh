@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The command line of `linnet` and of `linnet score`: what it prints, writes and returns.
+# The command line of `linnet` and of `linnet score`: output, files and exit status.
 #
 #   score_command.sh LINNET
 # shellcheck source=tests/recipe/command.sh
 . "$(dirname "$0")/command.sh"
 
-# is FILE: compares with standard input.
+# is FILE: the file must equal standard input.
 is() {
   diff - "$1" || fail "$1 differs"
 }
@@ -87,7 +87,7 @@ c "d (s_2-u2)
 e (s1-u3)
 END
 
-# A link is written through, not replaced; nothing is left beside what was written.
+# Output goes through a link and does not replace it; no other files remain.
 ln -s target link
 "$linnet" score ref hyp --confusions link > /dev/null
 [[ -L link ]] || { echo "FAILED: the link was replaced"; failures=$((failures + 1)); }

@@ -104,8 +104,8 @@ static enum linnet_status check_limits(struct linnet_context *context, const cha
   size_t depth, values;
   measure(text, bytes, &depth, &values);
   if (depth > limits.depth)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON has %zu levels; at most %zu are read", name, depth,
-                       limits.depth);
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON is nested %zu levels deep; at most %zu are read",
+                       name, depth, limits.depth);
   if (values > limits.values)
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON has %zu values; at most %zu are read", name, values,
                        limits.values);

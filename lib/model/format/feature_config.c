@@ -137,7 +137,8 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   double high = fbank->high_frequency > 0 ? fbank->high_frequency : nyquist + fbank->high_frequency;
   if (!(fbank->low_frequency < high && high <= nyquist))
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: features: \"low_frequency\" %g must be below \"high_frequency\" %g, and both at most %g Hz",
+                       "%s: features: \"low_frequency\" %g and \"high_frequency\" %g give an empty band, or a band "
+                       "that ends above %g Hz",
                        name, fbank->low_frequency, fbank->high_frequency, nyquist);
   double window = fbank->sample_rate * fbank->frame_length / 1000;
   if (window < MIN_WINDOW || window > MAX_WINDOW)

@@ -113,7 +113,7 @@ static const struct damage damages[] = {
     {"num_mel is not input_dim", FEATURES, "\"num_mel\": 4", "\"num_mel\": 5", LINNET_ERROR_FORMAT, "num_mel"},
     {"num_mel that wraps to 4", FEATURES, "\"num_mel\": 4", "\"num_mel\": 4294967300", LINNET_ERROR_LIMIT, "num_mel"},
     {"sample_rate 0", FEATURES, "16000", "0", LINNET_ERROR_LIMIT, "sample_rate"},
-    {"no band", FEATURES, "\"low_frequency\": 20", "\"low_frequency\": 8000", LINNET_ERROR_FORMAT, "must be below"},
+    {"no band", FEATURES, "\"low_frequency\": 20", "\"low_frequency\": 8000", LINNET_ERROR_FORMAT, "band"},
     {"cmvn is unknown", FEATURES, "global", "galactic", LINNET_ERROR_UNSUPPORTED, "galactic"},
     {"cmvn_variance is a number", FEATURES, "true", "1", LINNET_ERROR_FORMAT, "cmvn_variance"},
     {"statistics without global cmvn", FEATURES, "global", "speaker", LINNET_ERROR_FORMAT, "cmvn."},

@@ -184,7 +184,7 @@ static void test_text_phone(struct linnet_context *context) {
         "empty");
   linnet_transcripts_destroy(t);
   check_text_phone(context, "u.0 A_S\nu.2 B_S\n", "tmp:2:");
-  check_text_phone(context, "u.1 A_S\n", "no word 0");
+  check_text_phone(context, "u.1 A_S\n", "word 0 is missing");
   check_text_phone(context, "u.0 A_S\nv.0 A_S\nu.0 B_S\n", "tmp:3:");
   check_text_phone(context, "u A_S\n", "tmp:1:");
   check_text_phone(context, "u. A_S\n", "tmp:1:");
