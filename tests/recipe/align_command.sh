@@ -19,7 +19,7 @@ check 1 'name a lexicon with --lexicon' "$linnet" align --text a no-such-file.wa
 check 1 'cannot read the text' "$linnet" align --text-file no-such-file no-such-file.wav
 check 1 'is not a phone of the model' "$linnet" align --phones 'AH XX' no-such-file.wav
 check 1 'no-such-file.wav' "$linnet" align --phones 'AH' no-such-file.wav
-check 2 '--format docx: must be text' "$linnet" align --phones 'AH' --format docx no-such-file.wav
+check 2 '--format docx: must be one of text' "$linnet" align --phones 'AH' --format docx no-such-file.wav
 
 # --- speech ---------------------------------------------------------------------------------------------------------
 
