@@ -90,7 +90,7 @@ static void check_flips(size_t index) {
   linnet_free(context, data);
 }
 
-/* The header says what the samples do not hold. */
+/* The header does not agree with the samples. */
 static void check_header(const char *from, const char *to, const char *word) {
   size_t bytes, count;
   unsigned char *data = load("v2", &bytes);

@@ -154,7 +154,7 @@ static const struct structure {
   void (*fill)(void *settings, size_t size);
   enum linnet_status (*call)(const void *settings);
   void (*ready)(void *settings);
-  size_t members[MAX_MEMBERS]; /* where each begins, 0 after the last */
+  size_t members[MAX_MEMBERS]; /* offset of each, 0 after the last */
 } structures[] = {
 #define S linnet_align_settings
     {"linnet_align_settings",
@@ -330,8 +330,7 @@ static union {
   unsigned char bytes[BYTES];
 } memory;
 
-/* The defaults as a program whose structure has `size` bytes fills them; what lies behind must not be touched, nor read
- * by the call. */
+/* The defaults for a program whose structure has `size` bytes; neither function may touch the bytes after them. */
 static void prepare(const struct structure *s, size_t size) {
   memset(memory.bytes, 0xa5, sizeof memory.bytes);
   if (s->ready && size >= s->bytes) {
@@ -374,7 +373,7 @@ static void check_structure(const struct structure *s) {
     if (s->members[m] >= s->first)
       expect_fine(s, s->members[m]);
   expect_fine(s, s->bytes);
-  expect_fine(s, s->bytes + SPARE); /* with zeros behind */
+  expect_fine(s, s->bytes + SPARE); /* with zeros after them */
   for (size_t byte = s->bytes; byte < s->bytes + SPARE; byte += SPARE - 1) {
     prepare(s, s->bytes + SPARE);
     memory.bytes[byte] = 1;
@@ -407,7 +406,7 @@ static void check_defaults(void) {
         "\"%s\"", linnet_context_error(context));
 }
 
-/* The structures that a trainer takes: the sentence names the first that is refused. */
+/* The structures of a trainer: the message names the first refused one. */
 static void check_trainer(void) {
   struct {
     struct linnet_train_settings known;

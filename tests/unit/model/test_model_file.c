@@ -1,5 +1,5 @@
 /* Model files: good ones load, damaged and hostile ones are refused with the right status and words, within a budget
- * of memory and without leaks; what is saved loads again. */
+ * of memory and without leaks; saved models load again. */
 #include "model_text.h"
 #include "same_config.h"
 
@@ -263,7 +263,7 @@ static void test_truncation(void) {
   CHECK(try_load(file.bytes, file.size) == LINNET_OK, "%s", linnet_context_error(context));
 }
 
-/* Any byte may be anything: the loader says yes or no and never more than its budget. */
+/* For any change of a byte, the loader accepts or refuses the file within its budget. */
 static void test_every_byte(void) {
   static struct file file;
   static const unsigned char masks[] = {0x01, 0x80, 0xFF};
@@ -279,7 +279,7 @@ static void test_every_byte(void) {
 
 /* --- limits --------------------------------------------------------------------------------------------------- */
 
-/* A file of one long header, made of `unit` repeated behind `start`. */
+/* A file of one long header: `start`, and then `unit` repeated. */
 static void expect_long(const char *name, const char *start, const char *unit, size_t times, const char *end,
                         const char *word) {
   size_t n = strlen(start), u = strlen(unit), e = strlen(end), size = n + u * times + e;
@@ -385,7 +385,7 @@ static void check_weights(const struct linnet_model *model, const char *path) {
     }
 }
 
-/* A frame shift is whole samples: of 220.5 at 22050 Hz the filterbank takes 220. */
+/* A frame shift has a whole number of samples: 220 instead of 220.5 at 22050 Hz. */
 static void test_frame_seconds(void) {
   static struct file file;
   struct linnet_model *model = NULL;
@@ -466,7 +466,7 @@ static void test_paths(void) {
         "%s", linnet_context_error(context));
   CHECK(linnet_model_load(context, TEST_SOURCE_DIR, &model) == LINNET_ERROR_IO, "a folder: %s",
         linnet_context_error(context));
-  counter.limit = counter.live + (1 << 20); /* what has no end, and is no model, is not read */
+  counter.limit = counter.live + (1 << 20); /* an endless file that is not a model is not read */
   if (access("/dev/zero", R_OK) == 0)
     CHECK(linnet_model_load(context, "/dev/zero", &model) == LINNET_ERROR_FORMAT && !model, "endless zeros: %s",
           linnet_context_error(context));
@@ -619,7 +619,7 @@ static void test_narrow(void) {
   remove(saved_path);
 }
 
-/* Every allocation fails once: the status says so, and nothing leaks. */
+/* Every allocation fails once: the status reports it, and nothing leaks. */
 static void test_load_torture(void) {
   static struct file file;
   build(&file, PARTS, NULL, NULL);

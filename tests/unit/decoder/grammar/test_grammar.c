@@ -1,5 +1,5 @@
-/* Grammars: what they accept, against sentences by hand; their errors; a search that finds nothing else; memory that
- * fails. Hotword lists, too, for they are read alike. */
+/* Grammars: accepted and refused sentences, errors, a search that finds only accepted sentences, failing
+ * allocations. Hotword lists, too, which have the same reader. */
 #include <pthread.h>
 
 #include <linnet/grammar.h>
@@ -134,8 +134,7 @@ static void test_refusals(const struct scene *s) {
   }
 }
 
-/* What would nest expressions deeper than the stack: repetitions of repetitions, and rules that refer to rules that
- * were resolved before. */
+/* Expressions that would exceed the stack: repetitions of repetitions, and rules that refer to resolved rules. */
 static void *test_depth(void *scene) {
   enum { DEEP = 20000, RULES = 1000 };
   const struct scene *s = scene;

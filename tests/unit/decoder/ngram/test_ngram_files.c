@@ -33,7 +33,7 @@ static void test_good_arpa(struct linnet_context *context) {
   }
 }
 
-/* What is refused, and what the message says. */
+/* Refused texts, with the beginning of the message. */
 static const struct {
   const char *text, *location;
 } BAD_ARPA[] = {
@@ -238,7 +238,7 @@ static void test_accidents(struct linnet_context *context, const struct file *go
   check_refused(context, &longer, "a byte too many");
 }
 
-/* Changes behind true checksums. */
+/* Changes with correct checksums. */
 struct corruption {
   const char *what;
   int section; /* of the body; -1: the header */
@@ -255,7 +255,7 @@ static void corrupt(const struct file *good, const struct corruption *c, bool qu
   *file = *good;
   size_t at = c->section < 0 ? c->at : NGRAM_HEADER + layout.start[c->section] + 4 * c->at;
   if (c->section < 0 && at >= 24 && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
-    at ^= 4; /* halves of 64 bits: the rows say where the low one is on little-endian machines */
+    at ^= 4; /* halves of 64 bits: the rows give the low one on little-endian machines */
   memcpy(file->bytes + at, &c->value, sizeof c->value);
   CHECK(memcmp(file->bytes, good->bytes, good->size) != 0, "%s: changes nothing", c->what);
   ngram_file_seal(file->bytes, file->size);

@@ -1,11 +1,11 @@
-/* How written tokens are said: the English rules that ship, with a small vocabulary; files of rules that are wrong. */
+/* Spoken forms of written tokens: the English rules that ship, with a small vocabulary; files of rules with errors. */
 #include <linnet/text_normalizer.h>
 
 #include <ctype.h>
 
 #include "allocators.h"
 
-/* What a lexicon would know, in small letters with spaces around. */
+/* The words of a lexicon, in small letters with spaces around them. */
 static const char vocabulary[] =
     " zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion "
@@ -29,8 +29,8 @@ static int knows(void *user, const char *word) {
   return length > 0 && strstr(vocabulary, folded) != NULL;
 }
 
-/* A token, the first way to say it in any case of letters ("" for none, '?' before one with unknown words), and another
- * way among all, or NULL. */
+/* A token, its first spoken form in any case of letters ("" for none, '?' before one with unknown words), and
+ * another of its spoken forms, or NULL. */
 struct spoken_case {
   const char *token, *first, *other;
 };
@@ -228,7 +228,7 @@ static void test_english(struct linnet_context *context) {
   linnet_text_normalizer_destroy(n);
 }
 
-/* Without rules: as it is, or without the ASCII punctuation around it. */
+/* Without rules: the token, or the token without the ASCII punctuation around it. */
 static void test_no_rules(struct linnet_context *context) {
   static const struct spoken_case plain[] = {
       {"the", "the", NULL}, {"(the),", "the", NULL}, {"it's", "it's", NULL}, {"it’s", "?it’s", NULL},
@@ -293,7 +293,7 @@ static void test_refused(struct linnet_context *context) {
   }
 }
 
-/* Rules that would never end, or say too much, say nothing. */
+/* Rules that would never end, or give too many words, give no spoken form. */
 static void test_endless(struct linnet_context *context) {
   static const char rules[] = "number a 0 > > > >\nnumber a 5/10 > > > >\nnumber b 0 word >\nrule {n} = {1:a}\n"
                               "rule {n} = {1:b}\ntable symbol & and\n";

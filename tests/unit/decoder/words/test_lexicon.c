@@ -1,4 +1,4 @@
-/* Symbol tables, transcripts and lexicons: what they read, and what they refuse. */
+/* Symbol tables, transcripts and lexicons: good and bad files. */
 #include <linnet/lexicon.h>
 
 #include "allocators.h"
@@ -403,7 +403,7 @@ static void test_many_variants(struct linnet_context *context) {
   free(text);
 }
 
-/* Random bytes and random words of the format: any answer but a crash. */
+/* Random bytes and random words of the format: any result except a crash. */
 static void test_random_bytes(struct linnet_context *context) {
   static const char *const pieces[] = {"A",     " ",   "\n", "\t", "#",  ";;;",  "(2)", "(", ")", "\r", "\xEF\xBB\xBF",
                                        "<blk>", "AH0", ".0", ".1", "_B", "\xFF", "0"};

@@ -303,7 +303,7 @@ static void test_parts(const float *signal) {
   }
 }
 
-/* A part of what cannot be sought: raw PCM on a pipe. */
+/* A part of an input without seeking: raw PCM on a pipe. */
 static void test_part_of_pipe(void) {
   struct linnet_audio_settings settings;
   linnet_audio_settings_default(&settings);
@@ -442,7 +442,7 @@ static enum linnet_status read_silently(const unsigned char *data, size_t size, 
   return status;
 }
 
-/* Every prefix, then single bytes overwritten: any status, no crash, no more samples than such a file can hold. */
+/* Every prefix, then single bytes overwritten: any status, no crash, no more samples than such a file can have. */
 static void check_hostile(const char *name, int format, const float *signal, size_t frames) {
   struct file file = encode(format, 16000, 1, signal, frames);
   struct test_random random = {11};

@@ -144,7 +144,8 @@ static void test_segments(void) {
   linnet_data_folder_destroy(folder);
 }
 
-/* Without lists of speakers each utterance is its own; features come from feats.scp, wherever its archive lies. */
+/* Without lists of speakers, each utterance is its own speaker; features come from feats.scp with an archive in any
+ * folder. */
 static void test_features(void) {
   clear_folder();
   static const float values[] = {1, 2, 3, 4, 5, 6}, bad[] = {1, NAN};
