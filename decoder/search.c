@@ -53,8 +53,9 @@ static enum linnet_status judge_symbols(const struct linnet_search *s, const cha
                        name, s->names[1]);
   while (first < count && linnet_ngram_find(s->ngram, s->names[first]) != LINNET_NOT_FOUND)
     first++;
-  linnet_log(s->context, LINNET_LOG_WARNING, "language model: %s: lacks %zu of %zu symbols, such as '%s': %s", name,
-             missing, count, s->names[first], has_unknown(s) ? "they count as <unk>" : "they cannot be recognised");
+  linnet_log(s->context, LINNET_LOG_WARNING, "language model: %s: %zu of %zu symbols are missing, such as '%s': %s",
+             name, missing, count, s->names[first],
+             has_unknown(s) ? "they count as <unk>" : "they cannot be recognised");
   return LINNET_OK;
 }
 
@@ -63,11 +64,11 @@ static enum linnet_status judge_words(const struct linnet_search *s, const char 
                                       size_t missing, size_t words) {
   if (missing >= words)
     return linnet_fail(s->context, LINNET_ERROR_FORMAT,
-                       "%s: has none of the words of %s: is it over words, and in upper case?", name, lexicon);
+                       "%s: has none of the words of %s: is it a model of words, and in upper case?", name, lexicon);
   if (missing > 0 && !has_unknown(s))
     linnet_log(s->context, LINNET_LOG_WARNING,
-               "language model: %s: lacks %zu of %zu words of %s, and has no %s: they cannot be recognised", name,
-               missing, words, lexicon, LINNET_UNKNOWN_WORD);
+               "language model: %s: %zu of %zu words of %s are missing, and it has no %s: they cannot be recognised",
+               name, missing, words, lexicon, LINNET_UNKNOWN_WORD);
   return LINNET_OK;
 }
 
@@ -139,10 +140,10 @@ static enum linnet_status find_silences(struct linnet_search *s, const struct li
     const char *name = settings->silences[i];
     size_t symbol = name ? linnet_symbols_find(s->vocabulary.symbols, name) : LINNET_NOT_FOUND;
     if (symbol < 1 || symbol == LINNET_NOT_FOUND)
-      return linnet_fail(s->context, LINNET_ERROR_ARGUMENT,
-                         "silence %s: not one of the symbols: 'linnet info --symbols MODEL' or the file of the symbols "
-                         "lists them",
-                         name ? name : "NULL");
+      return linnet_fail(
+          s->context, LINNET_ERROR_ARGUMENT,
+          "silence %s: is not one of the symbols, which 'linnet info --symbols MODEL' or the file of the symbols lists",
+          name ? name : "NULL");
     s->silences[i] = (int)symbol;
   }
   s->words.silences = s->silences;
@@ -233,21 +234,21 @@ static enum linnet_status check(struct linnet_context *context, const struct lin
   const bool words = settings->kind == LINNET_SEARCH_WORDS;
   if ((unsigned)settings->kind > LINNET_SEARCH_WORDS || num_symbols < 1 || num_symbols > MAX_SYMBOLS)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_search_create: kind %d of a search, %zu symbols: must be 0 to 2, 1 to %d",
+                       "linnet_search_create: kind %d of a search, %zu symbols; they must be 0 to 2 and 1 to %d",
                        (int)settings->kind, num_symbols, MAX_SYMBOLS);
   if (settings->num_alternatives < 1 || (settings->num_silences > 0 && !settings->silences))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_search_create: no alternatives, where 1 is the minimum, or silences that are NULL");
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_search_create: the number of alternatives must be at least 1, and the silences not NULL");
   if (words && !linnet_source_given(&settings->lexicon))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
                        "words need pronunciations: name a lexicon, such as CMUdict "
                        "(https://github.com/cmusphinx/cmudict)");
   if (words && linnet_source_given(&settings->grammar) && linnet_source_given(&settings->language_model))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "a grammar takes the place of a language model; choose one of them");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "a grammar replaces a language model; choose one of them");
   if (!words && (linnet_source_given(&settings->lexicon) || linnet_source_given(&settings->grammar) ||
                  linnet_source_given(&settings->hotwords)))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "lexicon, grammar and hotwords are for a search for words");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "lexicon, grammar and hotwords need a search for words");
   return LINNET_OK;
 }
 
@@ -267,7 +268,7 @@ enum linnet_status linnet_search_create(struct linnet_context *context, const ch
                                         const struct linnet_search_settings *settings, struct linnet_search **search) {
   struct linnet_search_settings full;
   if (!context || !names || !search)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_search_create: an argument is NULL");
   *search = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, search, settings, &full));
   LINNET_TRY(check(context, &full, num_symbols));

@@ -49,7 +49,7 @@ static enum linnet_status create_network(struct linnet_stream *s) {
 enum linnet_status linnet_stream_create(struct linnet_context *context, const struct linnet_model *model,
                                         struct linnet_stream **stream) {
   if (!context || !model || !stream)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_stream_create: an argument is NULL");
   struct linnet_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
@@ -169,13 +169,13 @@ static enum linnet_status check_open(const struct linnet_stream *s, bool mixed) 
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
   if (mixed)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance is samples or features, not both");
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "an utterance consists of samples or of features, not of both");
   return LINNET_OK;
 }
 
 enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *samples, size_t n) {
   if (!s || (!samples && n > 0))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept: an argument is NULL");
   LINNET_TRY(check_open(s, s->stored > 0));
   for (size_t done = 0; done < n; done += CHUNK)
     LINNET_TRY(accept_chunk(s, samples + done, n - done < CHUNK ? n - done : CHUNK));
@@ -185,13 +185,14 @@ enum linnet_status linnet_stream_accept(struct linnet_stream *s, const float *sa
 enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const float *features, size_t frames,
                                                  size_t dim) {
   if (!s || (!features && frames > 0))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_stream_accept_features: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_stream_accept_features: an argument is NULL");
   LINNET_TRY(check_open(s, s->samples > 0));
   if (frames == 0)
     return LINNET_OK;
   if (dim != num_mel(s))
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %zu", dim,
-                       num_mel(s));
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "the features have %zu values, but the model expects %zu",
+                       dim, num_mel(s));
   LINNET_TRY(reserve(s, frames));
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
@@ -201,8 +202,9 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
 
 enum linnet_status linnet_stream_set_speaker(struct linnet_stream *s, const struct linnet_cmvn *cmvn) {
   if (!s || (cmvn && (cmvn->dim != num_mel(s) || !(cmvn->count > 0))))
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "statistics of %zu dimensions and %g frames",
-                       cmvn ? cmvn->dim : (size_t)0, cmvn ? cmvn->count : 0);
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "the CMVN statistics have %zu dimensions and %g frames", cmvn ? cmvn->dim : (size_t)0,
+                       cmvn ? cmvn->count : 0);
   s->speaker.count = 0;
   if (cmvn)
     s->speaker = *cmvn;
@@ -253,7 +255,7 @@ enum linnet_status linnet_stream_finish(struct linnet_stream *s) {
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   if (s->finished)
-    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished before");
+    return linnet_fail(s->context, LINNET_ERROR_STATE, "the stream was finished: call linnet_stream_reset first");
   s->finished = true;
   if (s->recurrence)
     return finish_along(s);

@@ -15,7 +15,7 @@ static enum linnet_status load_model(struct linnet_recognizer *r, const struct l
   if (r->model)
     return LINNET_OK;
   if (!linnet_source_given(source))
-    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name a file");
+    return linnet_fail(r->context, LINNET_ERROR_ARGUMENT, "a recognizer needs a model: name its file");
   LINNET_TRY(source->data ? linnet_model_load_memory(r->context, source->data, source->bytes,
                                                      linnet_source_name(source), &r->own_model)
                           : linnet_model_load(r->context, source->path, &r->own_model));
@@ -49,7 +49,7 @@ enum linnet_status linnet_recognizer_create(struct linnet_context *context,
                                             struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_settings full;
   if (!context || !settings || !recognizer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_create: an argument is NULL");
   *recognizer = NULL;
   LINNET_TRY(LINNET_READ_SETTINGS(context, recognizer, settings, &full));
   struct linnet_recognizer *r = linnet_calloc(context, 1, sizeof *r);

@@ -74,7 +74,7 @@ static void read_calibration(struct linnet_json_object *object, const char *key,
   linnet_json_read_double(&map, "slope", &calibration->slope);
   linnet_json_read_double(&map, "offset", &calibration->offset);
   if (map.status == LINNET_OK && (!(calibration->slope > 0) || !isfinite(calibration->slope)))
-    map.status = linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"slope\" is %g, it must be above 0",
+    map.status = linnet_fail(object->context, LINNET_ERROR_FORMAT, "%s: %s: \"slope\" is %g; it must be above 0",
                              object->name, key, calibration->slope);
   object->status = map.status;
   file->search.calibrations = &file->calibrations;
@@ -165,7 +165,7 @@ enum linnet_status linnet_recognizer_file_load(struct linnet_context *context, c
                                                struct linnet_recognizer_file **result) {
   char name[LINNET_PATH_BYTES];
   if (!context || !path || !result)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_file_load: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_file_load: an argument is NULL");
   *result = NULL;
   LINNET_TRY(find_file(context, path, name));
   struct linnet_recognizer_file *file = linnet_calloc(context, 1, sizeof *file);
@@ -196,7 +196,7 @@ enum linnet_status linnet_recognizer_load(struct linnet_context *context, const 
                                           struct linnet_recognizer **recognizer) {
   struct linnet_recognizer_file *file;
   if (!context || !path || !recognizer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_load: an argument is NULL");
   *recognizer = NULL;
   LINNET_TRY(linnet_recognizer_file_load(context, path, &file));
   enum linnet_status status = linnet_recognizer_create(context, &file->settings, recognizer);

@@ -167,7 +167,7 @@ enum linnet_status linnet_recognizer_stream_run_file(struct linnet_recognizer_st
                                                      const struct linnet_result **result) {
   if (!s || !path || !result)
     return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
-                       "linnet_recognizer_stream_run_file: NULL argument");
+                       "linnet_recognizer_stream_run_file: an argument is NULL");
   linnet_recognizer_stream_reset(s);
   LINNET_TRY(feed_file(s, path, audio));
   return linnet_recognizer_stream_result(s, result);
@@ -179,7 +179,8 @@ enum linnet_status linnet_recognizer_stream_result(struct linnet_recognizer_stre
                                                    const struct linnet_result **result) {
   const struct linnet_result *found;
   if (!s || !result)
-    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_result: NULL argument");
+    return linnet_fail(s ? s->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recognizer_stream_result: an argument is NULL");
   LINNET_TRY(linnet_search_stream_result(s->search, linnet_stream_frame_seconds(s->audio), &found));
   s->result = *found;
   s->result.seconds = linnet_stream_seconds(s->audio);
@@ -201,7 +202,7 @@ enum linnet_status linnet_recognizer_stream_create(struct linnet_context *contex
                                                    const struct linnet_recognizer *recognizer,
                                                    struct linnet_recognizer_stream **stream) {
   if (!context || !recognizer || !stream)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recognizer_stream_create: an argument is NULL");
   struct linnet_recognizer_stream *s = *stream = linnet_calloc(context, 1, sizeof *s);
   if (!s)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");

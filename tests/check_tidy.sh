@@ -9,7 +9,7 @@ usage() {
 Usage: tests/check_tidy.sh [--full] [--jobs N] BUILD [FILE...]
 
 BUILD is a build folder that was configured with CMAKE_EXPORT_COMPILE_COMMANDS=ON. Checks the sources compiled there but
-for those of tests, or of these only the FILEs. .clang-tidy has the checks.
+except those of tests, or over FILEs only. .clang-tidy lists the checks.
 
   --full    also the clang analyzer, which follows paths through functions and takes several times as long
   --jobs N  processes at a time (default: one per processor)
@@ -46,25 +46,25 @@ for program in clang-tidy-$version clang-tidy; do
 	fi
 done
 if [ -z "$tidy" ]; then
-	echo "SKIPPED: no clang-tidy $version"
+	echo "SKIPPED: clang-tidy $version is not installed"
 	exit 77
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 commands=$build/compile_commands.json
 if [ ! -f "$commands" ]; then
-	echo "check_tidy.sh: no $commands; configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
+	echo "check_tidy.sh: $commands is missing; configure with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON" >&2
 	exit 2
 fi
 
-# The C files that the compile commands name, a file compiled several times once. CUDA kernels are left out: the flags of
-# nvcc are not those of clang.
+# The C files that the compile commands name, without duplicates. CUDA kernels are not among them: clang does not know
+# the flags of nvcc.
 sources() {
 	sed -n 's|^ *"file": "\(.*\.c\)".*|\1|p' "$commands" | sort -u | grep "^$root/" | grep -v "^$root/\(tests\|build[^/]*\)/"
 }
 
 if [ $# -gt 0 ]; then
 	files=$(realpath -- "$@" | grep -xFf <(sources)) || {
-		echo 'check_tidy.sh: none of these files is compiled there' >&2
+		echo 'check_tidy.sh: the compile commands have none of these files' >&2
 		exit 2
 	}
 else
@@ -73,7 +73,7 @@ fi
 options=(--quiet -p "$build")
 [ -n "$full" ] || options+=(--checks='-clang-analyzer-*')
 status=0
-# In portions, so that processes end together.
+# In small portions, so that all processes end at about the same time.
 xargs -r -n 8 -P "$jobs" "$tidy" "${options[@]}" <<<"$files" 2>/dev/null || status=$?
 echo "$(wc -l <<<"$files") files checked"
 exit "$status"

@@ -31,7 +31,7 @@ static inline struct linnet_cmvn random_model_cmvn(size_t dim) {
   return cmvn;
 }
 
-/* Writes a model: initial weights times `scale`; at most 8 symbols; features that are `input_dim` mel bands; more
+/* Writes a model: initial weights times `scale`; at most 8 symbols; `input_dim` mel bands as features; additional
  * metadata, up to a NULL key (NULL: none). */
 static inline void random_model_write(struct linnet_context *context, const char *path,
                                       const struct linnet_config *config, uint64_t seed, float scale,

@@ -1,5 +1,5 @@
-/* Whether configurations are equal, field by field: what lies between the fields of a struct has no defined value, so
- * that bytes cannot be compared. */
+/* Whether configurations are equal, field by field: padding between fields has no defined value, so bytes cannot be
+ * compared. */
 #ifndef LINNET_TEST_SAME_CONFIG_H
 #define LINNET_TEST_SAME_CONFIG_H
 

@@ -11,7 +11,7 @@
 
 enum { UTTERANCES = 24, SYMBOLS = 5, DIM = 4, MAX_LABELS = 6, FRAMES_PER_LABEL = 7 };
 
-/* Who masks features: nobody, the trainer, or features() itself. */
+/* Masks of features come from: nobody, the trainer, or features(). */
 enum masking { UNMASKED, MASKED, MASKED_FEATURES };
 
 /* Each label is a few frames with its own pattern. */
@@ -180,7 +180,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   return 0;
 }
 
-/* Trains in `folder`, continuing what is there. */
+/* Trains in `folder`; continues a training in it. */
 static inline void train_with(struct linnet_context *context, struct run *run, const char *folder) {
   struct linnet_train_settings settings;
   struct linnet_trainer *trainer = NULL;

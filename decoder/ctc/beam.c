@@ -42,18 +42,20 @@ static enum linnet_status allocate(struct linnet_beam *b) {
 
 static enum linnet_status check(struct linnet_context *context, size_t symbols, const struct linnet_beam_settings *s) {
   if (!context || symbols < 1 || symbols > MAX_SYMBOLS)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %zu symbols, must be 1 to %d", symbols,
-                       MAX_SYMBOLS);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: %zu symbols; there must be 1 to %d",
+                       symbols, MAX_SYMBOLS);
   if (s->beam < 1 || s->beam > LINNET_BEAM_MAX)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: a beam of %zu, must be 1 to %d", s->beam,
-                       LINNET_BEAM_MAX);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: the beam is %zu; it must be 1 to %d",
+                       s->beam, LINNET_BEAM_MAX);
   if (!(s->symbol_threshold >= 0) || !(s->score_threshold >= 0))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: thresholds %g and %g, must be at least 0",
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_create: the thresholds are %g and %g; they must be at least 0",
                        (double)s->symbol_threshold, (double)s->score_threshold);
   if (!(s->model_weight >= 0) || s->model_weight > 1000 || !(fabsf(s->insertion_bonus) <= 100))
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "linnet_beam_create: model weight %g and insertion bonus %g, must be 0 to 1000 and -100 to 100",
-                       (double)s->model_weight, (double)s->insertion_bonus);
+    return linnet_fail(
+        context, LINNET_ERROR_ARGUMENT,
+        "linnet_beam_create: the model weight is %g and the insertion bonus %g; they must be 0 to 1000 and -100 to 100",
+        (double)s->model_weight, (double)s->insertion_bonus);
   return LINNET_OK;
 }
 
@@ -147,7 +149,7 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
   if (!beam)
     return LINNET_ERROR_ARGUMENT;
   if (!log_posteriors && frames > 0)
-    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_accept: no posteriors");
+    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_accept: the posteriors are NULL");
   if (beam->finished)
     return linnet_fail(beam->context, LINNET_ERROR_STATE, "the search was finished: call linnet_beam_reset first");
   if (frames > UINT32_MAX - 1 - beam->frames)
@@ -213,10 +215,12 @@ static void fill_segments(const struct linnet_beam *beam, uint32_t index, struct
 enum linnet_status linnet_beam_hypothesis(struct linnet_beam *beam, size_t index,
                                           struct linnet_hypothesis *hypothesis) {
   if (!beam || !hypothesis)
-    return linnet_fail(beam ? beam->context : NULL, LINNET_ERROR_ARGUMENT, "linnet_beam_hypothesis: NULL argument");
+    return linnet_fail(beam ? beam->context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_hypothesis: an argument is NULL");
   if (index >= beam->now->count)
-    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT, "linnet_beam_hypothesis: index %zu of %zu hypotheses",
-                       index, beam->now->count);
+    return linnet_fail(beam->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_beam_hypothesis: index %zu is out of range; there are %zu hypotheses", index,
+                       beam->now->count);
   uint32_t entry = beam->finished ? beam->candidates[index].parent : (uint32_t)index;
   scores_of(beam, entry, hypothesis);
   struct linnet_segment *grown =

@@ -10,11 +10,11 @@ enum linnet_status linnet_model_read(struct linnet_context *context, const struc
   *model = (struct linnet_language_model){.size = sizeof *model};
   LINNET_TRY(linnet_settings_read(context, "struct linnet_language_model", given, model, sizeof *model));
   if (!model->begin || !model->score || !model->finish)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "the language model lacks a function");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_beam_create: a function of the language model is NULL");
   if (model->state_bytes > MAX_STATE_BYTES)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT,
-                       "states of the language model have %zu bytes, at most %d are possible", model->state_bytes,
-                       MAX_STATE_BYTES);
+                       "linnet_beam_create: states of the language model have %zu bytes; they must have at most %d",
+                       model->state_bytes, MAX_STATE_BYTES);
   return LINNET_OK;
 }
 

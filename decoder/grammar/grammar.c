@@ -106,10 +106,10 @@ static enum linnet_status resolve_rule(struct linnet_grammar_source *source, str
                        e->line, name, name);
   if (rule->open)
     return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s:%zu: rule <%.100s> refers to itself: recursion is not possible, repeat with * or +",
+                       "%s:%zu: rule <%.100s> refers to itself: recursion is not supported; repeat with * or +",
                        source->name, e->line, name);
   if (depth.rules == MAX_RULE_DEPTH)
-    return linnet_fail(source->context, LINNET_ERROR_LIMIT, "%s:%zu: rules that refer to rules more than %d deep",
+    return linnet_fail(source->context, LINNET_ERROR_LIMIT, "%s:%zu: rules refer to rules more than %d deep",
                        source->name, e->line, MAX_RULE_DEPTH);
   if (!rule->resolved) {
     rule->open = true;
@@ -128,7 +128,7 @@ static enum linnet_status check_height(const struct linnet_grammar_source *sourc
     return LINNET_OK;
   return linnet_fail(source->context, LINNET_ERROR_LIMIT,
                      "%s:%zu: brackets and rules are nested more than %d deep once rules are written out: use fewer "
-                     "brackets, or fewer rules that refer to rules",
+                     "brackets or references",
                      source->name, line, MAX_HEIGHT);
 }
 
@@ -199,9 +199,10 @@ static enum linnet_status parse(struct linnet_grammar_source *source, struct lin
     LINNET_TRY(parse_phrases(source, text));
   LINNET_TRY(resolve(source, source->root, (struct depth){0, 0}));
   if (source->expressions[source->root].impossible)
-    return linnet_fail(source->context, LINNET_ERROR_FORMAT,
-                       "%s: the grammar accepts nothing: write a sentence a line, or a public rule that is not <VOID>",
-                       source->name);
+    return linnet_fail(
+        source->context, LINNET_ERROR_FORMAT,
+        "%s: the grammar accepts nothing: write one sentence per line, or a public rule that is not <VOID>",
+        source->name);
   return LINNET_OK;
 }
 

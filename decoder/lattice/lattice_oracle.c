@@ -114,7 +114,7 @@ static enum linnet_status check(struct linnet_lattice *lattice, const int *refer
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "the lattice has no path");
   if (!linnet_mul_size(lattice->graph.state_count, count + 1, &cells) || cells > MAX_CELLS || count >= UINT32_MAX / 4)
     return linnet_fail(lattice->context, LINNET_ERROR_LIMIT,
-                       "a lattice of %zu states and a reference of %zu tokens: their product is more than %zu",
+                       "the lattice has %zu states and the reference %zu tokens: their product must be at most %zu",
                        lattice->graph.state_count, count, MAX_CELLS);
   return LINNET_OK;
 }

@@ -94,7 +94,7 @@ enum linnet_status linnet_ngram_builder_seal(struct ngram_builder *b, unsigned i
   size_t parents;
   parents_of(b, index, &base, &parents);
   if (level->count > 0x7FFFFFFE - (base + parents))
-    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "more than 2^31 n-grams: prune the model");
+    return linnet_fail(b->context, LINNET_ERROR_LIMIT, "there are more than 2^31 n-grams: prune the model");
   level->base = base + (uint32_t)parents;
   level->first = linnet_alloc(b->context, parents + 1, sizeof *level->first);
   struct linnet_keyed *keyed = linnet_alloc(b->context, level->count, sizeof *keyed);

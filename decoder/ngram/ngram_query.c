@@ -102,13 +102,13 @@ enum linnet_status linnet_ngram_bind(struct linnet_context *context, const struc
                                      const char *const *tokens, size_t count, size_t *missing,
                                      struct linnet_ngram_binding **binding) {
   if (!context || !binding || !m)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: an argument is NULL");
   *binding = NULL;
   bool whole = tokens || count == 0;
   for (size_t i = 1; whole && i < count; i++)
     whole = tokens[i] != NULL;
   if (!whole)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "a token without a name");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind: a token without a name");
   return bind(context, m, name_of_list, tokens, count, missing, binding);
 }
 
@@ -116,10 +116,10 @@ enum linnet_status linnet_ngram_bind_symbols(struct linnet_context *context, con
                                              const struct linnet_symbols *symbols, size_t *missing,
                                              struct linnet_ngram_binding **binding) {
   if (!context || !binding || !m)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: an argument is NULL");
   *binding = NULL;
   if (!symbols)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "no symbols to bind to a language model");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_bind_symbols: there are no symbols");
   return bind(context, m, name_of_symbol, symbols, (size_t)linnet_symbols_num_symbols(symbols), missing, binding);
 }
 

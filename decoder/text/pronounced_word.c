@@ -45,7 +45,7 @@ static enum linnet_status put_guess(struct linnet_pronouncer *p, const char *wor
     int label = find_label(phones_of(p), phones[i]);
     if (label < 0)
       return linnet_fail(p->context, LINNET_ERROR_FORMAT,
-                         "the guess of '%.100s' has phone '%.20s', which the symbols lack: use a model of "
+                         "the guess of '%.100s' has phone '%.20s', which is not among the symbols: use a model of "
                          "pronunciations with the phones of the acoustic model",
                          word, phones[i]);
     LINNET_TRY(linnet_label_pool_put(p->context, &p->pool, &label, 1));

@@ -203,7 +203,7 @@ enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const
   if (!s)
     return LINNET_ERROR_ARGUMENT;
   if (!log_posteriors && frames > 0)
-    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: no posteriors");
+    return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "linnet_word_search_accept: the posteriors are NULL");
   if (s->finished)
     return linnet_fail(s->context, LINNET_ERROR_STATE, "the search was finished: call linnet_word_search_reset first");
   if (frames > UINT32_MAX - 2 - s->frames)

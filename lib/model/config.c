@@ -181,7 +181,7 @@ static enum linnet_status check_keys(struct linnet_context *context, const char 
                                      const struct linnet_config *config) {
   if (config->causal_chunk == LINNET_CAUSAL_CHUNK_AUTO)
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: config: \"causal_chunk\" is auto; only a training may begin with it", name);
+                       "%s: config: \"causal_chunk\" is auto; only training accepts this value", name);
   return linnet_json_check(context, name, &table, config);
 }
 

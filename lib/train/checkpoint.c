@@ -168,8 +168,8 @@ static enum linnet_status check_format(const struct linnet_safetensors *file, co
   if (checkpoint && strcmp(format, CHECKPOINT_FORMAT) != 0)
     return linnet_fail(
         file->context, LINNET_ERROR_UNSUPPORTED,
-        "%s: of format %.40s, this version of Linnet reads " CHECKPOINT_FORMAT
-        ": end the training with the version that began it, or start anew in another folder from its model",
+        "%s: its format is %.40s, but this version of Linnet reads " CHECKPOINT_FORMAT
+        ": finish the training with the version that began it, or start anew in another folder from its model",
         path, format);
   if (!agrees)
     return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: damaged: its checksum is wrong", path);

@@ -56,7 +56,7 @@ static enum linnet_status reserve(struct linnet_worker *worker, const struct lin
     return LINNET_OK;
   if (device->ops->host)
     return linnet_fail(worker->context, LINNET_ERROR_MEMORY,
-                       "out of memory for %zu MB of activations: use smaller batches", bytes >> 20);
+                       "out of memory for %zu MB of activations: use smaller batches (batch_frames)", bytes >> 20);
   size_t free = device->ops->free_bytes(device), frames = linnet_shard_frames(shard) * network->config->stack;
   double fitting = 0.8 * (double)frames * (double)free / (double)bytes;
   return linnet_fail(worker->context, LINNET_ERROR_MEMORY,

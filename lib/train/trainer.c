@@ -29,21 +29,20 @@ static enum linnet_status check_range(struct linnet_context *context, const char
                                       double high) {
   if (value >= low && value <= high)
     return LINNET_OK;
-  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: %s is %g; it must be between %g and %g", key, value,
-                     low, high);
+  return linnet_fail(context, LINNET_ERROR_ARGUMENT, "training: %s is %g; it must be %g to %g", key, value, low, high);
 }
 
 static enum linnet_status check_settings(struct linnet_context *context, const struct linnet_train_settings *s) {
   LINNET_TRY(check_range(context, "optimizer", s->optimizer, LINNET_TRAIN_ADAM, LINNET_TRAIN_RADAM));
   LINNET_TRY(check_range(context, "schedule", s->schedule, LINNET_TRAIN_PLATEAU, LINNET_TRAIN_COSINE));
   LINNET_TRY(check_range(context, "learning rate", s->learning_rate, 1e-12, 10));
-  LINNET_TRY(check_range(context, "smallest learning rate", s->min_learning_rate, 0, s->learning_rate));
+  LINNET_TRY(check_range(context, "minimum learning rate", s->min_learning_rate, 0, s->learning_rate));
   LINNET_TRY(check_range(context, "clipping norm", s->clip_norm, 0, 1e9));
   LINNET_TRY(check_range(context, "frames per batch", (double)s->num_batch_frames, 1, 1e8));
   LINNET_TRY(check_range(context, "epochs", s->num_epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
-  return check_range(context, "kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
+  return check_range(context, "number of kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
 /* --- the model ---------------------------------------------------------------------------------------------------- */
@@ -195,8 +194,9 @@ static enum linnet_status check_labels(struct linnet_trainer *t, const struct li
   const int *labels = corpus->labels(corpus->user, u, &count);
   for (size_t i = 0; i < count; i++)
     if (labels[i] < 1 || (size_t)labels[i] >= t->config.outputs)
-      return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "utterance %s: label %d is not in 1 ... %zu",
-                         corpus->id(corpus->user, u), labels[i], t->config.outputs - 1);
+      return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                         "utterance %s: label %d is out of range; it must be 1 to %zu", corpus->id(corpus->user, u),
+                         labels[i], t->config.outputs - 1);
   *labels_frames = linnet_ctc_min_frames(labels, count);
   return LINNET_OK;
 }
@@ -222,9 +222,9 @@ static enum linnet_status measure(struct linnet_trainer *t, const struct linnet_
   }
   if (infeasible > 0)
     linnet_log(t->context, LINNET_LOG_WARNING, "%zu of %zu utterances are too short for their labels%s", infeasible,
-               corpus->num_utterances, training ? " and are left out" : "");
+               corpus->num_utterances, training ? " and are ignored" : "");
   return usable > 0 ? LINNET_OK
-                    : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "no usable utterance for %s",
+                    : linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "there is no usable utterance for %s",
                                   training ? "training" : "validation");
 }
 
@@ -272,7 +272,8 @@ static enum linnet_status read_arguments(struct linnet_trainer *t, const struct 
   LINNET_TRY(linnet_settings_read(t->context, "struct linnet_corpus", train, &t->train, sizeof t->train));
   LINNET_TRY(linnet_settings_read(t->context, "struct linnet_corpus", dev, &t->dev, sizeof t->dev));
   if (!model->config || !model->features || !model->symbols || !complete(&t->train) || !complete(&t->dev))
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL in a structure, or callback");
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "linnet_trainer_create: a pointer or callback in a structure is NULL");
   return check_settings(t->context, &t->settings);
 }
 
@@ -281,11 +282,11 @@ enum linnet_status linnet_trainer_create(struct linnet_context *context, const c
                                          const struct linnet_train_model *model, const struct linnet_corpus *train,
                                          const struct linnet_corpus *dev, struct linnet_trainer **trainer) {
   if (!context || !folder || !model || !train || !dev || !trainer)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_trainer_create: an argument is NULL");
   *trainer = NULL;
   if (linnet_context_precision(context) == LINNET_INT8)
     return linnet_fail(context, LINNET_ERROR_UNSUPPORTED,
-                       "products of 8-bit integers are for recognition: train in float32 or bfloat16");
+                       "products of 8-bit integers are for recognition only: train in float32 or bfloat16");
   struct linnet_trainer *t = linnet_calloc(context, 1, sizeof *t);
   if (!t)
     return out_of_memory(context);

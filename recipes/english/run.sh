@@ -1,5 +1,5 @@
 #!/bin/bash
-# Phones and words of English from all the speech there is; see usage.
+# Models of English phones and words from all available speech; see usage.
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,10 +18,10 @@ unless $LINNET names a linnet command.
   2  training: EXP/train; continues an interrupted training
   3  the mean of the best epochs' weights, if it is better on the development sets: EXP/final.safetensors
   4  calibration of phone confidences on these sets: EXP/calibration, and in it model-half.safetensors, the float16 copy to ship
-  5  a pruned trigram of words of --data/text/books.txt.xz, their pronunciations, its weight tuned on the development
+  5  a pruned trigram of the words of --data/text/books.txt.xz, their pronunciations, and a weight tuned on the development
      sets: EXP/words
-  6  calibration of word confidences: EXP/words/calibration/model-half.safetensors is then the copy to ship
-  7  EXP/table.md: error rates on the development sets, and what is recognised in noise; EXP/conditions.md: the same for
+  6  calibration of word confidences: EXP/words/calibration/model-half.safetensors replaces the copy to ship
+  7  EXP/table.md: error rates on the development sets, and false recognitions in noise; EXP/conditions.md: the same for
      every sixth utterance under other conditions
   8  the folder that ships: EXP/english, or --ship, with the tables in its card
 
@@ -84,7 +84,7 @@ decode() {
 	error_rate "$exp/data/dev/phones" "$exp/dev.hyp"
 }
 
-# The average of the kept epochs and the best epoch compete.
+# Takes the average of the kept epochs or the best epoch, whichever has fewer errors.
 choose_final() {
 	local best mean
 	need_file "$exp/train/model.safetensors" "run stage 2 first"
@@ -95,7 +95,7 @@ choose_final() {
 	! is_below "$mean" "$best" || cp "$exp/average.safetensors" "$exp/final.safetensors"
 }
 
-# calibrate MODEL OUT REFERENCE [OPTION...]: OUT/model-half.safetensors
+# calibrate MODEL OUT REFERENCE [OPTION...]: writes OUT/model-half.safetensors
 calibrate() {
 	local unit=()
 	mkdir -p "$2"
@@ -106,12 +106,12 @@ calibrate() {
 	say "$(tail -n 1 "$2/calibration")"
 }
 
-# The search for words with a weight and a bonus, into search.
+# Sets search to the options of the search for words, with a weight and a bonus.
 search_options() {
 	search=(--words --lexicon "$exp/words/lexicon.txt" --lm "$exp/words/lm.bin" --lm-weight "$1" --word-bonus "$2" --beam "$beam")
 }
 
-# Lines "ERROR WEIGHT BONUS" of the development sets, the best first.
+# Prints lines "ERROR WEIGHT BONUS" of the development sets, the best first.
 tune() {
 	local weight bonus search
 	for weight in $weights; do
@@ -124,8 +124,8 @@ tune() {
 	done | sort -s -g
 }
 
-# The language model, and the pronunciations of its words: those of CMUdict, and guesses for words that the text has three
-# times or more. Words that only the development sets have are not among them.
+# Makes the language model, and the pronunciations of its words: from CMUdict, or guesses for words that the text has at
+# least three times. Words that only the development sets have are not among them.
 language() {
 	xz -dc "$data/text/books.txt.xz" >"$exp/words/books.txt"
 	into "$exp/words/counts" awk '{for (i = 1; i <= NF; i++) count[$i]++} END {for (word in count) print word, count[word]}' \
@@ -158,7 +158,7 @@ calibrate_words() {
 	calibrate "$exp/calibration/model-half.safetensors" "$exp/words/calibration" text "${search[@]}"
 }
 
-# evaluate FOLDER OPTION...: the table of the development sets
+# evaluate FOLDER OPTION...: makes the table of the development sets
 evaluate() {
 	local weight bonus some=() name
 	read -r _ weight bonus <"$exp/words/tuning"
@@ -168,7 +168,7 @@ evaluate() {
 		--threads "$jobs" --out "$exp/$1" "${@:2}"
 }
 
-# Everything as recorded, and every sixth utterance under other conditions.
+# Scores all utterances as recorded, and every sixth utterance under other conditions.
 table() {
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
 	into "$exp/table.md" evaluate table --noise "$exp/data/noise-held-out.scp"
@@ -176,7 +176,7 @@ table() {
 	say "see $exp/table.md and $exp/conditions.md"
 }
 
-# The card with the tables of stage 7 in the place of those that it has, between lines "<!-- NAME -->" and "<!-- end -->".
+# Prints the card with the tables of stage 7, which replace the text between lines "<!-- NAME -->" and "<!-- end -->".
 card() {
 	awk -v folder="$exp" '
 		/^<!-- end -->$/ {inside = 0}
@@ -192,7 +192,7 @@ card() {
 		}' "$linnet_root/models/english/README.md"
 }
 
-# The folder that ships.
+# Makes the folder that ships.
 assemble() {
 	local to=${ship:-$exp/english} weight bonus bytes
 	need_file "$exp/words/calibration/model-half.safetensors" "run stage 6 first"
@@ -209,7 +209,7 @@ assemble() {
 		 "language_model_weight": $weight, "word_bonus": $bonus, "beam": $beam}
 	END
 	bytes=$(cat "$to"/* | wc -c)
-	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes, at most 30 MB may ship: raise --prune and run stage 5 again"
+	[ "$bytes" -le 30000000 ] || die "$to has $bytes bytes; it must have at most 30 MB: raise --prune and run stage 5 again"
 	say "$to: $bytes bytes"
 }
 

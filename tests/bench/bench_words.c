@@ -1,5 +1,5 @@
 /* Search for words, with a pronunciation lexicon and a language model over words: CPU milliseconds for 800 frames,
- * bytes of a hypothesis, and what was found.
+ * bytes of a hypothesis, and the results.
  *
  *   bench_words SYMBOLS LEXICON LM POSTERIORS LENGTHS [--beam N] [--lm-weight X] [--word-bonus X] [--threshold X]
  *               [--symbol-threshold X] [--top N] [--seconds X] [--text]

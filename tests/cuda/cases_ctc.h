@@ -14,7 +14,7 @@ struct ctc_case {
   struct buffer logits, gradient;
 };
 
-/* Labels of sequence s: as many as fit, or a few too many; all alike, or not. */
+/* Labels of sequence s: as many as fit, or a few more; all equal, or not. */
 static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
   size_t frames = c->offsets[s + 1] - c->offsets[s], first = c->label_offsets[s];
   size_t count = test_below(r, 6) ? some_size(r, frames / 2) : some_size(r, frames + 1);
@@ -33,7 +33,7 @@ static void ctc_case(struct test_random *r, struct ctc_case *c) {
   for (size_t s = 0; s < c->pack.sequences; s++)
     ctc_labels(r, c, s);
   c->logits = buffer_random(r, rows * c->symbols);
-  buffer_odd_logits(r, &c->logits, -INFINITY, 2000); /* a device takes lower ones for impossible */
+  buffer_odd_logits(r, &c->logits, -INFINITY, 2000); /* a device treats lower ones as impossible */
   c->gradient = buffer_poisoned(r, c->logits.n);
 }
 

@@ -132,7 +132,7 @@ static void test_against_cpu(const char *config, const struct precision *precisi
   remove_folder(folders[1]);
 }
 
-/* A second run, which stops in the midst of an epoch and is continued, gives the same bytes. */
+/* A second run, which stops within an epoch and continues, gives the same bytes. */
 static void test_again(const char *config, const struct precision *precision) {
   char whole[64], parts[64];
   struct run a = device_run(config, 2, precision), b = device_run(config, 2, precision);
@@ -157,7 +157,7 @@ static void test_not_finite(void) {
   remove_folder(folder);
 }
 
-/* Too little memory: the message names a batch that fits, and with such batches the training goes on. */
+/* Too little memory: the message names a batch that fits, and training works with such batches. */
 static void test_out_of_memory(void) {
   char folder[64];
   struct run a = device_run(transformer, 1, &float32);
@@ -174,7 +174,7 @@ static void test_out_of_memory(void) {
   remove_folder(folder);
 }
 
-/* The Bi-LSTM on an emulated device with what stands in for cuDNN. */
+/* The Bi-LSTM on an emulated device with the replacement of cuDNN. */
 static void test_with_cudnn(void) {
   struct fake_cudnn *fake = fake_cudnn_find();
   if (!fake) {
@@ -201,7 +201,7 @@ int main(void) {
   if (status == LINNET_ERROR_DEVICE)
     return test_skip("no CUDA device");
   REQUIRE(status == LINNET_OK, "no device");
-  const char *few = getenv("LINNET_TEST_CASES"); /* networks in another precision; three more are in float32 alone */
+  const char *few = getenv("LINNET_TEST_CASES"); /* networks in another precision; float32 has three more */
   for (size_t i = 0; i < NETWORKS && (!few || i < strtoull(few, NULL, 10) + 3); i++) {
     test_against_cpu(networks[i].config, &float32);
     if (!few || i < strtoull(few, NULL, 10))

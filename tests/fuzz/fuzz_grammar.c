@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-/* What the limits of grammar.h come to. */
+/* Memory that the limits of grammar.h allow. */
 static const size_t max_bytes = (size_t)1 << 28;
 
 static const char words[] = "A A\nB B\nC A B\nON B A\n";

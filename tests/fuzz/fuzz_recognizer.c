@@ -1,5 +1,5 @@
 /* Settings of recognizers: any bytes are read or refused, with a message that names the file, within a budget of
- * memory and without leaks; what is read points to strings and paths that are there. */
+ * memory and without leaks; accepted settings point to valid strings and paths. */
 #include "recognizer/recognizer_file.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-"""The oracle's own test: each part of torch_model.py against loops over scalars. Exits non-zero on failure."""
+"""Tests the oracle: compares each part of torch_model.py with loops over scalars. Exits non-zero on failure."""
 
 import math
 import os
@@ -136,7 +136,7 @@ def check_attention_gradient():
 
 
 def check_loss():
-    """One frame, one label: p is the label's; an infeasible neighbour leaves loss and gradient alone."""
+    """One frame, one label: p is the probability of the label; an infeasible neighbour does not change loss and gradient."""
     logits = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     log_probs = logits.log_softmax(1)
     labels = [[2], [1, 1]]

@@ -1,11 +1,11 @@
-"""Linnet's encoder written a second time, in PyTorch: the oracle for the C code.
+"""A second implementation of Linnet's encoder, in PyTorch: the oracle for the C code.
 
-Nothing here is shared with the C implementation except the definition. A batch is packed: frames of all
-utterances stand below each other in one (T, D) matrix, and `offsets`, a list of B + 1 integers, says that
-utterance b owns rows offsets[b] .. offsets[b + 1] - 1.
+Only the definition is shared with the C implementation. A batch is packed: frames of all
+utterances follow each other in one (T, D) matrix, and by `offsets`, a list of B + 1 integers,
+utterance b has rows offsets[b] .. offsets[b + 1] - 1.
 
 Shapes: T frames of the batch after stacking, D width, H heads, C = D / H, F feed-forward width, V outputs.
-Parameter names are those of the model file, because the attribute names below are.
+Parameters have the names of the model file, because attributes have these names.
 """
 
 import json
@@ -169,9 +169,9 @@ def lsh_visible(query, rotation, chunk, causal):
     length = query.shape[0]
     rotated = (query.detach() @ rotation).transpose(0, 1)                   # (H, T, buckets / 2)
     bucket = torch.cat([rotated, -rotated], 2).argmax(2)                    # (H, T)
-    place = bucket.sort(dim=1, stable=True).indices.argsort(dim=1)
-    behind = (place // chunk).unsqueeze(2) - (place // chunk).unsqueeze(1)
-    visible = (bucket.unsqueeze(2) == bucket.unsqueeze(1)) & ((behind == 0) | (behind == 1))
+    rank = bucket.sort(dim=1, stable=True).indices.argsort(dim=1)
+    distance = (rank // chunk).unsqueeze(2) - (rank // chunk).unsqueeze(1)
+    visible = (bucket.unsqueeze(2) == bucket.unsqueeze(1)) & ((distance == 0) | (distance == 1))
     return visible & torch.ones(length, length).tril().bool() if causal else visible
 
 
@@ -289,7 +289,7 @@ class Layer(nn.Module):
     def forward(self, x, offsets):
         """(T, D) -> (T, D)"""
         x = self.residual(self.norm1, lambda y: self.attention(y, offsets), x)
-        if self.convolution is not None:  # brings its own norms, so it stands alike in both orders
+        if self.convolution is not None:  # has its own norms, so both orders apply it in the same way
             x = x + self.dropout(self.convolution(x, offsets))
         return self.residual(self.norm2, self.feed_forward, x)
 
@@ -339,7 +339,7 @@ class Encoder(nn.Module):
 # ---- bidirectional LSTM ----------------------------------------------------------------------------------
 
 class BLSTM(nn.Module):
-    """torch.nn.LSTM on packed sequences and a linear output; keys of the transformer are not looked at."""
+    """torch.nn.LSTM on packed sequences and a linear output; ignores keys of the transformer."""
 
     def __init__(self, config):
         super().__init__()
@@ -394,7 +394,7 @@ def batch_loss(nll, labels):
 
 def save_model(path, encoder, symbols, features):
     """`symbols`: V strings, the first is the blank. `features`: the feature configuration, a JSON string."""
-    from safetensors.torch import save_file  # here, so that the model can be had without
+    from safetensors.torch import save_file  # imported here, so that the model does not need it
     assert len(symbols) == encoder.config["outputs"]
     metadata = {"format": "linnet-1", "config": json.dumps(encoder.config), "symbols": json.dumps(symbols),
                 "features": features}

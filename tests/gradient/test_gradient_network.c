@@ -157,7 +157,7 @@ static void hashing_causal_lsh(const struct linnet_attention_call *c) {
   hash_buckets(c);
 }
 
-/* What stands in for the forward of a kind. */
+/* The replacement for the forward op of a kind. */
 static const struct wrapper {
   enum linnet_attention_kind kind;
   void (*forward)(const struct linnet_attention_call *c);
@@ -306,7 +306,7 @@ static double ctc_sum(struct problem *p, const struct linnet_pack *pack, size_t 
 static double pass(struct problem *p, const struct linnet_shard *shard, size_t first, real *logits,
                    real *gradients_add) {
   size_t bytes = linnet_pass_bytes(p->pass, &shard->pack, shard->forward_only);
-  unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard behind */
+  unsigned char *memory = linnet_alloc(p->context, bytes + 64, 1); /* a guard after it */
   REQUIRE(bytes < SIZE_MAX && memory, "%zu bytes", bytes);
   memset(memory, 0xFF, bytes); /* NaNs */
   unsigned char guard[64];
@@ -367,7 +367,7 @@ static bool derivative(struct moving *m, struct tally *tally, double *slope) {
   return false;
 }
 
-/* What is added to all keys alike adds the same to all scores of a row, which softmax does not see. */
+/* A vector added to all keys adds the same number to all scores of a row, so softmax does not change. */
 static bool without_effect(const struct problem *p, const struct linnet_parameter *t) {
   size_t layer;
   if (sscanf(t->name, "layers.%zu.", &layer) != 1 || !strstr(t->name, ".attention.key.bias"))

@@ -66,7 +66,8 @@ static bool read_text(struct item *item, struct linnet_context *context, size_t 
     text = job->words ? linnet_data_folder_text(job->inputs.folder, index)
                       : linnet_data_folder_phones(job->inputs.folder, index);
   if (!text) {
-    tool_fail("%s: no text: it is not in the data folder's file '%s'", item->name, job->words ? "text" : "phones");
+    tool_fail("%s: has no text: its line is missing in the data folder's file '%s'", item->name,
+              job->words ? "text" : "phones");
     return false;
   }
   name_text(item, source, sizeof source);
@@ -112,7 +113,7 @@ static void tell_jumps(const struct item *item) {
   for (size_t i = 0; i < count; i++) {
     double start = (double)jumps[i].start * frame, end = (double)jumps[i].end * frame;
     if (jumps[i].kind == LINNET_JUMP_INSERTED) {
-      tool_warn("%s: %.2f to %.2f s: not in the text", item->name, start, end);
+      tool_warn("%s: %.2f to %.2f s: the audio is not in the text", item->name, start, end);
       continue;
     }
     size_t first = linnet_aligned_text_index(item->text, jumps[i].word);
@@ -136,7 +137,7 @@ static void tell_doubts(const struct item *item) {
     tool_warn("%s: %zu of %zu words are doubtful, the first is '%s' at %.2f s%s", item->name, doubtful, count,
               tokens[linnet_aligned_text_index(item->text, words[first].word)],
               (double)words[first].start * linnet_model_frame_seconds(item->job->model),
-              options.jumps ? "" : "; --jumps lets text and audio differ");
+              options.jumps ? "" : "; --jumps allows text and audio to differ");
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -267,8 +268,9 @@ static bool check_texts(const char **paths, size_t count) {
     return false;
   }
   if (paths && (folder ? texts > 0 : texts != 1 || count > 1)) {
-    tool_usage(folder ? "a data folder has its own texts: --text, --text-file and --phones are for a file"
-                      : "one file, and one of --text, --text-file, --phones; many files are aligned as a data folder");
+    tool_usage(
+        folder ? "--text, --text-file and --phones are for one file: a data folder has its own texts"
+               : "give one file, and one of --text, --text-file and --phones; to align many files, make a data folder");
     return false;
   }
   return paths != NULL;
@@ -292,9 +294,9 @@ int tool_align(int argc, const char **argv) {
       {"unit", 'u', POPT_ARG_STRING, &options.unit, 0, "what to write: word (default, if the text has words) or phone",
        "UNIT"},
       {"skip-unknown", 0, POPT_ARG_NONE, &options.skip_unknown, 0,
-       "give words without a pronunciation the time between their neighbours (default: an error)", NULL},
+       "interpolate the times of words without a pronunciation (default: an error)", NULL},
       {"jumps", 0, POPT_ARG_NONE, &options.jumps, 0,
-       "audio and text may differ: find words that are left out or repeated, and sound without text", NULL},
+       "audio and text may differ: find omitted and repeated words, and sound without text", NULL},
       {"jump-cost", 0, POPT_ARG_FLOAT, &options.jump_cost, 0,
        "with --jumps: cost of leaving and reentering the text (default 60)", "X"},
       {"frame-cost", 0, POPT_ARG_FLOAT, &options.frame_cost, 0,

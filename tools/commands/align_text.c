@@ -54,8 +54,8 @@ static char *choose_rules(const char *folder, struct linnet_source *rules) {
     return NULL;
   char *shipped = tool_find_shipped(RULES_NAME);
   if (!shipped)
-    tool_warn("no rules of written text (%s): numbers and abbreviations are unknown words; name a file with "
-              "--text-rules FILE",
+    tool_warn("the rules of written text are missing (%s): numbers and abbreviations are unknown words; name a file "
+              "with --text-rules FILE",
               RULES_NAME);
   rules->path = shipped;
   return shipped;
@@ -109,10 +109,10 @@ static void name_unknown(bool skip, const struct occurrence *unknown, const char
   if (strcasecmp(word->missing, word->text) != 0)
     snprintf(within, sizeof within, " (said '%.120s')", word->missing);
   if (skip)
-    tool_warn("%s:%zu:%zu: no pronunciation of '%.100s'%s%s: its time is interpolated", source, word->line,
+    tool_warn("%s:%zu:%zu: '%.100s' has no pronunciation%s%s: its time is interpolated", source, word->line,
               word->column, word->text, within, often);
   else
-    tool_fail("%s:%zu:%zu: no pronunciation of '%.100s'%s%s", source, word->line, word->column, word->text, within,
+    tool_fail("%s:%zu:%zu: '%.100s' has no pronunciation%s%s", source, word->line, word->column, word->text, within,
               often);
 }
 
@@ -150,8 +150,8 @@ bool align_text_check(const struct linnet_aligned_text *text, const char *lexico
   size_t unknown = name_all_unknown(skip_unknown, written, count, source);
   name_guessed(written, count, name);
   if (unknown > 0 && !skip_unknown)
-    tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor give them times between those of "
-              "their neighbours with --skip-unknown",
+    tool_fail("%s: %zu word%s not in %s: add lines 'WORD PHONE PHONE ...' to it, %sor interpolate their times with "
+              "--skip-unknown",
               name, unknown, unknown == 1 ? " is" : "s are", lexicon ? lexicon : "a lexicon (--lexicon FILE)",
               options.g2p ? "" : "guess them with --g2p FILE, ");
   return unknown == 0 || skip_unknown;

@@ -99,7 +99,7 @@ static bool next_line(struct text *text, bool *good) {
     if (c == '\0')
       wrong = "holds a NUL byte; is this a text file?";
     else if (length == MAX_LINE)
-      wrong = "is longer than 1 MiB: write a sentence a line";
+      wrong = "is longer than 1 MiB: write one sentence per line";
     else if (!add_byte(text, length++, (char)c))
       wrong = "out of memory";
   bool any = length > 0 || c == '\n';
@@ -214,7 +214,7 @@ static bool report_perplexity(const struct linnet_ngram *ngram, const char *path
     add_sentence(ngram, &text, &sums);
   close_text(&text);
   if (good && sums.sentences == 0)
-    good = tool_fail("%s: no sentences", text.name) == TOOL_OK;
+    good = tool_fail("%s: has no sentences", text.name) == TOOL_OK;
   if (good)
     print_sums(&sums);
   return good;
@@ -279,7 +279,7 @@ static int run(struct linnet_context *context, const char **texts, size_t count)
 static bool take_text(void *user, int val, const char *argument) {
   (void)user, (void)val;
   if (options.text_count == MAX_TEXTS) {
-    tool_usage("--text: more than %d files", MAX_TEXTS);
+    tool_usage("--text: is given more than %d times", MAX_TEXTS);
     return false;
   }
   options.texts[options.text_count++] = (char *)argument;
@@ -298,20 +298,20 @@ static const char *ignored_option(void) {
 
 static int check_options(void) {
   if (ignored_option())
-    return tool_usage("%s: only with --text: --model reads a model that is there", ignored_option());
+    return tool_usage("%s: needs --text: --model reads a finished model", ignored_option());
   if (options.order == NO_ORDER)
     options.order = DEFAULT_ORDER;
   if (options.order < 1 || options.order > LINNET_NGRAM_MAX_ORDER)
     return tool_usage("--order %d: must be 1 to %d", options.order, LINNET_NGRAM_MAX_ORDER);
   if (options.prune != NO_PRUNING && !(options.prune > 0 && options.prune < 1))
-    return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune nothing is dropped",
+    return tool_usage("--prune %g: must be above 0 and below 1, such as 1e-8; without --prune, no n-gram is dropped",
                       options.prune);
   if (options.prune != NO_PRUNING && options.order == 1)
-    return tool_usage("--prune: n-grams of --order 1 are all kept; take a higher order, or leave --prune out");
+    return tool_usage("--prune: pruning drops no n-grams of --order 1; use a higher order, or omit --prune");
   if (options.model && options.text_count > 0)
-    return tool_usage("only one of --model and --text: a model is read, or estimated from text");
+    return tool_usage("give one of --model, which reads a model, and --text, which estimates one");
   if (!options.model && !options.arpa && !options.binary && !options.perplexity)
-    return tool_usage("nothing to do: --arpa or --binary writes a model, --model reads one");
+    return tool_usage("there is nothing to do: write a model with --arpa or --binary, or read one with --model");
   bool twice = options.perplexity && strcmp(options.perplexity, "-") == 0 && !options.model && options.text_count == 0;
   if (twice)
     return tool_usage("only one of --text and --perplexity can be standard input");

@@ -154,7 +154,7 @@ static bool draw(const struct picture *picture, const char *path) {
     tool_fail("cannot make temporary files for gnuplot: %s", strerror(errno));
   good = good && picture_write(picture, script) && gnuplot_run(script, drawn);
   if (good && !is_complete(drawn, picture->bitmap)) {
-    tool_fail("%s: gnuplot could not write the whole picture: make space where temporary files are", path);
+    tool_fail("%s: gnuplot could not write the whole picture: free space in the folder of temporary files", path);
     good = false;
   }
   good = good && copy(drawn, path);
@@ -211,7 +211,7 @@ static int plot_input(struct plotting *p, struct linnet_context *context, const 
   picture->title = inputs_id(&p->inputs, 0);
   picture->sample_rate = linnet_model_features(p->model)->fbank.sample_rate;
   if (p->inputs.count != 1)
-    code = tool_usage("one recording is drawn, --data has %zu", p->inputs.count);
+    code = tool_usage("only one recording can be drawn, but --data has %zu", p->inputs.count);
   else if (inputs_read(&p->inputs, context, 0, &p->samples, &picture->sample_count) != LINNET_OK)
     tool_fail_context(context);
   else {
@@ -267,13 +267,13 @@ static bool check_options(void) {
   if (path && !has_ending(path, ".svg") && !has_ending(path, ".png"))
     tool_usage("--output %s: must end in .svg or .png", path);
   else if (options.text && options.phones)
-    tool_usage("--text and --phones: one of them");
+    tool_usage("only one of --text and --phones");
   else if (options.width < 100 || options.height < 100 || options.width > MAX_PIXELS || options.height > MAX_PIXELS)
     tool_usage("--width %d, --height %d: must be 100 to %d", options.width, options.height, MAX_PIXELS);
   else if (!(options.start >= 0) || (options.end >= 0 && !(options.end > options.start)))
-    tool_usage("--start %g, --end %g: there is nothing between them", options.start, options.end);
+    tool_usage("--start %g, --end %g: the end must be above the start", options.start, options.end);
   else if (beam_options_nbest())
-    tool_usage("--nbest: the best hypothesis alone is drawn: leave it out");
+    tool_usage("--nbest: omit it; only the best hypothesis is drawn");
   else
     return beam_options_check(true, false);
   return false;
@@ -305,7 +305,7 @@ int tool_plot(int argc, const char **argv) {
   size_t count = 0;
   const char **paths = parsed ? inputs_arguments(parsed, &count) : NULL;
   if (paths && count > 1) {
-    tool_usage("'%s' is one argument too many: one recording is drawn", paths[1]);
+    tool_usage("'%s' is one argument too many: only one recording can be drawn", paths[1]);
     paths = NULL;
   }
   int code = tool_with_model(options.model, paths && check_options() ? paths : NULL, count, run);

@@ -93,7 +93,7 @@ static int write_priors(const struct posteriors *p) {
 
 static int finish(struct linnet_context *context, const struct posteriors *p, size_t failures) {
   if (p->all_frames == 0)
-    return tool_fail("none of %zu utterances could be used, the first is %s: they failed, or are shorter than a frame",
+    return tool_fail("none of %zu utterances could be used, the first is %s: all failed or are shorter than a frame",
                      p->inputs.count, inputs_name(&p->inputs, 0));
   if (p->writer && linnet_ark_writer_commit(p->writer) != LINNET_OK)
     return tool_fail_context(context);
@@ -143,14 +143,14 @@ static void tell_impossible(const struct posteriors *p) {
 static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors) {
   double sum = 0;
   if (priors->rows != 1 || priors->cols != p->symbols) {
-    tool_fail("%s: %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors, priors->rows,
+    tool_fail("%s: has %zu x %zu numbers, but the model has %zu symbols with the blank", options.priors, priors->rows,
               priors->cols, p->symbols);
     return false;
   }
   for (size_t v = 0; v < p->symbols; v++)
     sum += priors->values[v] >= 0 ? (double)priors->values[v] : (double)NAN;
   if (!(sum > 0) || !isfinite(sum)) {
-    tool_fail("%s: priors must be numbers that are not negative, and not all 0", options.priors);
+    tool_fail("%s: priors must be numbers of at least 0, and not all 0", options.priors);
     return false;
   }
   for (size_t v = 0; v < p->symbols; v++) {
@@ -200,7 +200,7 @@ static int run(struct linnet_context *context, const char *model_path, const cha
   struct posteriors p = {.model = NULL};
   int code = TOOL_FAILURE;
   if (!options.ark && !options.estimate)
-    return tool_usage("--out FILE or --estimate-priors FILE is missing: what is wanted?");
+    return tool_usage("--out FILE or --estimate-priors FILE is missing");
   if (!tool_check_script(options.ark, options.scp))
     return TOOL_USAGE;
   p.recognizer = tool_greedy_recognizer(context, model_path);

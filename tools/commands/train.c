@@ -31,7 +31,7 @@ static bool take_option(void *user, int val, const char *argument) {
   struct list *list = val == OPTION_TRAIN ? &options.train : val == OPTION_DEV ? &options.dev : &options.set;
   (void)user;
   if (list->count == MAX_REPEATS) {
-    tool_usage("%s: an option is given more than %d times", argument, MAX_REPEATS);
+    tool_usage("%s: is given more than %d times", argument, MAX_REPEATS);
     return false;
   }
   list->items[list->count++] = argument;
@@ -140,7 +140,7 @@ static bool lock_folder(const char *folder) {
   if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
     return true;
   close(descriptor);
-  tool_fail("%s: another linnet train is running in this folder", folder);
+  tool_fail("%s: another 'linnet train' is running in this folder", folder);
   return false;
 }
 

@@ -124,7 +124,7 @@ static bool read_speeds(const char *path, const json_t *list, struct train_confi
   }
   config->num_speeds = count;
   if (!good)
-    tool_fail("%s: augment.speeds is not a list of at most %d numbers between 0.8 and 1.25", path, MAX_SPEEDS);
+    tool_fail("%s: augment.speeds must be a list of at most %d numbers of 0.8 to 1.25", path, MAX_SPEEDS);
   return good;
 }
 
@@ -140,9 +140,8 @@ static bool read_noise(const char *path, const json_t *object, struct train_conf
   bool good = read_section(path, "augment.noise", rest, keys);
   json_decref(rest);
   if (good && (!scp || !(s->probability >= 0 && s->probability <= 1) || !(s->snr_low <= s->snr_high))) {
-    tool_fail(
-        "%s: augment.noise wants \"scp\" (lines \"name path\"), a probability in 0 ... 1, and snr_low <= snr_high",
-        path);
+    tool_fail("%s: augment.noise needs \"scp\" (lines \"name path\"), a probability of 0 to 1, and snr_low <= snr_high",
+              path);
     good = false;
   }
   config->noise = good ? strdup(scp) : NULL;
@@ -164,7 +163,7 @@ static bool read_masks(const char *path, const json_t *object, struct train_conf
 /* Reports what the library finds wrong with the values of a section. */
 static bool check_section(const char *path, const char *section, enum linnet_status status) {
   if (status != LINNET_OK)
-    tool_fail("%s: augment.%s has a value out of range; see docs/training.md", path, section);
+    tool_fail("%s: augment.%s is out of range; see docs/training.md", path, section);
   return status == LINNET_OK;
 }
 
@@ -266,7 +265,7 @@ static bool apply_setting(const char *setting, json_t *root) {
   const char *equals = strchr(setting, '='), *key = setting, *dot;
   json_error_t error;
   if (!equals) {
-    tool_usage("--set %s: not of the form KEY=VALUE", setting);
+    tool_usage("--set %s: must have the form KEY=VALUE", setting);
     return false;
   }
   json_t *object = memchr(setting, '.', (size_t)(equals - setting)) ? root : member(root, "training", 8);
@@ -277,7 +276,7 @@ static bool apply_setting(const char *setting, json_t *root) {
   bool good = name && json_object_set_new(object, name, value ? value : json_string(equals + 1)) == 0;
   free(name);
   if (!good)
-    tool_fail("--set %s: no key of that path can be set", setting);
+    tool_fail("--set %s: there is no such key", setting);
   return good;
 }
 

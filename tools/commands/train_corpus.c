@@ -77,7 +77,7 @@ static enum linnet_status read_stored(struct linnet_context *context, const stru
   u->stored = true;
   u->frames = matrix.rows;
   if (status == LINNET_OK && matrix.cols != mel) {
-    tool_fail("utterance %s: its stored features have %zu columns, the configuration's num_mel is %zu", u->id,
+    tool_fail("utterance %s: its stored features have %zu columns, but num_mel of the configuration is %zu", u->id,
               matrix.cols, mel);
     status = LINNET_ERROR_FORMAT;
   }
@@ -140,7 +140,7 @@ static bool load_noise(struct linnet_context *context, struct train_corpus *corp
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
 static void warn_word(void *user, const char *word) {
-  tool_warn("utterance %s: unknown word %s", ((const struct utterance *)user)->id, word);
+  tool_warn("utterance %s: word \"%s\" is unknown", ((const struct utterance *)user)->id, word);
 }
 
 static bool label_index(struct train_labels *labels, const char *token, int *index) {
@@ -262,7 +262,7 @@ static bool load(struct linnet_context *context, struct train_corpus *corpus, co
     if (!add_folder(corpus, folders[i], labels))
       return false;
   if (corpus->missing + corpus->unknown > 0)
-    tool_warn("%s: %zu utterances without labels and %zu with unknown words are left out", folders[0], corpus->missing,
+    tool_warn("%s: %zu utterances without labels and %zu with unknown words are ignored", folders[0], corpus->missing,
               corpus->unknown);
   if (corpus->augmented && corpus->config->noise && !load_noise(context, corpus))
     return false;
@@ -354,7 +354,7 @@ static enum linnet_status load_stored(struct linnet_context *context, const stru
   struct linnet_matrix matrix = {0};
   enum linnet_status status = linnet_data_folder_features(u->folder, context, u->index, &matrix);
   if (status == LINNET_OK && (matrix.rows != u->frames || matrix.cols != mel || matrix.rows > capacity)) {
-    tool_fail("utterance %s: its stored features have changed while training read them", u->id);
+    tool_fail("utterance %s: its stored features changed during the training", u->id);
     status = LINNET_ERROR_FORMAT;
   }
   if (status == LINNET_OK) {

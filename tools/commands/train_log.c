@@ -122,8 +122,8 @@ static FILE *open_batches(const char *path, unsigned long long steps) {
   unsigned long long lines = 0;
   FILE *file = open_log(path, is_done_step, steps, &lines);
   if (file && lines < steps)
-    tool_warn("%s: has lines for %llu of the %llu steps that were made: begun without --batches, or cut", path, lines,
-              steps);
+    tool_warn("%s: has lines for %llu of %llu steps: the training began without --batches, or the file is truncated",
+              path, lines, steps);
   return file;
 }
 

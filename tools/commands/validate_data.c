@@ -59,7 +59,7 @@ static int run(struct linnet_context *context, const char **folders, size_t coun
 
 static int check_options(const char **folders, size_t count) {
   (void)folders, (void)count;
-  return options.max_faults < 0 ? tool_usage("--max-faults %d: cannot be negative", options.max_faults) : TOOL_OK;
+  return options.max_faults < 0 ? tool_usage("--max-faults %d: must be at least 0", options.max_faults) : TOOL_OK;
 }
 
 int tool_validate_data(int argc, const char **argv) {

@@ -42,7 +42,7 @@ static const char *useless_option(void) {
 static bool check_model(bool optional, bool recognizer) {
   bool given = options.lm_weight != NOT_GIVEN;
   if (given && !options.lm && !recognizer) {
-    tool_usage("--lm-weight %g: of which language model? Name it with --lm FILE", options.lm_weight);
+    tool_usage("--lm-weight %g: the language model is missing: name it with --lm FILE", options.lm_weight);
     return false;
   }
   if (given && !(options.lm_weight >= 0 && options.lm_weight <= 100)) {
@@ -50,7 +50,7 @@ static bool check_model(bool optional, bool recognizer) {
     return false;
   }
   if (options.lm && optional && !beam_options_given()) {
-    tool_usage("--lm %s: greedy decoding takes no language model: add --beam N, such as --beam 50", options.lm);
+    tool_usage("--lm %s: greedy decoding has no language model: add --beam N, such as --beam 50", options.lm);
     return false;
   }
   return true;
@@ -59,7 +59,7 @@ static bool check_model(bool optional, bool recognizer) {
 static bool check_pruning(bool optional) {
   const char *useless = optional && !beam_options_given() ? useless_option() : NULL;
   if (useless)
-    tool_usage("%s: greedy decoding drops nothing: add --beam N, such as --beam 50", useless);
+    tool_usage("%s: greedy decoding drops no hypotheses: add --beam N, such as --beam 50", useless);
   return !useless;
 }
 

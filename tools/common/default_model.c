@@ -56,7 +56,7 @@ char *tool_find_recognizer(const char *named) {
   if (!shipped)
     shipped = tool_find_shipped(SHIPPED_MODEL);
   if (!shipped)
-    tool_fail("no model: name one with --model FILE or in $LINNET_MODEL (the shipped one is not at %s)",
+    tool_fail("the model is missing: name one with --model FILE or in $LINNET_MODEL (there is none at %s)",
               LINNET_MODEL_DIR "/" SHIPPED_MODEL);
   return shipped;
 }

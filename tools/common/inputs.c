@@ -40,7 +40,7 @@ const char **inputs_arguments(poptContext parsed, size_t *count) {
     streams += strcmp(paths[i], "-") == 0;
   if (streams < 2)
     return paths;
-  tool_usage("'-' is there %zu times: standard input is read once", streams);
+  tool_usage("'-' appears %zu times: standard input can be read only once", streams);
   return NULL;
 }
 
@@ -54,7 +54,7 @@ static bool read_audio_options(struct linnet_audio_settings *audio, double sampl
   audio->raw_format = linnet_sample_format_find(options.raw_format);
   if (!options.raw_format || audio->raw_format != LINNET_SAMPLE_NONE)
     return true;
-  tool_fail("--raw %s: not one of s16le, s16be, s24le, s32le, f32le, u8, ulaw, alaw", options.raw_format);
+  tool_fail("--raw %s: must be s16le, s16be, s24le, s32le, f32le, u8, ulaw or alaw", options.raw_format);
   return false;
 }
 

@@ -105,8 +105,8 @@ static bool note_line(struct journal *journal, char *line, size_t bytes) {
   struct journal_piece *last = journal->count > 0 ? &journal->pieces[journal->count - 1] : NULL;
   char *key = find_key(&journal->form, line, last ? last->key : NULL, &first);
   if (!key || (!first && !last))
-    return tool_fail("%s: this line is no result of --format %s, so --resume cannot go on with it: %.60s",
-                     journal->path, journal->form.name, line) == TOOL_OK;
+    return tool_fail("%s: --resume: this line is not a result of --format %s: %.60s", journal->path, journal->form.name,
+                     line) == TOOL_OK;
   struct journal_piece *piece = first ? append(journal) : last;
   if (!piece || (first && !(piece->key = strdup(key))))
     return out_of_memory(journal);
@@ -179,7 +179,7 @@ static bool open_partial(struct journal *journal, bool resume) {
   bool locked = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   if (locked && (resume || ftruncate(descriptor, 0) == 0) && (journal->stream = fdopen(descriptor, "r+b")))
     return true;
-  tool_fail("%s: %s", journal->path, locked ? strerror(errno) : "another linnet is writing to it");
+  tool_fail("%s: %s", journal->path, locked ? strerror(errno) : "another linnet writes to this file");
   close(descriptor);
   return false;
 }
@@ -242,7 +242,7 @@ bool journal_claim(struct journal *journal, const char *key, size_t item) {
 bool journal_is_claimed(const struct journal *journal) {
   for (size_t i = 0; i < journal->old; i++)
     if (journal->pieces[i].item == SIZE_MAX)
-      return tool_fail("%s: --resume: there is a result of '%s', which is not among the inputs: name all inputs of the "
+      return tool_fail("%s: --resume: the result of '%s' is not of an input: name all inputs of the "
                        "earlier run, or another --output",
                        journal->path, journal->pieces[i].key) == TOOL_OK;
   return true;

@@ -101,7 +101,7 @@ int tool_fail_context(const struct linnet_context *context) {
   const char *error = linnet_context_error(context);
   if (interrupted)
     return TOOL_INTERRUPTED;
-  return tool_fail("%s", *error ? error : "failed without a reason given");
+  return tool_fail("%s", *error ? error : "failed for an unknown reason");
 }
 
 /* --- command line ----------------------------------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ static bool read_options(poptContext parsed, int argc, const char **argv, tool_o
   if (val < -1)
     refuse_option(parsed, argc, argv, val);
   else if (option_threads < 0)
-    tool_usage("--threads %d: the number of threads cannot be negative", option_threads);
+    tool_usage("--threads %d: must be at least 0", option_threads);
   return val == -1 && option_threads >= 0;
 }
 
@@ -245,10 +245,10 @@ struct linnet_context *tool_context(void) {
   struct linnet_context *context = NULL;
   enum linnet_status status = linnet_context_create(&settings, &context);
   if (status == LINNET_ERROR_UNSUPPORTED)
-    tool_fail("--kernels %s: not in this build, not on this processor, or not with so little memory",
+    tool_fail("--kernels %s: unknown, not in this build, not for this processor, or memory is too small",
               option_kernels ? option_kernels : "auto");
   else if (status == LINNET_ERROR_DEVICE)
-    tool_fail("--device %s cannot be had: leave it out to run on the CPU", option_device);
+    tool_fail("--device %s: is not available; omit it to run on the CPU", option_device);
   else if (status != LINNET_OK)
     tool_fail("cannot start with %d threads: %s", option_threads, linnet_status_string(status));
   return context;
@@ -483,7 +483,7 @@ const char *tool_output_path(const char *path) {
 bool tool_check_script(const char *archive, const char *script) {
   if (!script || !archive || strcmp(archive, "-") != 0)
     return true;
-  tool_usage("%s points into the archive, which cannot be '-', standard output: name a file", script);
+  tool_usage("%s: cannot point into an archive on standard output: name a file for the archive", script);
   return false;
 }
 

@@ -100,15 +100,15 @@ static void measure(const char *text, size_t bytes, size_t *depth, size_t *value
 static enum linnet_status check_limits(struct linnet_context *context, const char *text, size_t bytes, const char *name,
                                        struct linnet_json_limits limits) {
   if (bytes > limits.bytes)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu bytes; at most %zu are read", name, bytes,
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON has %zu bytes; at most %zu are read", name, bytes,
                        limits.bytes);
   size_t depth, values;
   measure(text, bytes, &depth, &values);
   if (depth > limits.depth)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON nested %zu deep; at most %zu levels are read", name,
-                       depth, limits.depth);
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON is nested %zu levels deep; at most %zu are read",
+                       name, depth, limits.depth);
   if (values > limits.values)
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: JSON of %zu values; at most %zu are read", name, values,
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: the JSON has %zu values; at most %zu are read", name, values,
                        limits.values);
   return linnet_json_reserve(context, name, values, bytes);
 }

@@ -83,7 +83,7 @@ static enum linnet_status parse(struct linnet_context *context, const char *text
 enum linnet_status linnet_feature_config_parse(struct linnet_context *context, const char *text, const char *name,
                                                struct linnet_feature_config *features) {
   if (!text || !name || !features)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_feature_config_parse: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_feature_config_parse: an argument is NULL");
   struct linnet_feature_config own;
   linnet_feature_config_default(&own);
   LINNET_TRY(linnet_settings_read(context, "struct linnet_feature_config", features, &own, sizeof own));
@@ -110,8 +110,9 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   double high = fbank->high_frequency > 0 ? fbank->high_frequency : nyquist + fbank->high_frequency;
   if (!(fbank->low_frequency < high && high <= nyquist))
     return linnet_fail(context, LINNET_ERROR_FORMAT,
-                       "%s: features: \"low_frequency\" %g and \"high_frequency\" %g are no band below %g Hz", name,
-                       fbank->low_frequency, fbank->high_frequency, nyquist);
+                       "%s: features: \"low_frequency\" %g and \"high_frequency\" %g give an empty band, or a band "
+                       "that ends above %g Hz",
+                       name, fbank->low_frequency, fbank->high_frequency, nyquist);
   double window = fbank->sample_rate * fbank->frame_length / 1000;
   if (window < MIN_WINDOW || window > MAX_WINDOW)
     return linnet_fail(context, LINNET_ERROR_LIMIT,

@@ -52,7 +52,7 @@ static enum linnet_status check_unique(struct linnet_context *context, const cha
   enum linnet_status status = LINNET_OK;
   for (size_t i = 1; i < count && status == LINNET_OK; i++)
     if (strcmp(sorted[i - 1], sorted[i]) == 0)
-      status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: symbols: \"%s\" is there twice", name,
+      status = linnet_fail(context, LINNET_ERROR_FORMAT, "%s: symbols: \"%s\" appears twice", name,
                            linnet_excerpt(sorted[i]).text);
   linnet_free(context, sorted);
   return status;
@@ -152,9 +152,10 @@ static enum linnet_status check_format(const struct linnet_safetensors *file) {
                        LINNET_MODEL_FORMAT);
   if (strcmp(format, LINNET_MODEL_FORMAT) == 0)
     return LINNET_OK;
-  return linnet_fail(file->context, LINNET_ERROR_UNSUPPORTED,
-                     "%s: format is \"%s\"; this version reads \"%s\" only: use a version of Linnet that fits",
-                     file->name, linnet_excerpt(format).text, LINNET_MODEL_FORMAT);
+  return linnet_fail(
+      file->context, LINNET_ERROR_UNSUPPORTED,
+      "%s: format is \"%s\"; this version reads \"%s\" only: use the version of Linnet that wrote the file", file->name,
+      linnet_excerpt(format).text, LINNET_MODEL_FORMAT);
 }
 
 static enum linnet_status require_metadata(const struct linnet_safetensors *file, const char *key, const char **value) {
@@ -225,7 +226,7 @@ static enum linnet_status fail_shape(const struct linnet_safetensors *file, cons
     snprintf(wanted, sizeof wanted, "(%zu, %zu)", rows, cols);
   else
     snprintf(wanted, sizeof wanted, "(%zu)", rows);
-  return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: tensor \"%s\" does not have the shape %s of its config",
+  return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: tensor \"%s\" must have the shape %s by its config",
                      file->name, name, wanted);
 }
 
@@ -269,8 +270,9 @@ static enum linnet_status check_unexpected(const struct linnet_model *model, con
   size_t i = 0;
   while (i + 1 < file->count && is_expected(model, file->tensors[i].name))
     i++;
-  return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: tensor \"%s\" is none of those that its config has",
-                     file->name, linnet_excerpt(file->tensors[i].name).text);
+  return linnet_fail(file->context, LINNET_ERROR_FORMAT,
+                     "%s: tensor \"%s\" does not belong to the network of its config", file->name,
+                     linnet_excerpt(file->tensors[i].name).text);
 }
 
 static enum linnet_status read_statistics(const struct linnet_safetensors *file, const char *name, size_t dim,
@@ -289,8 +291,7 @@ static enum linnet_status check_cmvn(struct linnet_context *context, const char 
   bool good = cmvn->count >= 1 && isfinite(cmvn->count);
   for (size_t i = 0; i < cmvn->dim; i++)
     good = good && isfinite(cmvn->sum[i]) && isfinite(cmvn->square[i]) && cmvn->square[i] >= 0;
-  return good ? LINNET_OK
-              : linnet_fail(context, LINNET_ERROR_FORMAT, "%s: the statistics cmvn.* are those of no features", name);
+  return good ? LINNET_OK : linnet_fail(context, LINNET_ERROR_FORMAT, "%s: the statistics cmvn.* are invalid", name);
 }
 
 static enum linnet_status load_cmvn(struct linnet_model *model, const struct linnet_safetensors *file) {
@@ -473,9 +474,9 @@ static enum linnet_status check_contents(struct linnet_context *context, const c
   LINNET_TRY(linnet_feature_config_validate(context, name, c->features));
   LINNET_TRY(linnet_symbols_validate(context, name, c->symbols, c->config->outputs));
   if (c->dtype != LINNET_F32 && c->dtype != LINNET_F16)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights are written as F32 or F16 only", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: weights can be written as F32 or F16 only", name);
   if (!linnet_config_count_parameters(c->config, &count) || count != c->parameters->trained)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters is not that of the config", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: the table of parameters does not match the config", name);
   if (c->features->fbank.num_mel != c->config->input_dim)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: \"num_mel\" %zu of features is not \"input_dim\" %zu", name,
                        c->features->fbank.num_mel, c->config->input_dim);

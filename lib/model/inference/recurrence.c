@@ -46,7 +46,7 @@ static const char *obstacle(const struct linnet_model *model, size_t layer) {
   if (!linnet_layer_traits(config, layer)->causal)
     return "has attention that sees later frames";
   if (!linnet_context_ops(model->context)->attention[config->attention[layer]]->step)
-    return "has attention that cannot go on from a state";
+    return "has attention that cannot continue from a state";
   return config->convolution > 0 ? "has a convolution module, whose kernel sees later frames" : NULL;
 }
 
@@ -118,7 +118,7 @@ static enum linnet_status allocate(struct linnet_recurrence *r) {
 enum linnet_status linnet_recurrence_create(struct linnet_context *context, const struct linnet_model *model,
                                             struct linnet_recurrence **recurrence) {
   if (!context || !model || !recurrence)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recurrence_create: NULL argument");
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_recurrence_create: an argument is NULL");
   *recurrence = NULL;
   LINNET_TRY(check_causal(context, model));
   struct linnet_recurrence *r = linnet_calloc(context, 1, sizeof *r);
@@ -204,7 +204,8 @@ static void put_frame(struct linnet_recurrence *r, const float *features) {
 
 enum linnet_status linnet_recurrence_step(struct linnet_recurrence *r, const float *features, float *log_posteriors) {
   if (!r || !features || !log_posteriors)
-    return linnet_fail(r ? r->rows.context : NULL, LINNET_ERROR_ARGUMENT, "linnet_recurrence_step: NULL argument");
+    return linnet_fail(r ? r->rows.context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recurrence_step: an argument is NULL");
   if (r->finished)
     return linnet_fail(r->rows.context, LINNET_ERROR_STATE,
                        "the recurrence was finished: call linnet_recurrence_reset first");
@@ -215,7 +216,8 @@ enum linnet_status linnet_recurrence_step(struct linnet_recurrence *r, const flo
 
 enum linnet_status linnet_recurrence_finish(struct linnet_recurrence *r, float *log_posteriors) {
   if (!r || !log_posteriors)
-    return linnet_fail(r ? r->rows.context : NULL, LINNET_ERROR_ARGUMENT, "linnet_recurrence_finish: NULL argument");
+    return linnet_fail(r ? r->rows.context : NULL, LINNET_ERROR_ARGUMENT,
+                       "linnet_recurrence_finish: an argument is NULL");
   r->finished = true;
   if (r->stacked == 0)
     return LINNET_END;
@@ -246,7 +248,7 @@ size_t linnet_recurrence_state_bytes(const struct linnet_recurrence *r) {
 enum linnet_status linnet_recurrence_copy(struct linnet_recurrence *to, const struct linnet_recurrence *from) {
   if (!to || !from || to->rows.model != from->rows.model)
     return linnet_fail(to ? to->rows.context : NULL, LINNET_ERROR_ARGUMENT,
-                       "linnet_recurrence_copy: NULL, or recurrences over different models");
+                       "linnet_recurrence_copy: an argument is NULL, or the recurrences are of different models");
   if (to == from)
     return LINNET_OK;
   const struct linnet_config *config = config_of(from);

@@ -1,11 +1,11 @@
-/* Torture by allocation, over whole uses of the library: each scenario runs with the first, second, third ...
- * allocation failing until none fails. A run in which one fails must report it, or give the result of a run in
- * which none fails; it must leave nothing behind. First the context's hook fails, then every malloc of the process,
- * those of libraries too (failing_malloc.h).
+/* Failing allocations in whole uses of the library: each scenario runs with the first, second, third ... allocation
+ * failing until none fails. A run with a failure must report it, or give the result of a run without one, and must free
+ * its memory. First the context's hook fails, then every malloc of the process, those of libraries too
+ * (failing_malloc.h).
  *
- *   test_allocations [SCENARIO]...        all of them, or those whose names begin so
+ *   test_allocations [SCENARIO]...        all of them, or those whose names begin with SCENARIO
  *
- * LINNET_TORTURE_FULL in the environment: no allocation is left out; else scenarios that take long leave out some. */
+ * With LINNET_TORTURE_FULL in the environment, every allocation fails once; otherwise long scenarios skip some. */
 #define _GNU_SOURCE
 #include "unit/base/failing_malloc.h"
 
@@ -19,7 +19,7 @@
 
 #include "small_training.h"
 
-/* --- what the scenarios use ------------------------------------------------------------------------------------- */
+/* --- functions of the scenarios ----------------------------------------------------------------------------------- */
 
 enum { RATE = 8000, SAMPLES = RATE, ROWS = 40, ROW_SYMBOLS = 4 };
 
@@ -92,7 +92,7 @@ static void prepare(void) {
   linnet_context_destroy(context);
 }
 
-/* FNV-1a over what a run found. */
+/* FNV-1a over the results of a run. */
 static void digest(uint64_t *sum, const void *data, size_t bytes) {
   for (size_t i = 0; i < bytes; i++)
     *sum = (*sum ^ ((const unsigned char *)data)[i]) * 0x100000001B3u;

@@ -1,9 +1,8 @@
 /* NULL for every pointer of every public function in turn. A function that returns a status refuses it with
- * LINNET_ERROR_ARGUMENT; arguments that may be NULL by their header have no row; what destroys takes NULL; what returns
- * a value needs its object, which context.h says.
+ * LINNET_ERROR_ARGUMENT; arguments that may be NULL by their header have no row; functions that destroy accept NULL;
+ * functions that return a value need their object, as context.h states.
  *
- *   test_null_arguments --list        the functions that have a row, for tests/check_null_arguments.sh
- */
+ *   test_null_arguments --list        the functions that have a row, for tests/check_null_arguments.sh */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

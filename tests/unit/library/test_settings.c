@@ -194,7 +194,7 @@ static const struct structure {
   void (*fill)(void *settings, size_t size);
   enum linnet_status (*call)(const void *settings);
   void (*ready)(void *settings);
-  size_t members[MAX_MEMBERS]; /* where each begins, 0 after the last */
+  size_t members[MAX_MEMBERS]; /* offset of each, 0 after the last */
 } structures[] = {
 #define S linnet_align_settings
     {"linnet_align_settings",
@@ -374,8 +374,7 @@ static union {
   unsigned char bytes[BYTES];
 } memory;
 
-/* The defaults as a program whose structure has `size` bytes fills them; what lies behind must not be touched, nor read
- * by the call. */
+/* The defaults for a program whose structure has `size` bytes; neither function may touch the bytes after them. */
 static void prepare(const struct structure *s, size_t size) {
   memset(memory.bytes, 0xa5, sizeof memory.bytes);
   if (s->ready && size >= s->bytes) {
@@ -418,7 +417,7 @@ static void check_structure(const struct structure *s) {
     if (s->members[m] >= s->first)
       expect_fine(s, s->members[m]);
   expect_fine(s, s->bytes);
-  expect_fine(s, s->bytes + SPARE); /* with zeros behind */
+  expect_fine(s, s->bytes + SPARE); /* with zeros after them */
   for (size_t byte = s->bytes; byte < s->bytes + SPARE; byte += SPARE - 1) {
     prepare(s, s->bytes + SPARE);
     memory.bytes[byte] = 1;
@@ -473,7 +472,7 @@ static void check_language_model(void) {
   linnet_beam_destroy(beam);
 }
 
-/* The structures that a trainer takes: the sentence names the first that is refused. */
+/* The structures of a trainer: the message names the first refused one. */
 static void check_trainer(void) {
   struct {
     struct linnet_train_settings known;
@@ -492,7 +491,7 @@ static void check_trainer(void) {
   CHECK(settings.known.size == sizeof settings && settings.known.num_epochs == 100 && settings.more == 0, "defaults");
   settings.more = 1;
   const char *const refused[] = {"struct linnet_train_settings", "struct linnet_train_model", "struct linnet_corpus",
-                                 "NULL in a structure"};
+                                 "in a structure is NULL"};
   size_t *const more[] = {&settings.more, &model.more, &corpus.more};
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     enum linnet_status status =

@@ -1,5 +1,5 @@
-/* Recognition in blocks of rows against the network that training runs, for many lengths, none too; independence of the
- * number of threads; order and cancelling of the receiver. */
+/* Recognition in blocks of rows compared with the network for training, for many lengths, also 0; independence of
+ * the number of threads; order of rows, and cancelling by the receiver. */
 #include "test.h"
 
 #include <linnet/encoder.h>

@@ -40,7 +40,7 @@ static const struct scenario scenarios[] = {
 };
 
 static const struct {
-  const char *config, *message; /* what the message must hold */
+  const char *config, *message; /* text that the message must have */
 } refused[] = {
     {"{}", "layer 1 has attention"},
     {"{\"attention\": [\"causal-linear\", \"linear\"]}", "layer 2 has attention"},

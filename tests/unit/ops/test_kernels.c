@@ -49,8 +49,8 @@ static void as_integers(size_t k, size_t stride, float *x) {
     x[p * stride] = k > 1024 ? copysignf(1, x[p * stride]) : rintf(x[p * stride] * 127 / largest) * (largest / 127);
 }
 
-/* To what a table makes of the operands of its products, so that only its sums are compared: `rows` of k numbers, `row`
- * and `depth` from one to the next. */
+/* Rounds operands as the products of a table do, so that only the sums are compared: `rows` of k numbers, `row` and
+ * `depth` from one to the next. */
 static void as_operands(const struct linnet_ops *ops, size_t rows, size_t k, size_t row, size_t depth,
                         struct buffer *b) {
   for (size_t i = 0; i < b->n && ops->precision == LINNET_BFLOAT16; i++)
@@ -134,7 +134,7 @@ static double test_gemm(const struct linnet_ops *ops, struct test_random *r) {
 /* --- CTC */
 
 static void ctc_labels(struct test_random *r, const struct linnet_ctc *c, int *label) {
-  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1; /* 1: nothing but repeats */
+  size_t kinds = test_below(r, 3) ? c->symbols - 1 : 1; /* 1: all labels are equal */
   for (size_t i = 0; i < c->labels; i++)
     label[i] = 1 + (int)test_below(r, kinds);
 }
@@ -156,7 +156,7 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   struct buffer in_place = buffer_copy(r, &logits), gradient = buffer_poisoned(r, logits.n);
   struct buffer expected = buffer_poisoned(r, logits.n);
   struct buffer work = buffer_poisoned(r, linnet_ctc_work_bytes(c.frames, c.symbols, c.labels) / sizeof(float));
-  double *double_work = malloc(work.n * sizeof(float)); /* the reference wants alignment */
+  double *double_work = malloc(work.n * sizeof(float)); /* the reference needs alignment */
   c.label = label, c.logits = logits.x, c.gradient = expected.x;
   double loss = linnet_ctc_reference(&c, double_work);
   c.gradient = gradient.x;
@@ -187,8 +187,8 @@ static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size
 }
 
 /* Attention of a random shape: queries, keys and values side by side, with or without columns between rows. Linear
- * attention also with keys mapped before, of another width: away from 0, or vectors of length about 1 and a least
- * normaliser, as Fourier features. */
+ * attention also with mapped keys of another width: values away from 0, or vectors of length about 1 with a minimum
+ * of the normaliser, like Fourier features. */
 struct attention_case {
   enum linnet_attention_kind kind;
   struct linnet_attention a;
@@ -398,7 +398,7 @@ static struct buffer lstm_work(struct test_random *r, const struct linnet_lstm *
   return buffer_poisoned(r, linnet_lstm_work(l->width, l->sequences));
 }
 
-/* The longest sequence alone, in two pieces: the same bits are due. */
+/* The longest sequence alone, in two pieces, must give the same bits. */
 static double lstm_pieces_difference(const struct linnet_ops *ops, struct test_random *r, const struct lstm_case *c,
                                      const struct buffer *state, const struct buffer *whole) {
   struct linnet_sequence_span all = c->spans[0];
@@ -724,10 +724,10 @@ static const struct {
     {"softmax_attention", test_softmax_attention, 1e-5, 100},
     {"causal_softmax", test_causal_softmax_attention, 1e-5, 100},
     {"softmax_steps", test_softmax_steps, 1e-5, 30},
-    {"feature_map", test_feature_map, 1e-4, 200}, /* errors of u = W y stand in exponents and angles */
+    {"feature_map", test_feature_map, 1e-4, 200}, /* errors of u = W y are in exponents and angles */
 };
 
-/* What passes from step to step of an LSTM is rounded by products of less than float32. */
+/* Products of less than float32 round the state of an LSTM at every step. */
 static double bound_of(const struct linnet_ops *ops, size_t slot) {
   static const double bounds[] = {[LINNET_BFLOAT16] = 3e-2, [LINNET_INT8] = 4e-2};
   bool recurrent = slots[slot].test == test_lstm_forward || slots[slot].test == test_lstm_backward;

@@ -1,6 +1,6 @@
-/* The stream: any chunking of the samples gives the same segments, streams over one model run in parallel, order of
- * calls is checked, nothing to hear gives nothing; with causal models segments come while samples do, and stay;
- * confidences are calibrated as the model says. */
+/* The stream: any chunking of the samples gives the same segments, streams over one model run in parallel, the order
+ * of calls is checked; no audio gives no segments; causal models give segments before the end, which do not change;
+ * confidences have the calibration of the model. */
 #include "test.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ static const struct scenario {
   enum linnet_attention_kind attention;
   size_t convolution, stack;
   enum linnet_cmvn_kind cmvn;
-  bool along; /* segments come while samples do */
+  bool along; /* segments come before the end */
 } scenarios[] = {
     {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false},
     {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_SPEAKER, false},
@@ -135,7 +135,7 @@ static void test_order(struct linnet_stream *stream, const float *samples) {
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish without samples");
 }
 
-/* While samples come, all segments but the last are those of the end. */
+/* Before the end, all segments except the last equal those at the end. */
 static void test_along(struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
                        size_t expected_count, bool along) {
   size_t maximum = 0, count = 0;
@@ -153,8 +153,8 @@ static void test_along(struct linnet_stream *stream, const float *samples, const
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
 }
 
-/* Features in pieces give what samples give; so they do with the statistics of a speaker who said nothing else, but not
- * with those of another. */
+/* Features in pieces give the same results as samples, also with statistics of the same audio, but not with those of
+ * another speaker. */
 static void test_features(struct linnet_context *context, const struct linnet_model *model,
                           struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
                           size_t expected_count) {
@@ -195,7 +195,7 @@ static void test_features(struct linnet_context *context, const struct linnet_mo
   linnet_fbank_destroy(fbank);
 }
 
-/* A sink that gives up, and one that a decoder over the same context failed in. */
+/* A sink that stops, and one with a failed decoder in the same context. */
 static int give_up(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct linnet_context *context = user;
   (void)log_posteriors, (void)first, (void)frames;
@@ -260,7 +260,7 @@ static size_t recognise(struct linnet_stream *stream, const float *samples, stru
   return count;
 }
 
-/* A stream applies the calibration of its model; another one, or none, if it is asked to. */
+/* A stream applies the calibration of its model, or the given one, or none. */
 static void test_calibration(struct linnet_context *context, const struct scenario *scenario) {
   static const struct linnet_metadata metadata[] = {{LINNET_CALIBRATION_KEY, "{\"slope\": 0.5, \"offset\": -1.5}"},
                                                     {NULL, NULL}};

@@ -1,6 +1,5 @@
-/* The recognizer: settings from JSON are those from code, and from memory those from files; chunks and threads change
- * nothing; the hook gets every new result; a call that was cancelled leaves a stream that can be used again; what is
- * wrong is refused with file and key. */
+/* The recognizer: JSON, code, memory and files give the same settings; results do not depend on chunks and threads;
+ * the hook gets every new result; a stream is usable after a cancelled call; errors name file and key. */
 #include <linnet/recognizer.h>
 
 #include <pthread.h>
@@ -23,7 +22,7 @@ static const char arpa[] = "\\data\\\nngram 1=9\nngram 2=2\n\n\\1-grams:\n-99\t<
                            "-0.7\tBA\t-0.1\n-1\tC\n-0.8\tCA\n-1\tD\n-0.9\tDAB\n-1\tBD\n\n\\2-grams:\n-0.1\t<s> AB\n"
                            "-0.2\tAB BA\n\n\\end\\\n";
 
-/* --- what the tests use ------------------------------------------------------------------------------------------- */
+/* --- functions of the tests --------------------------------------------------------------------------------------- */
 
 static void save(const char *name, const void *data, size_t bytes) {
   char path[512];
@@ -41,7 +40,7 @@ static void *read_whole(const char *path, size_t *bytes) {
   return data;
 }
 
-/* Bursts of tone and noise, as whole numbers, which raw files hold. */
+/* Bursts of tone and noise, with integer values for raw files. */
 static void make_samples(void) {
   struct test_random random = {7};
   for (size_t i = 0; i < SAMPLES; i++) {
@@ -136,7 +135,7 @@ static const char json_grammar[] = "{" SEARCH_KEYS "\"grammar\": \"grammar\"}";
 static const struct linnet_calibrations calibrations = {{0.5, 0.25}, {1, 0}};
 static const char *const silences[] = {"D"};
 
-/* What the JSON says, in code. */
+/* The settings of the JSON, in code. */
 static struct linnet_search_settings search_settings(bool closed) {
   struct linnet_search_settings search;
   linnet_search_settings_default(&search);
@@ -273,10 +272,10 @@ static void test_refused(void) {
       {"{\"model\": \"lexicon\"}", "lexicon"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"sounds\"}", "\"search\" is \"sounds\""},
       {"{\"model\": \"causal.safetensors\", \"search\": \"words\"}", "name a lexicon"},
-      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "are for a search for words"},
+      {"{\"model\": \"causal.safetensors\", \"lexicon\": \"lexicon\"}", "need a search for words"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": -1}", "\"beam\" is not a whole number"},
-      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "a beam of 99999"},
-      {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "no alternatives"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"beam\": 99999}", "the beam is 99999"},
+      {"{\"model\": \"causal.safetensors\", \"num_alternatives\": 0}", "the number of alternatives"},
       {"{\"model\": \"causal.safetensors\", \"silences\": [1]}", "\"silences\" is not a list"},
       {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 0, \"offset\": 1}}", "confidence: \"slope\""},
       {"{\"model\": \"causal.safetensors\", \"confidence\": {\"slope\": 1}}", "confidence: key \"offset\" is missing"},
@@ -341,7 +340,7 @@ static void test_threads(const struct linnet_recognizer *recognizer) {
   }
 }
 
-/* What the hook saw: the texts that are stable must stay. */
+/* Results that the hook got: stable text must not change. */
 struct seen {
   size_t calls, finals, stop_at, num_stable;
   const char *stable[256];

@@ -1,4 +1,4 @@
-/* Silences that a network does not hear: what is left out, and that every output frame comes back once, in order. */
+/* Shortened silences: the frames that are left out; every output frame appears once, in order. */
 #include "recognizer/silence.h"
 
 #include "test.h"
@@ -14,7 +14,7 @@ static void make(float *x, size_t first, size_t last, float level) {
       x[t * DIM + i] = t >= first && t < last ? 20 : level;
 }
 
-/* What the sink got: the first symbol of each row, -1 where blanks came. */
+/* Output of the sink: the first symbol of each row, -1 for blanks. */
 struct got {
   size_t frames;
   double rows[GROUPS + 1];
@@ -35,7 +35,8 @@ static int take(void *user, const float *log_posteriors, size_t first, size_t fr
   return 0;
 }
 
-/* Speech in frames first ... last - 1: groups from ... to - 1 are heard. Posteriors come in pieces of `piece`. */
+/* Speech in frames first ... last - 1: groups from ... to - 1 reach the network. Posteriors come in pieces of
+ * `piece` rows. */
 static void check(size_t first, size_t last, float level, size_t from, size_t to, size_t piece) {
   static float x[FRAMES * DIM], rows[GROUPS * SYMBOLS];
   struct linnet_silence *silence = NULL;
@@ -62,7 +63,7 @@ static void check(size_t first, size_t last, float level, size_t from, size_t to
   linnet_silence_destroy(silence);
 }
 
-/* Every frame is heard where speech is everywhere, and where pauses are short. */
+/* If speech is everywhere, or pauses are short, every frame reaches the network. */
 static void test_nothing(void) {
   static float x[FRAMES * DIM];
   struct linnet_silence *silence = NULL;
@@ -97,7 +98,7 @@ int main(void) {
     check(150, 210, 10, 40, 80, piece);        /* noise 43 dB below */
     check(0, 90, 0, 0, 40, piece);
     check(241, FRAMES, 0, 70, GROUPS, piece);
-    check(FRAMES, FRAMES, -15.9424f, 0, 0, piece); /* nothing but digital silence */
+    check(FRAMES, FRAMES, -15.9424f, 0, 0, piece); /* only digital silence */
   }
   test_nothing();
   test_stop();

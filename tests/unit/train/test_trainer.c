@@ -57,8 +57,7 @@ static void test_cancel(const char *config) {
   CHECK(parts > 6, "only %u interruptions", parts - 1);
 }
 
-/* Masks that the trainer applies, on any number of threads and in a run that was interrupted, give the bytes of masks
- * in the features. */
+/* Masks of the trainer give the same bytes as masked features, on any number of threads and in an interrupted run. */
 static void test_masks(const char *config) {
   char plain[64], features_masked[64], masked[64];
   struct run run = make_run(config, 1, 2);
@@ -150,7 +149,8 @@ static void check_fixed(struct linnet_context *context, const char *path, uint64
   linnet_model_destroy(model);
 }
 
-/* Training, clipping, checkpoints and averages leave random features alone; models with others have no average. */
+/* Training, clipping, checkpoints and averages do not change random features; models with different ones cannot be
+ * averaged. */
 static void test_fixed(void) {
   char folder[64], other[64], inputs[3][128], output[128];
   struct run a = make_run(mapped, 2, 2), b = make_run(mapped, 1, 1);
@@ -193,8 +193,8 @@ static size_t stored_chunk(const char *folder) {
   return chunk;
 }
 
-/* "auto" is a number once a training has started, and the same one when it goes on, here one that no measurement gives;
- * 0 without causal layers. */
+/* "auto" becomes a number when a training starts; a continued training has the same number, here one that no
+ * measurement gives. Without causal layers it is 0. */
 static void test_automatic_chunk(void) {
   static const char automatic[] =
       TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": \"auto\"}";
@@ -220,7 +220,7 @@ static void test_automatic_chunk(void) {
   remove_folder(folder);
 }
 
-/* The measurement for causal layers gives a chunk that a configuration may name. */
+/* The measurement for causal layers gives a chunk that is valid in a configuration. */
 static void test_measure_chunk(void) {
   struct linnet_context *context = test_context();
   size_t chunk = SIZE_MAX;

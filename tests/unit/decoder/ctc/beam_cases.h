@@ -1,4 +1,4 @@
-/* What the tests of the prefix beam search share: random posteriors and a small language model. */
+/* Functions that the tests of the prefix beam search share: random posteriors and a small language model. */
 #ifndef LINNET_BEAM_CASES_H
 #define LINNET_BEAM_CASES_H
 

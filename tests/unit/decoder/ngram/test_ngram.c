@@ -44,7 +44,7 @@ static void check_near(double value, double expected, const char *what) {
   CHECK(fabs(value - expected) < 1e-6, "%s: %.8f, expected %.8f", what, value, expected);
 }
 
-/* By hand. */
+/* Computed by hand. */
 static void test_backoff(struct linnet_context *context) {
   struct linnet_ngram *ngram = load_text(context, SMALL);
   CHECK(linnet_ngram_order(ngram) == 3 && linnet_ngram_num_ngrams(ngram, 1) == 5 &&
@@ -164,11 +164,11 @@ enum { THREADS = 4, ROUNDS = 200 };
 struct user {
   struct linnet_context *own;
   const struct linnet_ngram *ngram;
-  const struct linnet_transcripts *blank; /* has the blank as a token, which no table of symbols takes */
+  const struct linnet_transcripts *blank; /* has the blank as a token, which tables of symbols refuse */
   unsigned index, errors;                 /* what went wrong; printed by the main thread */
 };
 
-/* Whether the own handle has the sentence of the failure. */
+/* Whether the thread's handle has the error message. */
 static bool failed(const struct user *u, enum linnet_status status, const char *sentence) {
   return status != LINNET_OK && strstr(linnet_context_error(u->own), sentence);
 }
@@ -194,8 +194,8 @@ static void *use_shared(void *argument) {
   return NULL;
 }
 
-/* Threads share immutable objects: what fails leaves its sentence in the thread's handle, and the one that the objects
- * were made with stays as it was. TSan sees the rest. */
+/* Threads share immutable objects: a failure leaves its message in the thread's handle, and the handle of the
+ * objects does not change. TSan finds races. */
 static void test_threads(struct linnet_context *context) {
   static const char text[] = "utterance a <blk>\n";
   struct linnet_ngram *ngram = load_text(context, SMALL);

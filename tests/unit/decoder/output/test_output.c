@@ -1,4 +1,5 @@
-/* Output formats, byte for byte: tests/golden/outputs holds what independent readers accepted (check_outputs.py). */
+/* Output formats, byte for byte: independent readers have accepted the files in tests/golden/outputs
+ * (check_outputs.py). */
 #include <linnet/output.h>
 
 #include "locales.h"
@@ -18,7 +19,8 @@ static int append(void *user, const char *bytes, size_t count) {
   return 0;
 }
 
-/* Quotes, tags, a newline, white space, UTF-8, bytes that are none, times that need rounding, a long line, pauses. */
+/* Quotes, tags, a newline, white space, UTF-8, bytes that are not UTF-8, times that need rounding, a long line,
+ * pauses. */
 static const struct linnet_span words[] = {
     {"the", 0.03, 0.09, 0.98765f, 0, 0, 0, NULL, 0, 0},
     {"\"quoted\"", 0.09, 0.30000004, 1, 1, -0.25f, 0, NULL, 0, 0},

@@ -1,4 +1,5 @@
-/* What the tests of the search for words share: random lexicons, a language model over their words, hotwords. */
+/* Functions that the tests of the search for words share: random lexicons, a language model over their words,
+ * hotwords. */
 #ifndef LINNET_WORD_CASES_H
 #define LINNET_WORD_CASES_H
 
