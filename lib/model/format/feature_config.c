@@ -9,12 +9,12 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 64};
 
-static const char *const keys[] = {
-    "kind", "sample_rate",   "frame_length", "frame_shift", "num_mel", "low_frequency", "high_frequency", "preemphasis",
-    "cmvn", "cmvn_variance", "cmvn_frames",  "max_silence", NULL};
+static const char *const keys[] = {"kind",          "sample_rate",    "frame_length", "frame_shift", "num_mel",
+                                   "low_frequency", "high_frequency", "preemphasis",  "cmvn",        "cmvn_variance",
+                                   "cmvn_frames",   "max_silence",    "edge_silence", NULL};
 
 /* The last keys may be missing in older files. */
-enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 3 };
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 4 };
 
 static const char *const kind_names[] = {"fbank"};
 static const char *const cmvn_names[] = {[LINNET_CMVN_NONE] = "none",
@@ -71,6 +71,7 @@ static enum linnet_status read_object(struct linnet_context *context, const json
   linnet_json_read_bool(&object, "cmvn_variance", &variance);
   linnet_json_read_name(&object, "cmvn_frames", NAMES(cmvn_frames_names), &cmvn_frames);
   linnet_json_read_double(&object, "max_silence", &read.max_silence);
+  linnet_json_read_double(&object, "edge_silence", &read.edge_silence);
   LINNET_TRY(object.status);
   read.cmvn = (enum linnet_cmvn_kind)cmvn;
   read.cmvn_variance = variance;
@@ -147,13 +148,20 @@ static enum linnet_status check_relations(struct linnet_context *context, const 
   return LINNET_OK;
 }
 
+static enum linnet_status check_silence(struct linnet_context *context, const char *name, const char *key,
+                                        double seconds) {
+  if (!(seconds >= 0 && seconds <= 3600))
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"%s\" is %g; it must be 0 to 3600", name, key,
+                       seconds);
+  return LINNET_OK;
+}
+
 enum linnet_status linnet_feature_config_validate(struct linnet_context *context, const char *name,
                                                   const struct linnet_feature_config *features) {
   LINNET_TRY(check_ranges(context, name, &features->fbank));
   LINNET_TRY(check_relations(context, name, &features->fbank));
-  if (!(features->max_silence >= 0 && features->max_silence <= 3600))
-    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"max_silence\" is %g; it must be 0 to 3600", name,
-                       features->max_silence);
+  LINNET_TRY(check_silence(context, name, "max_silence", features->max_silence));
+  LINNET_TRY(check_silence(context, name, "edge_silence", features->edge_silence));
   if ((unsigned)features->cmvn >= NAMES(cmvn_names).count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn\" has an unknown value", name);
   if ((unsigned)features->cmvn_frames >= NAMES(cmvn_frames_names).count)
@@ -162,6 +170,11 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
+
+/* Sets a key that files of before lack, unless it has the value that a missing key means. */
+static bool set_silence(json_t *root, const char *key, double seconds) {
+  return seconds <= 0 || json_object_set_new(root, key, linnet_json_number(seconds)) == 0;
+}
 
 enum linnet_status linnet_feature_config_format(struct linnet_context *context,
                                                 const struct linnet_feature_config *features, char **text) {
@@ -178,8 +191,8 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
   if (root && features->cmvn_frames != LINNET_CMVN_ALL_FRAMES &&
       json_object_set_new(root, "cmvn_frames", json_string(cmvn_frames_names[features->cmvn_frames])) != 0)
     json_decref(root), root = NULL;
-  if (root && features->max_silence > 0 &&
-      json_object_set_new(root, "max_silence", linnet_json_number(features->max_silence)) != 0)
+  if (root && !(set_silence(root, "max_silence", features->max_silence) &&
+                set_silence(root, "edge_silence", features->edge_silence)))
     json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);
