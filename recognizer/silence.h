@@ -13,7 +13,7 @@ struct linnet_silence_rule {
   size_t keep;   /* Of a silence longer than this many frames, half of it stays at each end; 0: all silences stay */
   bool edges;    /* Whether the beginning and the end of the utterance have a rule of their own: */
   size_t edge;   /* this many frames stay before the first and after the last frame with speech, */
-                 /* and the first frame of an output frame is the first of the loudest 20 frames. */
+                 /* and an output frame begins at the middle of the loudest 20 frames. */
   size_t stride; /* input frames of an output frame */
 };
 

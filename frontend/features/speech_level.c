@@ -22,7 +22,7 @@ static double mean(const double *x, size_t count) {
 
 struct loudest {
   double power;
-  size_t first; /* frame */
+  size_t middle; /* frame */
 };
 
 /* The loudest window; if the utterance is shorter than a window, the whole utterance. The mean is a sum in an order
@@ -39,7 +39,7 @@ static struct loudest find_loudest(const float *features, size_t frames, size_t 
     loudest.power = fmax(loudest.power, power);
     if (power > first_power * margin) {
       first_power = power;
-      loudest.first = t + 1 - length;
+      loudest.middle = t + 1 - length + length / 2;
     }
   }
   return loudest;
@@ -50,5 +50,5 @@ double linnet_speech_threshold(const float *features, size_t frames, size_t dim,
 }
 
 size_t linnet_loudest_frame(const float *features, size_t frames, size_t dim) {
-  return find_loudest(features, frames, dim).first;
+  return find_loudest(features, frames, dim).middle;
 }
