@@ -65,8 +65,8 @@ struct linnet_feature_config {
   double max_silence;
   /* Seconds; 0: the ends of an utterance have no rule of their own (default). A stream keeps this length of the silence
    * before the first and after the last frame with speech, whatever max_silence is; and where the network stacks
-   * frames, a stack begins at the middle of the loudest 20 frames. So the encoder gets the same, however long the
-   * silence around speech is. The posteriors of the removed frames are blank. */
+   * frames, a stack begins at the middle of the loudest 20 frames. So the encoder gets the same, however many
+   * whole frames of digital silence are around speech. The posteriors of the removed frames are blank. */
   double edge_silence;
 };
 
