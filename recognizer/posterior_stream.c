@@ -236,13 +236,19 @@ static enum linnet_status run_heard(struct linnet_stream *s) {
   return LINNET_OK;
 }
 
+static size_t frames_of(const struct linnet_feature_config *config, double seconds) {
+  return (size_t)(seconds * 1000 / config->fbank.frame_shift);
+}
+
 /* Silence must be found before normalisation. */
 static enum linnet_status run_encoder(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
-  size_t keep = (size_t)(config->max_silence * 1000 / config->fbank.frame_shift);
-  if (keep > 0)
-    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), keep, linnet_model_stride(s->model),
-                                   &s->silence));
+  const struct linnet_silence_rule rule = {.keep = frames_of(config, config->max_silence),
+                                           .edges = config->edge_silence > 0,
+                                           .edge = frames_of(config, config->edge_silence),
+                                           .stride = linnet_model_stride(s->model)};
+  if (rule.keep > 0 || rule.edges)
+    LINNET_TRY(linnet_silence_find(s->context, s->features, s->frames, num_mel(s), rule, &s->silence));
   normalise(s);
   enum linnet_status status =
       s->silence ? run_heard(s) : linnet_encoder_run(s->encoder, s->features, s->frames, decode, s);

@@ -1,7 +1,7 @@
 /* The features that a model expects: filterbank, normalisation (CMVN) and treatment of silence, as structures and as
  * JSON. fbank.h and cmvn.h compute features.
  *
- * Stability: stable; linnet_feature_config.max_silence is experimental (linnet.h). */
+ * Stability: stable; linnet_feature_config.max_silence and .edge_silence are experimental (linnet.h). */
 #ifndef LINNET_FEATURES_H
 #define LINNET_FEATURES_H
 
@@ -63,6 +63,11 @@ struct linnet_feature_config {
    * than 35 dB below that of the utterance, as LINNET_CMVN_SPEECH_FRAMES defines levels. A causal model that runs while
    * samples arrive gets all frames. */
   double max_silence;
+  /* Seconds; 0: the ends of an utterance have no rule of their own (default). A stream keeps this length of the silence
+   * before the first and after the last frame with speech, whatever max_silence is; and where the network stacks
+   * frames, a stack begins at the middle of the loudest 20 frames. So the encoder gets the same, however many
+   * whole frames of digital silence are around speech. The posteriors of the removed frames are blank. */
+  double edge_silence;
 };
 
 /* The default: 40 mel bands, and CMVN per utterance with variance over frames with speech. Dither is always off. */

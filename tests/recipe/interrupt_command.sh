@@ -10,7 +10,7 @@ for tool in flite sox; do
 done
 # The model that ships, without the limit on silences.
 model=$work/model.safetensors
-sed 's/max_silence\\": 0.6/max_silence\\": 0.0/' "$here/../../models/english/phones.safetensors" > "$model"
+sed 's/max_silence\\": 0.6/max_silence\\": 0.0/; s/edge_silence\\": 0.3/edge_silence\\": 0.0/' "$here/../../models/english/phones.safetensors" > "$model"
 "$linnet" info "$model" > /dev/null
 export LINNET_MODEL=$model
 raw=(--raw u8 --raw-rate 16000)

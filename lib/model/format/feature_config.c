@@ -33,11 +33,12 @@ static const struct linnet_json_key keys[] = {
     {"cmvn", LINNET_JSON_NAME, AT(cmvn), .names = LINNET_NAMES(cmvn_names)},
     {.key = "cmvn_variance", .type = LINNET_JSON_FLAG, .offset = AT(cmvn_variance)},
     {"cmvn_frames", LINNET_JSON_NAME, AT(cmvn_frames), .names = LINNET_NAMES(cmvn_frames_names)},
-    {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = 3600}};
+    {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = 3600},
+    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = 3600}};
 static const struct linnet_json_table table = {"features", keys, sizeof keys / sizeof *keys};
 
-/* The last two keys may be missing in older files. */
-enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 2 };
+/* The last keys may be missing in older files. */
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 3 };
 
 void(linnet_feature_config_default)(struct linnet_feature_config *features, size_t size) {
   const struct linnet_feature_config defaults = {.size = sizeof(struct linnet_feature_config),
@@ -129,6 +130,11 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
+/* Sets a key that files of before lack, unless it has the value that a missing key means. */
+static bool set_silence(json_t *root, const char *key, double seconds) {
+  return seconds <= 0 || json_object_set_new(root, key, linnet_json_number(seconds)) == 0;
+}
+
 enum linnet_status linnet_feature_config_format(struct linnet_context *context,
                                                 const struct linnet_feature_config *features, char **text) {
   const struct linnet_fbank_settings *fbank = &features->fbank;
@@ -144,8 +150,8 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
   if (root && features->cmvn_frames != LINNET_CMVN_ALL_FRAMES &&
       json_object_set_new(root, "cmvn_frames", json_string(cmvn_frames_names[features->cmvn_frames])) != 0)
     json_decref(root), root = NULL;
-  if (root && features->max_silence > 0 &&
-      json_object_set_new(root, "max_silence", linnet_json_number(features->max_silence)) != 0)
+  if (root && !(set_silence(root, "max_silence", features->max_silence) &&
+                set_silence(root, "edge_silence", features->edge_silence)))
     json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);

@@ -4,7 +4,8 @@
  *    "low_frequency": 20, "high_frequency": 0, "preemphasis": 0.97, "cmvn": "utterance", "cmvn_variance": true,
  *    "cmvn_frames": "speech"}
  *
- * A missing "cmvn_frames" means "all", which is never written; a missing "max_silence" means 0.
+ * A missing "cmvn_frames" means "all", which is never written; a missing "max_silence" or
+ * "edge_silence" means 0.
  *
  * Dither is not part of a model: it is always off here. */
 #ifndef LINNET_FEATURE_CONFIG_H

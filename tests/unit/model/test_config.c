@@ -291,6 +291,7 @@ static void test_features(void) {
   features.cmvn = LINNET_CMVN_SPEAKER;
   features.cmvn_variance = 0;
   features.max_silence = 0.75;
+  features.edge_silence = 0.1;
   features.cmvn_frames = LINNET_CMVN_ALL_FRAMES; /* as in files of before, which do not name it */
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_feature_config_parse_complete(context, text, "FILE", &read) == LINNET_OK, "%s",
@@ -317,6 +318,7 @@ static void test_feature_refusals(void) {
       {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global"},
       {"{\"cmvn_frames\": \"loud\"}", LINNET_ERROR_UNSUPPORTED, "all, speech"},
       {"{\"max_silence\": -1}", LINNET_ERROR_LIMIT, "max_silence"},
+      {"{\"edge_silence\": 1e5}", LINNET_ERROR_LIMIT, "edge_silence"},
       {"{\"cmvn_variance\": 1}", LINNET_ERROR_FORMAT, "true or false"},
   };
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
