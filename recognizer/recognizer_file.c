@@ -29,6 +29,8 @@ static const char *const keys[] = {"model",
                                    "insertion_bonus",
                                    "word_bonus",
                                    "unknown_penalty",
+                                   "priors",
+                                   "prior_scale",
                                    LINNET_CALIBRATION_KEY,
                                    LINNET_WORD_CALIBRATION_KEY,
                                    NULL};
@@ -58,6 +60,7 @@ static void read_search(struct linnet_json_object *object, struct linnet_search_
   read_float(object, "insertion_bonus", &search->insertion_bonus);
   read_float(object, "word_bonus", &search->word_bonus);
   read_float(object, "unknown_penalty", &search->unknown_penalty);
+  read_float(object, "prior_scale", &search->prior_scale);
 }
 
 static void read_silences(struct linnet_json_object *object, struct linnet_recognizer_file *file) {
@@ -116,7 +119,8 @@ static void read_sources(struct linnet_json_object *object, struct linnet_recogn
                                           {"lexicon", &file->search.lexicon},
                                           {"language_model", &file->search.language_model},
                                           {"grammar", &file->search.grammar},
-                                          {"hotwords", &file->search.hotwords}};
+                                          {"hotwords", &file->search.hotwords},
+                                          {"priors", &file->search.priors}};
   for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++) {
     const char *path = NULL;
     linnet_json_read_string(object, sources[i].key, &path);
