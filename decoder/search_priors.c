@@ -1,5 +1,5 @@
 /* Files of label priors, and the priors of a search. */
-#include "decoder/search/search_parts.h"
+#include "decoder/search_parts.h"
 
 #include <math.h>
 #include <string.h>

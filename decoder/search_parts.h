@@ -8,7 +8,7 @@
 #include <linnet/ngram.h>
 #include <linnet/search.h>
 
-#include "decoder/search/vocabulary.h"
+#include "decoder/words/vocabulary.h"
 
 struct linnet_search {
   struct linnet_context *context;
@@ -31,7 +31,7 @@ struct linnet_search {
   struct linnet_word_search *first; /* the streams share its tree */
 };
 
-/* Loads the priors that the settings name, if any (priors.c). The search must have its symbols. */
+/* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */
 enum linnet_status linnet_search_load_priors(struct linnet_search *search,
                                              const struct linnet_search_settings *settings);
 
