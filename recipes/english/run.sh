@@ -112,7 +112,7 @@ search_options() {
 		--priors "$exp/words/priors.txt" --prior-scale "$3" --beam "$beam")
 }
 
-# trial POSTERIORS REFERENCE WEIGHT BONUS SCALE: the line "ERROR WEIGHT BONUS SCALE"; half the beam finds the same order
+# trial POSTERIORS REFERENCE WEIGHT BONUS SCALE: the line "ERROR WEIGHT BONUS SCALE", with the beam for tuning
 trial() {
 	local search beam=$tuning_beam
 	search_options "${@:3}"
