@@ -52,10 +52,10 @@ static inline const int *corpus_labels(void *user, size_t u, size_t *count) {
 
 /* A band, and two spans of frames, the second up to the end or beyond; half of the utterances are masked. */
 enum { MASKS = 3 };
-static inline void corpus_masks(void *user, size_t u, uint64_t epoch, size_t frames,
+static inline void corpus_masks(void *user, size_t u, uint64_t epoch, unsigned view, size_t frames,
                                 struct linnet_feature_mask *masks) {
   const struct corpus *c = user;
-  struct test_random random = {c->seed * 7000 + epoch * UTTERANCES + u};
+  struct test_random random = {c->seed * 7000 + epoch * UTTERANCES + u + view * 1000000};
   if (test_below(&random, 2))
     return;
   size_t last = test_below(&random, 6);
@@ -66,7 +66,7 @@ static inline void corpus_masks(void *user, size_t u, uint64_t epoch, size_t fra
 
 static inline void mask_features(void *user, size_t u, uint64_t epoch, float *x, size_t frames) {
   struct linnet_feature_mask masks[MASKS] = {{0}};
-  corpus_masks(user, u, epoch, frames, masks);
+  corpus_masks(user, u, epoch, 0, frames, masks);
   for (size_t i = 0; i < frames * DIM; i++)
     for (size_t m = 0; m < MASKS; m++) {
       size_t t = i / DIM, channel = i % DIM;

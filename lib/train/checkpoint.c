@@ -10,12 +10,14 @@
 
 #define CHECKPOINT_FORMATS "linnet-checkpoint-"
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
+#define CONSISTENCY "consistency "
 
 enum { VECTORS = 3, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
 static const char *const vector_names[VECTORS] = {"weights", "moment1", "moment2"};
 
-/* The state as text: one line of numbers, then one line for each kept model. %a writes doubles exactly. */
+/* The state as text: one line of numbers, one line for each kept model, and a line "consistency %a" unless that sum is
+ * 0. %a writes doubles exactly. */
 static bool format_state(const struct linnet_train_state *s, char text[STATE_BYTES]) {
   int n = linnet_format(text, STATE_BYTES,
                         "%" PRIu64 " %u %" PRIu64 " %a %a %a %u %u %a %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %a %u\n",
@@ -26,6 +28,8 @@ static bool format_state(const struct linnet_train_state *s, char text[STATE_BYT
     int added = linnet_format(text + n, (size_t)(STATE_BYTES - n), "%u %a\n", s->kept[i].epoch, s->kept[i].result);
     n = added > 0 ? n + added : -1;
   }
+  if (n > 0 && s->sums.consistency != 0)
+    n = linnet_format(text + n, (size_t)(STATE_BYTES - n), CONSISTENCY "%a\n", s->sums.consistency);
   return n > 0;
 }
 
@@ -38,13 +42,19 @@ static bool parse_kept(const char *text, struct linnet_train_state *s) {
   return true;
 }
 
+static bool parse_consistency(const char *text, struct linnet_train_state *s) {
+  const char *line = strstr(text, "\n" CONSISTENCY);
+  s->sums.consistency = 0;
+  return !line || linnet_scan(line + 1, CONSISTENCY "%la", &s->sums.consistency) == 1;
+}
+
 static bool parse_state(const char *text, struct linnet_train_state *s) {
   int fields = linnet_scan(
       text, "%" SCNu64 " %u %" SCNu64 " %la %la %la %u %u %la %la %" SCNu64 " %" SCNu64 " %" SCNu64 " %la %u", &s->step,
       &s->epoch, &s->epoch_step, &s->schedule.rate, &s->schedule.best, &s->schedule.best_loss, &s->schedule.waiting,
       &s->schedule.stagnant, &s->sums.loss, &s->sums.seconds, &s->sums.labels, &s->sums.frames, &s->sums.infeasible,
       &s->total_seconds, &s->num_kept);
-  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
+  return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s) && parse_consistency(text, s);
 }
 
 static enum linnet_status write_file(struct linnet_context *context, struct linnet_output *output,

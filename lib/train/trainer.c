@@ -43,6 +43,7 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "epochs", s->num_epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
+  LINNET_TRY(check_range(context, "consistency", s->consistency, 0, 100));
   return check_range(context, "kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
@@ -254,8 +255,10 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
   linnet_batch_init(&t->batch, t->context, &t->config);
   linnet_batch_init(&t->next, t->context, &t->config);
+  t->batch.views = t->next.views = t->settings.consistency > 0 ? 2 : 1;
   LINNET_TRY(create_workers(t));
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
+  t->gradient.consistency = t->settings.consistency;
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
   bool found;

@@ -20,11 +20,11 @@ static enum linnet_status name_utterances(struct linnet_trainer *t, enum linnet_
   char names[300] = "", cause[128];
   size_t used = 0;
   snprintf(cause, sizeof cause, "%s", linnet_context_error(t->context));
-  for (size_t i = 0; i < t->batch.count && used < 220; i++)
+  for (size_t i = 0; i < linnet_batch_utterances(&t->batch) && used < 220; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, " %.60s",
                              t->train.id(t->train.user, t->batch.utterances[i]));
   return linnet_fail(t->context, status, "step %" PRIu64 ": %s; utterances of the batch:%s%s", t->state.step + 1, cause,
-                     names, t->batch.count > 1 && used >= 220 ? " ..." : "");
+                     names, linnet_batch_utterances(&t->batch) > 1 && used >= 220 ? " ..." : "");
 }
 
 static double current_rate(const struct linnet_trainer *t) {
@@ -108,6 +108,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   s->step++;
   s->epoch_step++;
   s->sums.loss += result.loss;
+  s->sums.consistency += result.consistency;
   s->sums.labels += result.labels;
   s->sums.frames += frames;
   s->sums.infeasible += result.infeasible;
@@ -160,7 +161,8 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
       .dev_seconds = clock_seconds() - started,
       .total_seconds = s->total_seconds,
       .num_frames = (size_t)s->sums.frames,
-      .num_infeasible = (size_t)s->sums.infeasible};
+      .num_infeasible = (size_t)s->sums.infeasible,
+      .consistency = t->settings.consistency > 0 ? ratio(s->sums.consistency, (double)s->sums.labels) : -1};
   double measure = t->dev.count_errors ? report.dev_error : report.dev_loss;
   report.best = linnet_schedule_epoch(&t->settings, &s->schedule, measure, report.dev_loss);
   s->epoch++;
