@@ -148,7 +148,8 @@ struct run {
   size_t polls;        /* atomic */
   uint64_t model_seed;
   struct corpus train, dev;
-  double first_loss, last_loss;
+  double consistency;
+  double first_loss, last_loss, last_consistency;
   uint64_t steps;
   enum linnet_status status;
   char error[512], log[2048]; /* the log's lines, of this process */
@@ -177,6 +178,7 @@ static inline int on_epoch(void *user, const struct linnet_train_epoch *epoch) {
   if (epoch->epoch == 1)
     run->first_loss = epoch->dev_loss;
   run->last_loss = epoch->dev_loss;
+  run->last_consistency = epoch->consistency;
   return 0;
 }
 
@@ -190,6 +192,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.num_epochs = run->epochs;
   settings.num_kept_models = run->keep_models;
   settings.seed = run->model_seed;
+  settings.consistency = run->consistency;
   struct linnet_train_model model = {
       .size = sizeof model, .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);

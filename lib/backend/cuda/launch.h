@@ -152,6 +152,9 @@ struct linnet_cuda_ctc {
 };
 size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c);
 void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work);
+/* `p` holds the tables of c->pack on the device. */
+void linnet_cuda_consistency(struct linnet_device *device, const struct linnet_batch_consistency *c,
+                             const struct linnet_cuda_pack *p);
 
 /* An LSTM without cuDNN. `l->spans` is host memory, and `spans` its copy on the device; the weights are W_hh (4H, H).
  * Work: linnet_cuda_lstm_work elements. */
