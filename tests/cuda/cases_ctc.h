@@ -118,13 +118,13 @@ static double test_ctc(struct mirrors *m) {
 /* Logits of pairs of views, and what the reference makes of them. */
 struct consistency_case {
   struct linnet_pack pack;
-  size_t offsets[2 * MOST_SEQUENCES + 1], symbols;
+  size_t offsets[2 * MAX_SEQUENCES + 1], symbols;
   struct buffer logits, gradient; /* with gradients that were there before */
-  double loss[MOST_SEQUENCES];
+  double loss[MAX_SEQUENCES];
 };
 
 static void consistency_case(struct test_random *r, struct consistency_case *c) {
-  size_t offsets[MOST_SEQUENCES + 1];
+  size_t offsets[MAX_SEQUENCES + 1];
   struct linnet_pack utterances = some_pack(r, offsets, 300);
   *c = (struct consistency_case){.symbols = 1 + some_size(r, scaled(200))};
   c->pack = (struct linnet_pack){2 * utterances.sequences, c->offsets};
