@@ -148,7 +148,7 @@ struct run {
   size_t polls;        /* atomic */
   uint64_t model_seed;
   struct corpus train, dev;
-  double consistency;
+  double consistency, average_decay;
   double first_loss, last_loss, last_consistency;
   uint64_t steps;
   enum linnet_status status;
@@ -193,6 +193,7 @@ static inline void train_with(struct linnet_context *context, struct run *run, c
   settings.num_kept_models = run->keep_models;
   settings.seed = run->model_seed;
   settings.consistency = run->consistency;
+  settings.average_decay = run->average_decay;
   struct linnet_train_model model = {
       .size = sizeof model, .config = run->config, .features = features, .symbols = symbols, .num_symbols = SYMBOLS};
   struct linnet_corpus train_corpus = callbacks(&run->train), dev_corpus = callbacks(&run->dev);

@@ -88,6 +88,8 @@ struct linnet_train_settings {
   double checkpoint_seconds;             /* maximum time between checkpoints; 300 */
   uint64_t seed;                         /* initial weights, order, dropout; 1 */
   double consistency;                    /* weight of the consistency of two views of each utterance; 0: off */
+  double average_decay; /* validation and models use a moving average of the weights with this decay for
+                           each step; below 1; 0: off */
 };
 
 LINNET_API void linnet_train_settings_default(struct linnet_train_settings *settings, size_t size);

@@ -52,6 +52,7 @@ static const struct linnet_ops reference = {
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,
     .add = linnet_add_reference,
+    .average = linnet_average_reference,
     .column_sum = linnet_column_sum_reference,
 };
 

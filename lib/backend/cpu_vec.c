@@ -43,7 +43,7 @@
   .feature_map_forward = feature_map_forward_vec, .feature_map_backward = feature_map_backward_vec,                    \
   .feature_map_work = FEATURE_MAP_WORK, .log_softmax = log_softmax_vec, .ctc = ctc_vec,                                \
   .consistency = consistency_vec, .update = update_vec, .sum_of_squares = sum_of_squares_vec, .add = add_vec,          \
-  .column_sum = column_sum_vec
+  .average = average_vec, .column_sum = column_sum_vec
 
 #define LSTM_SLOTS_OF(suffix)                                                                                          \
   .lstm_pack_size = lstm_pack_size_##suffix, .lstm_pack = lstm_pack_##suffix, .lstm_forward = lstm_forward_##suffix,   \

@@ -12,9 +12,16 @@
 #define CHECKPOINT_FORMAT CHECKPOINT_FORMATS "3"
 #define CONSISTENCY "consistency "
 
-enum { VECTORS = 3, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
+enum { MAX_VECTORS = 4, STATE_BYTES = 8192, CHECKSUM_BYTES = 4 };
 
-static const char *const vector_names[VECTORS] = {"weights", "moment1", "moment2"};
+static const char *const vector_names[MAX_VECTORS] = {"weights", "moment1", "moment2", "average"};
+
+/* Fills the addresses of the vectors that a checkpoint has; returns their number. */
+static size_t vectors_of(const struct linnet_checkpoint *c, real *vectors[MAX_VECTORS]) {
+  real *const all[MAX_VECTORS] = {c->weights, c->moment1, c->moment2, c->average};
+  memcpy(vectors, all, sizeof all);
+  return c->average ? MAX_VECTORS : MAX_VECTORS - 1;
+}
 
 /* The state as text: one line of numbers, one line for each kept model, and a line "consistency %a" unless that sum is
  * 0. %a writes doubles exactly. */
@@ -64,14 +71,16 @@ static enum linnet_status write_file(struct linnet_context *context, struct linn
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", output->path);
   struct linnet_metadata metadata[] = {
       {"format", CHECKPOINT_FORMAT}, {"state", state}, {"fingerprint", c->fingerprint}};
-  const real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
-  struct linnet_tensor_entry entries[VECTORS + 1] = {[VECTORS] = {"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}}};
-  for (size_t i = 0; i < VECTORS; i++)
+  real *vectors[MAX_VECTORS];
+  const size_t count = vectors_of(c, vectors);
+  struct linnet_tensor_entry entries[MAX_VECTORS + 1] = {[0] = {0}};
+  entries[count] = (struct linnet_tensor_entry){"checksum", LINNET_U8, 1, {CHECKSUM_BYTES}};
+  for (size_t i = 0; i < count; i++)
     entries[i] = (struct linnet_tensor_entry){vector_names[i], LINNET_F32, 1, {c->size}};
   struct linnet_writer writer;
-  LINNET_TRY(linnet_writer_begin(context, output, entries, VECTORS + 1, metadata, sizeof metadata / sizeof *metadata,
+  LINNET_TRY(linnet_writer_begin(context, output, entries, count + 1, metadata, sizeof metadata / sizeof *metadata,
                                  true, &writer));
-  for (size_t i = 0; i < VECTORS; i++)
+  for (size_t i = 0; i < count; i++)
 #ifdef LINNET_REAL_DOUBLE
     LINNET_TRY(linnet_writer_doubles(&writer, vectors[i], c->size));
 #else
@@ -125,14 +134,15 @@ static enum linnet_status check_fingerprint(struct linnet_context *context, cons
 
 static enum linnet_status read_vectors(const struct linnet_safetensors *file, const char *path,
                                        const struct linnet_checkpoint *c) {
-  real *const vectors[VECTORS] = {c->weights, c->moment1, c->moment2};
-  for (size_t i = 0; i < VECTORS; i++) {
+  real *vectors[MAX_VECTORS];
+  const size_t count = vectors_of(c, vectors);
+  for (size_t i = 0; i < count; i++) {
     const struct linnet_tensor *tensor = linnet_safetensors_find(file, vector_names[i]);
     if (!tensor || tensor->dtype != LINNET_F32 || tensor->count != c->size || !linnet_tensor_finite(tensor))
       return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: %s is not a vector of %zu finite F32 values", path,
                          vector_names[i], c->size);
   }
-  for (size_t i = 0; i < VECTORS; i++)
+  for (size_t i = 0; i < count; i++)
 #ifdef LINNET_REAL_DOUBLE
     linnet_tensor_doubles(linnet_safetensors_find(file, vector_names[i]), 0, c->size, vectors[i]);
 #else
@@ -194,7 +204,7 @@ static void close_file(struct linnet_context *context, struct opened *o) {
 static enum linnet_status open_file(struct linnet_context *context, const char *path, size_t size, struct opened *o) {
   size_t bytes = 0, header = (size_t)16 << 20;
   *o = (struct opened){0};
-  LINNET_TRY(linnet_file_read(context, path, size * VECTORS * sizeof(float) + header, &o->data, &bytes));
+  LINNET_TRY(linnet_file_read(context, path, size * MAX_VECTORS * sizeof(float) + header, &o->data, &bytes));
   bool agrees = checksum_agrees(o->data, bytes);
   enum linnet_status status = linnet_safetensors_open(context, o->data, bytes, path, &o->file);
   if (status == LINNET_OK)

@@ -35,6 +35,9 @@ static void append_methods(const struct linnet_train_settings *s, char *text, si
   size_t used = strlen(text);
   if (s->consistency > 0)
     linnet_format(text + used, bytes - used, "consistency=%g\n", s->consistency);
+  used = strlen(text);
+  if (s->average_decay > 0)
+    linnet_format(text + used, bytes - used, "average_decay=%g\n", s->average_decay);
 }
 
 enum linnet_status linnet_fingerprint(const struct linnet_trainer *t, const char *recipe, char **text) {

@@ -42,6 +42,16 @@ static void apply_gradient(struct linnet_trainer *t, double rate) {
                          t->device.moment2);
 }
 
+/* Moves the average towards the weights after a step. The decay of the first steps is smaller, so that the initial
+ * weights are soon forgotten. */
+static void average_weights(struct linnet_trainer *t) {
+  if (!t->average)
+    return;
+  struct linnet_device *device = t->network.device;
+  double step = (double)t->state.step, decay = fmin(t->settings.average_decay, (1 + step) / (10 + step));
+  device->ops->average(device, t->parameters->size, 1 - decay, t->device.weights, t->device.average);
+}
+
 static enum linnet_status load_batch(struct linnet_trainer *t, size_t step, struct linnet_batch *batch) {
   size_t begin = t->batches.starts[step], end = t->batches.starts[step + 1];
   return linnet_batch_load(batch, &t->train, t->batches.order + begin, end - begin, t->train_frames, t->state.epoch + 1,
@@ -107,6 +117,7 @@ static enum linnet_status run_step(struct linnet_trainer *t, const struct linnet
   double seconds = clock_seconds() - started;
   s->step++;
   s->epoch_step++;
+  average_weights(t);
   s->sums.loss += result.loss;
   s->sums.consistency += result.consistency;
   s->sums.labels += result.labels;
@@ -145,8 +156,9 @@ static enum linnet_status finish_epoch(struct linnet_trainer *t, const struct li
   struct linnet_train_state *s = &t->state;
   double started = clock_seconds();
   struct linnet_evaluation dev;
-  enum linnet_status status = linnet_evaluate(t->context, &t->network, t->workers, t->device.weights, &t->dev,
-                                              t->dev_frames, t->settings.num_batch_frames, &dev);
+  enum linnet_status status =
+      linnet_evaluate(t->context, &t->network, t->workers, t->average ? t->device.average : t->device.weights, &t->dev,
+                      t->dev_frames, t->settings.num_batch_frames, &dev);
   *stop = status == LINNET_ERROR_CANCELLED;
   if (status != LINNET_OK)
     return *stop ? save_checkpoint(t) : status;

@@ -86,6 +86,7 @@ void linnet_cuda_activations_of(struct linnet_device *device, size_t n, const fl
 /* --- sums and the update ------------------------------------------------------------------------------------------ */
 
 void linnet_cuda_add(struct linnet_device *device, size_t n, const float *x, float *y_add);
+void linnet_cuda_average(struct linnet_device *device, size_t n, double weight, const float *x, float *average_add);
 void linnet_cuda_column_sum(struct linnet_device *device, size_t rows, size_t width, const void *x, float *sums_add);
 /* sums[c] += sum over the parts, in their order, of partial[part * ld + c]: the second half of sums over rows. */
 void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t ld, size_t width, const float *partial,

@@ -688,6 +688,8 @@ static double test_sums(const struct linnet_ops *ops, struct test_random *r) {
   double error = fabs(ops->sum_of_squares(n, x.x) - expected) / fmax(1, expected);
   linnet_add_reference(n, x.x, y.x);
   ops->add(n, x.x, y2.x);
+  linnet_average_reference(n, 0.01, x.x, y.x);
+  ops->average(n, 0.01, x.x, y2.x);
   linnet_column_sum_reference(rows, width, x.x, sums.x);
   ops->column_sum(rows, width, x.x, sums2.x);
   error = worst(error, worst(buffer_error(&y2, &y), buffer_error(&sums2, &sums)));

@@ -129,6 +129,53 @@ static void test_equal_views(void) {
         one.last_loss, two.last_loss);
 }
 
+/* A moving average of the weights: the same bytes on any number of threads and after interruptions; a decay of almost 0
+ * gives the weights, up to rounding. */
+static void test_moving_average(void) {
+  char one[64], three[64], plain[64], near[64];
+  struct run a = make_run(transformer, 1, 6), b = a, off = a, none = a;
+  a.average_decay = b.average_decay = 0.9, b.threads = 3, none.average_decay = 1e-9;
+  train(&a, make_folder(one));
+  train(&b, make_folder(three));
+  train(&off, make_folder(plain));
+  train(&none, make_folder(near));
+  CHECK(a.status == LINNET_OK && b.status == LINNET_OK && none.status == LINNET_OK, "%s%s%s", a.error, b.error,
+        none.error);
+  CHECK(same_model(one, three), "models of 1 and 3 threads differ");
+  CHECK(!same_model(one, plain) && a.last_loss != off.last_loss, "the average changes nothing");
+  CHECK(fabs(none.last_loss - off.last_loss) < 1e-4 * off.last_loss, "loss %g, with an average of no length %g",
+        off.last_loss, none.last_loss);
+  remove_folder(one);
+  remove_folder(three);
+  remove_folder(plain);
+  remove_folder(near);
+  a = make_run(transformer, 2, 6);
+  a.average_decay = 0.99;
+  unsigned parts = train_in_parts(&a, stop_after_three_steps);
+  CHECK(parts > 4, "only %u interruptions", parts - 1);
+}
+
+static void test_average_settings(void) {
+  static const double bad[] = {-0.1, 1, NAN};
+  char folder[64];
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    struct run run = make_run(transformer, 1, 1);
+    run.average_decay = bad[i];
+    train(&run, make_folder(folder));
+    CHECK(run.status == LINNET_ERROR_ARGUMENT && strstr(run.error, "average decay"), "%g: status %d: %s", bad[i],
+          run.status, run.error);
+    remove_folder(folder);
+  }
+  struct run run = make_run(transformer, 1, 1);
+  run.average_decay = 0.9;
+  train(&run, make_folder(folder));
+  run.average_decay = 0;
+  train(&run, folder);
+  CHECK(run.status == LINNET_ERROR_STATE && strstr(run.error, "average_decay="), "status %d: %s", run.status,
+        run.error);
+  remove_folder(folder);
+}
+
 static void test_consistency_settings(void) {
   static const double bad[] = {-0.1, 101, NAN};
   char folder[64];
@@ -327,6 +374,8 @@ int main(void) {
   test_consistency(&networks[7]);
   test_equal_views();
   test_consistency_settings();
+  test_moving_average();
+  test_average_settings();
   test_other_settings();
   test_not_finite();
   test_bad_labels();
