@@ -140,8 +140,13 @@ static enum linnet_status run_along(struct linnet_stream *s) {
 }
 
 static enum linnet_status finish_along(struct linnet_stream *s) {
-  enum linnet_status status = linnet_recurrence_finish(s->recurrence, s->log_p);
-  return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
+  enum linnet_status status = LINNET_OK;
+  while (status == LINNET_OK) {
+    status = linnet_recurrence_finish(s->recurrence, s->log_p);
+    if (status == LINNET_OK)
+      status = decode_row(s);
+  }
+  return status == LINNET_END ? LINNET_OK : status;
 }
 
 /* Reserves memory for more frames. */

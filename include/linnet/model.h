@@ -52,6 +52,10 @@ LINNET_API double linnet_model_frame_seconds(const struct linnet_model *model);
 /* Whether the model is causal, so that linnet_recurrence_create takes it: 1 or 0. */
 LINNET_API int linnet_model_is_causal(const struct linnet_model *model);
 
+/* Of a causal model: the number of later output frames that an output frame depends on, which is the look-ahead of all
+ * convolution modules together. Otherwise 0. */
+LINNET_API size_t linnet_model_lookahead(const struct linnet_model *model);
+
 /* Number of trained parameters. */
 LINNET_API size_t linnet_model_num_parameters(const struct linnet_model *model);
 

@@ -16,13 +16,16 @@ static const struct scenario {
   enum linnet_attention_kind attention;
   size_t convolution, stack;
   enum linnet_cmvn_kind cmvn;
-  bool along; /* segments come while samples do */
+  bool along;              /* segments come while samples do */
+  unsigned char lookahead; /* of the first layer; 0: the convolutions are centred; the second layer has none */
 } scenarios[] = {
-    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false},
-    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_SPEAKER, false},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_UTTERANCE, false},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_GLOBAL, true},
-    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 3, LINNET_CMVN_GLOBAL, true},
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_UTTERANCE, false, 0},
+    {LINNET_ATTENTION_LINEAR, 5, 1, LINNET_CMVN_SPEAKER, false, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_UTTERANCE, false, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 1, LINNET_CMVN_GLOBAL, true, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 0, 3, LINNET_CMVN_GLOBAL, true, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 15, 1, LINNET_CMVN_GLOBAL, true, 0},
+    {LINNET_ATTENTION_CAUSAL_LINEAR, 15, 3, LINNET_CMVN_GLOBAL, true, 1},
 };
 
 /* Weights are large, so that symbols change now and then. */
@@ -37,6 +40,8 @@ static struct linnet_model *make_model(struct linnet_context *context, const str
   memset(config.attention, (int)scenario->attention, config.layers);
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
   config.convolution = scenario->convolution;
+  if (scenario->lookahead > 0)
+    config.lookahead[0] = scenario->lookahead, config.lookahead[1] = 0;
   config.stack = scenario->stack;
   return random_model_with(context, &config, 10, 3, scenario->cmvn, metadata);
 }
