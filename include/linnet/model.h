@@ -32,7 +32,7 @@ LINNET_API void linnet_model_destroy(struct linnet_model *model);
 /* The features that the model expects as input. */
 LINNET_API const struct linnet_feature_config *linnet_model_features(const struct linnet_model *model);
 
-/* The statistics for LINNET_CMVN_GLOBAL, otherwise NULL. */
+/* The statistics of the training data, for LINNET_CMVN_GLOBAL and LINNET_CMVN_RUNNING; otherwise NULL. */
 LINNET_API const struct linnet_cmvn *linnet_model_cmvn(const struct linnet_model *model);
 
 /* The calibrations of the file; those that are missing change nothing. They live as long as the model. */

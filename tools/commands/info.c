@@ -145,7 +145,7 @@ static void print_metadata(const struct linnet_model *model) {
 }
 
 static void print_features(const struct linnet_model *model) {
-  static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global"};
+  static const char *const cmvn[] = {"none", "per utterance", "per speaker", "global", "running"};
   const struct linnet_feature_config *features = linnet_model_features(model);
   const struct linnet_fbank_settings *fbank = &features->fbank;
   printf("%-*s %zu log-mel bands of %g Hz audio, %g ms every %g ms, from %g Hz", LABEL, "features", fbank->num_mel,

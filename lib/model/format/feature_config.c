@@ -9,18 +9,19 @@
 
 static const struct linnet_json_limits limits = {.bytes = 65536, .depth = 2, .values = 64};
 
-static const char *const keys[] = {
-    "kind", "sample_rate",   "frame_length", "frame_shift", "num_mel", "low_frequency", "high_frequency", "preemphasis",
-    "cmvn", "cmvn_variance", "cmvn_frames",  "max_silence", NULL};
+static const char *const keys[] = {"kind",          "sample_rate",    "frame_length", "frame_shift", "num_mel",
+                                   "low_frequency", "high_frequency", "preemphasis",  "cmvn",        "cmvn_variance",
+                                   "cmvn_frames",   "max_silence",    "cmvn_prior",   NULL};
 
 /* The last keys may be missing in older files. */
-enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 3 };
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 4 };
 
 static const char *const kind_names[] = {"fbank"};
 static const char *const cmvn_names[] = {[LINNET_CMVN_NONE] = "none",
                                          [LINNET_CMVN_UTTERANCE] = "utterance",
                                          [LINNET_CMVN_SPEAKER] = "speaker",
-                                         [LINNET_CMVN_GLOBAL] = "global"};
+                                         [LINNET_CMVN_GLOBAL] = "global",
+                                         [LINNET_CMVN_RUNNING] = "running"};
 static const char *const cmvn_frames_names[] = {
     [LINNET_CMVN_ALL_FRAMES] = "all", [LINNET_CMVN_SPEECH_FRAMES] = "speech"};
 
@@ -40,7 +41,8 @@ void(linnet_feature_config_default)(struct linnet_feature_config *features, size
                                                            .preemphasis = 0.97},
                                                  .cmvn = LINNET_CMVN_UTTERANCE,
                                                  .cmvn_variance = 1,
-                                                 .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES};
+                                                 .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES,
+                                                 .cmvn_prior = 300};
   linnet_settings_fill(features, size, &defaults, sizeof defaults);
 }
 
@@ -71,6 +73,7 @@ static enum linnet_status read_object(struct linnet_context *context, const json
   linnet_json_read_bool(&object, "cmvn_variance", &variance);
   linnet_json_read_name(&object, "cmvn_frames", NAMES(cmvn_frames_names), &cmvn_frames);
   linnet_json_read_double(&object, "max_silence", &read.max_silence);
+  linnet_json_read_double(&object, "cmvn_prior", &read.cmvn_prior);
   LINNET_TRY(object.status);
   read.cmvn = (enum linnet_cmvn_kind)cmvn;
   read.cmvn_variance = variance;
@@ -109,6 +112,10 @@ enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *c
   LINNET_TRY(parse(context, text, name, true, &read));
   *features = read;
   return LINNET_OK;
+}
+
+bool linnet_cmvn_is_stored(enum linnet_cmvn_kind kind) {
+  return kind == LINNET_CMVN_GLOBAL || kind == LINNET_CMVN_RUNNING;
 }
 
 /* --- checks --------------------------------------------------------------------------------------------------- */
@@ -154,6 +161,9 @@ enum linnet_status linnet_feature_config_validate(struct linnet_context *context
   if (!(features->max_silence >= 0 && features->max_silence <= 3600))
     return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"max_silence\" is %g; it must be 0 to 3600", name,
                        features->max_silence);
+  if (features->cmvn == LINNET_CMVN_RUNNING && !(features->cmvn_prior >= 1 && features->cmvn_prior <= 1e6))
+    return linnet_fail(context, LINNET_ERROR_LIMIT, "%s: features: \"cmvn_prior\" is %g; it must be 1 to 1e6 frames",
+                       name, features->cmvn_prior);
   if ((unsigned)features->cmvn >= NAMES(cmvn_names).count)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: features: \"cmvn\" has an unknown value", name);
   if ((unsigned)features->cmvn_frames >= NAMES(cmvn_frames_names).count)
@@ -180,6 +190,9 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
     json_decref(root), root = NULL;
   if (root && features->max_silence > 0 &&
       json_object_set_new(root, "max_silence", linnet_json_number(features->max_silence)) != 0)
+    json_decref(root), root = NULL;
+  if (root && features->cmvn == LINNET_CMVN_RUNNING &&
+      json_object_set_new(root, "cmvn_prior", linnet_json_number(features->cmvn_prior)) != 0)
     json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);

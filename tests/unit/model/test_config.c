@@ -340,6 +340,11 @@ static void test_features(void) {
   features.max_silence = 0.75;
   features.cmvn_frames = LINNET_CMVN_ALL_FRAMES; /* as in files of before, which do not name it */
   REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(!strstr(text, "cmvn_prior"), "wrote %s", text);
+  linnet_free(context, text);
+  features.cmvn = LINNET_CMVN_RUNNING;
+  features.cmvn_prior = 150.5;
+  REQUIRE(linnet_feature_config_format(context, &features, &text) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(linnet_feature_config_parse_complete(context, text, "FILE", &read) == LINNET_OK, "%s",
         linnet_context_error(context));
   CHECK(test_same_features(&read, &features), "round trip of %s", text);
@@ -361,7 +366,8 @@ static void test_feature_refusals(void) {
       {"{\"high_frequency\": 9000}", LINNET_ERROR_FORMAT, "band"},
       {"{\"high_frequency\": -8000}", LINNET_ERROR_FORMAT, "band"},
       {"{\"preemphasis\": 2}", LINNET_ERROR_LIMIT, "preemphasis"},
-      {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global"},
+      {"{\"cmvn\": \"word\"}", LINNET_ERROR_UNSUPPORTED, "none, utterance, speaker, global, running"},
+      {"{\"cmvn\": \"running\", \"cmvn_prior\": 0}", LINNET_ERROR_LIMIT, "cmvn_prior"},
       {"{\"cmvn_frames\": \"loud\"}", LINNET_ERROR_UNSUPPORTED, "all, speech"},
       {"{\"max_silence\": -1}", LINNET_ERROR_LIMIT, "max_silence"},
       {"{\"cmvn_variance\": 1}", LINNET_ERROR_FORMAT, "true or false"},
