@@ -64,7 +64,7 @@ struct linnet_feature_config {
    * than 35 dB below that of the utterance, as LINNET_CMVN_SPEECH_FRAMES defines levels. A causal model that runs while
    * samples arrive gets all frames. */
   double max_silence;
-  double cmvn_prior; /* frames, 1 to 1e6; 300: the weight of the global statistics in LINNET_CMVN_RUNNING */
+  double cmvn_prior; /* frames, 1 to 1e6; 100: the weight of the global statistics in LINNET_CMVN_RUNNING */
 };
 
 /* The default: 40 mel bands, and CMVN per utterance with variance over frames with speech. Dither is always off. */

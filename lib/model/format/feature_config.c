@@ -42,7 +42,7 @@ void(linnet_feature_config_default)(struct linnet_feature_config *features, size
                                                  .cmvn = LINNET_CMVN_UTTERANCE,
                                                  .cmvn_variance = 1,
                                                  .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES,
-                                                 .cmvn_prior = 300};
+                                                 .cmvn_prior = 100};
   linnet_settings_fill(features, size, &defaults, sizeof defaults);
 }
 

@@ -5,7 +5,7 @@
  *    "cmvn_frames": "speech"}
  *
  * A missing "cmvn_frames" means "all", which is never written; a missing "max_silence" means 0. "cmvn_prior" is
- * written with "cmvn": "running" only; if it is missing, it is 300.
+ * written with "cmvn": "running" only; if it is missing, it is 100.
  *
  * Dither is not part of a model: it is always off here. */
 #ifndef LINNET_FEATURE_CONFIG_H
