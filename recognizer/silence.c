@@ -80,9 +80,9 @@ static bool make_blanks(struct linnet_silence *s, size_t symbols) {
 }
 
 /* The number of consecutive groups, from the next one on, that are all heard or all left out. */
-static size_t count_groups(const struct linnet_silence *s, bool heard, size_t most) {
+static size_t count_groups(const struct linnet_silence *s, bool heard, size_t max_groups) {
   size_t count = 0;
-  while (count < most && s->next + count < s->groups && (s->heard[s->next + count] != 0) == heard)
+  while (count < max_groups && s->next + count < s->groups && (s->heard[s->next + count] != 0) == heard)
     count++;
   return count;
 }

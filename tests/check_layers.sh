@@ -165,7 +165,7 @@ self_test() { # ROOT
 	plant decoder/ctc/greedy.c '#include "frontend/features/fbank_kernel.h"' 'decoder may not include frontend'
 	plant lib/backend/device.h '#include "backend/cuda/memory.h"' 'tables may not include kernels'
 	plant tools/main.c '#include "base/base.h"' 'commands may not include base'
-	plant recognizer/stream.c '#include "tests/test.h"' 'a header of the tests'
+	plant recognizer/posterior_stream.c '#include "tests/test.h"' 'a header of the tests'
 	sed -i 's/^base .* lib\/base\/ /&-> model /' "$copy/docs/architecture.md"
 	if check "$copy" >"$copy.output" || ! grep -q 'draw model above it' "$copy.output"; then
 		echo 'a drawing with a circle was not found'

@@ -107,7 +107,7 @@ static void add_word(struct linnet_align_graph *graph, const struct linnet_align
 
 /* --- the fewest frames -------------------------------------------------------------------------------------------- */
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t smaller(uint32_t a, uint32_t b) {
   return a < b ? a : b;
 }
 
@@ -122,9 +122,9 @@ static enum linnet_status count_min_frames(struct linnet_align_graph *graph) {
   for (size_t s = 1; s < graph->count; s++) {
     uint32_t before = graph->step[s] == 0 ? frames[s - 1] : UINT32_MAX;
     if (s > 1 && graph->skip[s] == 0)
-      before = least(before, frames[s - 2]);
+      before = smaller(before, frames[s - 2]);
     for (; arc < graph->num_arcs && graph->arc[arc].to == s; arc++)
-      before = least(before, frames[graph->arc[arc].from]);
+      before = smaller(before, frames[graph->arc[arc].from]);
     frames[s] = before + 1;
   }
   graph->min_frames = SIZE_MAX;

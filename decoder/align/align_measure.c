@@ -58,13 +58,13 @@ static struct linnet_gop_window window_of(const struct linnet_align_maker *m, si
   const struct linnet_aligned_phone *phone = &a->phones[i];
   struct linnet_gop_window window = {.symbols = m->symbols, .symbol = phone->symbol};
   size_t first = phone->start, end = phone->end;
-  size_t least = i > 0 ? phone[-1].end : 0, most = i + 1 < a->num_phones ? phone[1].start : m->frames;
-  while (first > least && m->path.state[first - 1] != LINNET_ALIGN_OUTSIDE)
+  size_t min_first = i > 0 ? phone[-1].end : 0, max_end = i + 1 < a->num_phones ? phone[1].start : m->frames;
+  while (first > min_first && m->path.state[first - 1] != LINNET_ALIGN_OUTSIDE)
     first--;
-  while (end < most && m->path.state[end] != LINNET_ALIGN_OUTSIDE)
+  while (end < max_end && m->path.state[end] != LINNET_ALIGN_OUTSIDE)
     end++;
-  window.before = i > 0 && first == least ? phone[-1].symbol : 0;
-  window.after = i + 1 < a->num_phones && end == most ? phone[1].symbol : 0;
+  window.before = i > 0 && first == min_first ? phone[-1].symbol : 0;
+  window.after = i + 1 < a->num_phones && end == max_end ? phone[1].symbol : 0;
   window.log_posteriors = m->log_posteriors + first * m->symbols;
   window.frames = end - first;
   return window;

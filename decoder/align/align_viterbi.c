@@ -40,9 +40,9 @@ static size_t next_centre(const struct linnet_align_row *row) {
 static size_t next_low(const struct linnet_align_search *s) {
   if (s->band == s->states)
     return 0;
-  size_t centre = next_centre(&s->before), half = s->band / 2, most = s->states - s->band;
+  size_t centre = next_centre(&s->before), half = s->band / 2, max_low = s->states - s->band;
   size_t low = centre > half ? centre - half : 0;
-  return low < most ? low : most;
+  return low < max_low ? low : max_low;
 }
 
 static bool is_near_edge(const struct linnet_align_search *s, size_t low, size_t state) {

@@ -9,7 +9,7 @@ enum { MAX_STEPS = 100 };
 static const double min_confidence = 1e-4; /* confidences are limited to [min_confidence, 1 - min_confidence] */
 static const double ridge =
     1e-3; /* keeps the parameters finite if the confidence separates right from wrong completely */
-static const double least_slope = 1e-3;
+static const double min_slope = 1e-3;
 
 static double logit(double p) {
   p = fmin(fmax(p, min_confidence), 1 - min_confidence);
@@ -64,7 +64,7 @@ enum linnet_status linnet_calibration_fit(struct linnet_context *context, const 
     step++;
   if (!isfinite(c.slope) || !isfinite(c.offset))
     return linnet_fail(context, LINNET_ERROR_NUMERIC, "calibration of %zu results did not converge", count);
-  calibration->slope = fmax(c.slope, least_slope);
+  calibration->slope = fmax(c.slope, min_slope);
   calibration->offset = c.offset;
   return LINNET_OK;
 }

@@ -141,10 +141,10 @@ static bool is_word(const char *text, const char *word) {
 /* Adds digits to *mantissa as long as they fit; the number of digits that do not fit is added to *exponent. */
 static const char *read_digits(const char *at, bool fraction, uint64_t *mantissa, int *exponent, bool *any) {
   for (; linnet_is_digit(*at); at++) {
-    bool room = *mantissa < UINT64_MAX / 10 - 1;
-    if (room)
+    bool fits = *mantissa < UINT64_MAX / 10 - 1;
+    if (fits)
       *mantissa = *mantissa * 10 + (uint64_t)(*at - '0');
-    *exponent += fraction ? (room ? -1 : 0) : (room ? 0 : 1);
+    *exponent += fraction ? (fits ? -1 : 0) : (fits ? 0 : 1);
     *any = true;
   }
   return at;

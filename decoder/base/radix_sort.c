@@ -13,18 +13,18 @@ static unsigned digit(uint64_t key, int pass) {
 /* Sorts by one digit (passes go from the least significant to the most significant); false if all items have the same
  * digit, so that nothing was moved. */
 static bool pass_by_digit(const struct linnet_keyed *from, struct linnet_keyed *to, size_t n, int pass) {
-  size_t place[DIGITS] = {0}, sum = 0;
+  size_t offsets[DIGITS] = {0}, sum = 0;
   for (size_t i = 0; i < n; i++)
-    place[digit(from[i].key, pass)]++;
-  if (place[digit(from[0].key, pass)] == n)
+    offsets[digit(from[i].key, pass)]++;
+  if (offsets[digit(from[0].key, pass)] == n)
     return false;
   for (int d = 0; d < DIGITS; d++) {
-    size_t count = place[d];
-    place[d] = sum;
+    size_t count = offsets[d];
+    offsets[d] = sum;
     sum += count;
   }
   for (size_t i = 0; i < n; i++)
-    to[place[digit(from[i].key, pass)]++] = from[i];
+    to[offsets[digit(from[i].key, pass)]++] = from[i];
   return true;
 }
 

@@ -180,12 +180,12 @@ static enum linnet_status fill(struct linnet_lines *l) {
   memmove(l->buffer, l->buffer + l->start, l->end - l->start);
   l->end -= l->start;
   l->start = 0;
-  size_t room = LINNET_LINE_BYTES - l->end, bytes = 0;
-  if (room == 0)
+  size_t space = LINNET_LINE_BYTES - l->end, bytes = 0;
+  if (space == 0)
     return linnet_fail(l->context, LINNET_ERROR_LIMIT, "%s:%zu: a line of more than %d bytes", l->name, l->line + 1,
                        LINNET_LINE_BYTES);
-  LINNET_TRY(l->gunzip ? linnet_gunzip_read(l->gunzip, l->buffer + l->end, room, &bytes)
-                       : read_raw(l, l->buffer + l->end, room, &bytes));
+  LINNET_TRY(l->gunzip ? linnet_gunzip_read(l->gunzip, l->buffer + l->end, space, &bytes)
+                       : read_raw(l, l->buffer + l->end, space, &bytes));
   l->finished = bytes == 0;
   l->end += bytes;
   return LINNET_OK;

@@ -161,8 +161,8 @@ static void collect_nodes(struct linnet_beam *beam) {
 
 /* Makes capacity for more items. First frees those that are no longer needed. If this freed less than half of all
  * items, the pool also grows, because it would soon be full again. */
-static bool make_room(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
-                      void (*collect)(struct linnet_beam *)) {
+static bool reserve(struct linnet_beam *beam, struct linnet_tree_pool *pool, size_t items,
+                    void (*collect)(struct linnet_beam *)) {
   if (linnet_tree_pool_left(pool) >= items)
     return true;
   collect(beam);
@@ -182,8 +182,8 @@ enum linnet_status linnet_beam_accept(struct linnet_beam *beam, const float *log
   linnet_poll_begin(beam->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(beam->context));
-    if (!make_room(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
-        !make_room(beam, &beam->records, 2 * beam->beam, collect_records))
+    if (!reserve(beam, &beam->trie.pool, beam->beam, collect_nodes) ||
+        !reserve(beam, &beam->records, 2 * beam->beam, collect_records))
       return linnet_fail(beam->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", beam->frames);
     linnet_beam_frame(beam, log_posteriors + t * beam->choice.symbols);
   }

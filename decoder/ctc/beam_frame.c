@@ -98,10 +98,10 @@ static void add_candidate(struct frame *f, double score, uint32_t symbol, uint32
 static void append_symbol(struct frame *f, uint32_t symbol) {
   struct linnet_beam *beam = f->beam;
   const struct linnet_beam_side *now = beam->now;
-  double probability = beam->choice.probability[symbol], most = probability * beam->fusion.most;
-  for (uint32_t i = 0; i < now->count && now->score[i] * most >= f->to_beat; i++) {
+  double probability = beam->choice.probability[symbol], max_factor = probability * beam->fusion.max_factor;
+  for (uint32_t i = 0; i < now->count && now->score[i] * max_factor >= f->to_beat; i++) {
     double score = source_score(now, i, symbol);
-    if (score * most < f->to_beat || in_beam(now, i, symbol))
+    if (score * max_factor < f->to_beat || in_beam(now, i, symbol))
       continue;
     score *= probability * linnet_fusion_factor(&beam->fusion, now->entries[i].slot, symbol);
     if (score >= f->to_beat && score > 0)
@@ -112,7 +112,7 @@ static void append_symbol(struct frame *f, uint32_t symbol) {
 /* Tries only symbols that are probable enough for a candidate of the next beam. */
 static void append_symbols(struct frame *f) {
   struct linnet_beam *beam = f->beam;
-  linnet_row_choose(&f->row, &beam->choice, f->to_beat / (beam->now->score[0] * beam->fusion.most));
+  linnet_row_choose(&f->row, &beam->choice, f->to_beat / (beam->now->score[0] * beam->fusion.max_factor));
   for (size_t i = 0; i < beam->choice.count; i++)
     append_symbol(f, beam->choice.chosen[i].symbol);
 }

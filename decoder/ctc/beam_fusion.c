@@ -35,7 +35,7 @@ enum linnet_status linnet_fusion_create(struct linnet_fusion *fusion, struct lin
                                    .model = settings->model,
                                    .weight = settings->model ? (double)settings->model_weight : 0.0,
                                    .bonus = settings->insertion_bonus,
-                                   .most = exp((double)settings->insertion_bonus),
+                                   .max_factor = exp((double)settings->insertion_bonus),
                                    .symbols = symbols,
                                    .slots = slots};
   if (!fusion->model)
@@ -79,7 +79,7 @@ uint32_t linnet_fusion_start(struct linnet_fusion *fusion) {
 
 double linnet_fusion_factor(struct linnet_fusion *f, uint32_t slot, uint32_t symbol) {
   if (!f->model)
-    return f->most;
+    return f->max_factor;
   double *factor = &f->factors[slot * f->symbols + symbol];
   if (*factor < 0) {
     unsigned char next[MAX_STATE_BYTES] __attribute__((aligned(STATE_ALIGNMENT)));

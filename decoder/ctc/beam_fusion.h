@@ -13,7 +13,7 @@ struct linnet_fusion {
   struct linnet_context *context;
   const struct linnet_language_model *model; /* NULL: only the bonus, and all slots are 0 */
   double weight, bonus;
-  double most;                   /* the largest factor of any symbol: exp(bonus) */
+  double max_factor;             /* the largest factor of any symbol: exp(bonus) */
   unsigned *tokens;              /* (symbols) */
   size_t symbols, slots, stride; /* stride: bytes from one state to the next */
   unsigned char *states;         /* (slots) */

@@ -59,9 +59,9 @@ static void insertion_sort(struct linnet_candidate *c, size_t count) {
 }
 
 static void swap(struct linnet_candidate *a, struct linnet_candidate *b) {
-  struct linnet_candidate kept = *a;
+  struct linnet_candidate old = *a;
   *a = *b;
-  *b = kept;
+  *b = old;
 }
 
 /* Puts the median of first, middle and last in the middle. */
@@ -102,17 +102,17 @@ static bool in_order(const struct linnet_candidate *c, size_t count) {
 /* Recurses into the smaller part, so the depth is at most log2(count) for all scores. */
 static void sort_first(struct linnet_candidate *c, size_t count, size_t keep) {
   while (count > SMALL && keep > 0) {
-    size_t place = partition(c, count), behind = count - place;
-    if (place >= keep) {
-      count = place;
-    } else if (behind < place) {
-      sort_first(c + place, behind, keep - place);
-      count = keep = place;
+    size_t split = partition(c, count), behind = count - split;
+    if (split >= keep) {
+      count = split;
+    } else if (behind < split) {
+      sort_first(c + split, behind, keep - split);
+      count = keep = split;
     } else {
-      sort_first(c, place, place);
-      c += place;
+      sort_first(c, split, split);
+      c += split;
       count = behind;
-      keep -= place;
+      keep -= split;
     }
   }
   insertion_sort(c, count);
@@ -146,15 +146,16 @@ void linnet_row_choice_lay_out(struct linnet_row_choice *choice, struct linnet_a
   choice->probability = linnet_arena_take(arena, choice->symbols, sizeof *choice->probability);
 }
 
-static float lowest_value(const struct linnet_row *row, const struct linnet_row_choice *choice, double least) {
-  float lowest = least > 0 ? row->largest + (float)log(least) : -INFINITY;
+static float lowest_value(const struct linnet_row *row, const struct linnet_row_choice *choice,
+                          double min_probability) {
+  float lowest = min_probability > 0 ? row->largest + (float)log(min_probability) : -INFINITY;
   float pruned = row->largest - choice->threshold, slack = 1e-3f + 1e-6f * fabsf(row->largest);
   return lowest - slack > pruned ? lowest - slack : pruned;
 }
 
-void linnet_row_choose(const struct linnet_row *row, struct linnet_row_choice *choice, double least) {
+void linnet_row_choose(const struct linnet_row *row, struct linnet_row_choice *choice, double min_probability) {
   size_t count = 0;
-  float lowest = row->values ? lowest_value(row, choice, least) : 0;
+  float lowest = row->values ? lowest_value(row, choice, min_probability) : 0;
   for (uint32_t symbol = 1; symbol < choice->symbols && row->values; symbol++) {
     float value = row->values[symbol];
     if (value >= lowest && value < INFINITY && value > -INFINITY)

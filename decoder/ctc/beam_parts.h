@@ -101,9 +101,9 @@ static inline double linnet_row_exponent(const struct linnet_row *row, uint32_t 
 /* Takes the arrays of a choice from an arena. */
 void linnet_row_choice_lay_out(struct linnet_row_choice *choice, struct linnet_arena *arena);
 
-/* Chooses the symbols that pass the pruning and whose probability, relative to the row's largest, is at least `least`.
- * A rounding error is possible here: the caller makes the exact test. */
-void linnet_row_choose(const struct linnet_row *row, struct linnet_row_choice *choice, double least);
+/* Chooses the symbols that pass the pruning and whose probability, relative to the row's largest, is at least
+ * `min_probability`. A rounding error is possible here: the caller makes the exact test. */
+void linnet_row_choose(const struct linnet_row *row, struct linnet_row_choice *choice, double min_probability);
 
 /* --- prefixes ----------------------------------------------------------------------------------------------------- */
 

@@ -151,10 +151,10 @@ static void put_sums(struct writer *w) {
 }
 
 static enum linnet_status write_file(const struct writer *w, const char *path) {
-  struct linnet_output output;
-  LINNET_TRY(linnet_output_open(w->context, path, &output));
+  struct linnet_output_file output;
+  LINNET_TRY(linnet_output_file_open(w->context, path, &output));
   fwrite(w->data, 1, w->count, output.stream); /* commit reports a failure */
-  return linnet_output_commit(&output);
+  return linnet_output_file_commit(&output);
 }
 
 static enum linnet_status save(struct linnet_context *context, const struct linnet_g2p *g2p,

@@ -211,15 +211,15 @@ enum linnet_status linnet_lattice_add_words(struct linnet_lattice *lattice, stru
   if (!search)
     return linnet_fail(lattice->context, LINNET_ERROR_ARGUMENT, "linnet_lattice_add_words: no search");
   struct linnet_word_hypothesis h;
-  size_t count = linnet_word_search_num_hypotheses(search), most = 0;
+  size_t count = linnet_word_search_num_hypotheses(search), max_words = 0;
   for (size_t i = 0; i < count; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(search, i, &h));
-    most = h.num_words > most ? h.num_words : most;
+    max_words = h.num_words > max_words ? h.num_words : max_words;
   }
-  struct linnet_segment *words = linnet_alloc(lattice->context, most + 1, sizeof *words);
+  struct linnet_segment *words = linnet_alloc(lattice->context, max_words + 1, sizeof *words);
   enum linnet_status status =
       words ? LINNET_OK
-            : linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a path of %zu words", most);
+            : linnet_fail(lattice->context, LINNET_ERROR_MEMORY, "out of memory for a path of %zu words", max_words);
   for (size_t i = 0; i < count && status == LINNET_OK; i++)
     if ((status = linnet_word_search_hypothesis(search, i, &h)) == LINNET_OK && isfinite(h.score))
       status = add_sentence(lattice, &h, words);

@@ -162,11 +162,11 @@ static struct linnet_lattice_weight normalise(struct element *elements, size_t c
   for (size_t i = 1; i < count; i++)
     if (linnet_weight_score(elements[i].weight) > linnet_weight_score(elements[best].weight))
       best = i;
-  struct linnet_lattice_weight most = elements[best].weight;
+  struct linnet_lattice_weight best_weight = elements[best].weight;
   *best_state = elements[best].state;
   for (size_t i = 0; i < count; i++)
-    elements[i].weight = linnet_weight_divide(elements[i].weight, most);
-  return most;
+    elements[i].weight = linnet_weight_divide(elements[i].weight, best_weight);
+  return best_weight;
 }
 
 static enum linnet_status add_symbol(struct subsets *d, size_t subset, size_t from, size_t to) {

@@ -140,10 +140,10 @@ static enum linnet_status take_path(struct paths *p, uint32_t index) {
   return LINNET_OK;
 }
 
-static enum linnet_status search(struct paths *p, size_t most) {
+static enum linnet_status search(struct paths *p, size_t max_paths) {
   const struct partial start = {.parent = NO_PARTIAL};
   LINNET_TRY(push(p, &start));
-  while (p->heap_count > 0 && p->path_count < most) {
+  while (p->heap_count > 0 && p->path_count < max_paths) {
     uint32_t best = pop(p);
     LINNET_TRY(p->partials[best].complete ? take_path(p, best) : expand(p, best));
   }
@@ -153,7 +153,7 @@ static enum linnet_status search(struct paths *p, size_t most) {
   return LINNET_OK;
 }
 
-enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t most,
+enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t max_paths,
                                         const struct linnet_lattice_path **paths, size_t *count) {
   if (!lattice || !paths || !count)
     return linnet_fail(lattice ? lattice->context : NULL, LINNET_ERROR_ARGUMENT,
@@ -161,7 +161,7 @@ enum linnet_status linnet_lattice_nbest(struct linnet_lattice *lattice, size_t m
   if (!lattice->finished)
     return linnet_fail(lattice->context, LINNET_ERROR_STATE, "linnet_lattice_nbest: finish the lattice first");
   struct paths p = {.lattice = lattice};
-  enum linnet_status status = lattice->graph.state_count > 0 ? search(&p, most) : LINNET_OK;
+  enum linnet_status status = lattice->graph.state_count > 0 ? search(&p, max_paths) : LINNET_OK;
   linnet_free(lattice->context, p.partials);
   linnet_free(lattice->context, p.heap);
   *paths = lattice->paths;

@@ -127,13 +127,13 @@ static enum linnet_status read_header(struct arpa *a) {
 /* --- n-grams ---------------------------------------------------------------------------------------------------- */
 
 /* A log10 number of the file as a natural logarithm. */
-static enum linnet_status read_value(struct arpa *a, const char *text, const char *what, double most, float *value) {
+static enum linnet_status read_value(struct arpa *a, const char *text, const char *what, double maximum, float *value) {
   double number;
   if (!linnet_parse_number(text, &number))
     return FAIL(a, LINNET_ERROR_FORMAT, "%s '%.40s' is not a number: correct it, or make the model again", what, text);
-  if (number > most)
+  if (number > maximum)
     return FAIL(a, LINNET_ERROR_FORMAT, "%s %.40s is more than %g: logarithms to base 10 are expected", what, text,
-                most);
+                maximum);
   *value = (float)(number * LN10);
   return LINNET_OK;
 }

@@ -64,14 +64,14 @@ enum linnet_status linnet_ngram_save_arpa(struct linnet_context *context, const 
                                           const char *path) {
   if (!context || !m || !path)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_ngram_save_arpa: NULL argument");
-  struct linnet_output output;
+  struct linnet_output_file output;
   struct linnet_c_locale locale;
-  LINNET_TRY(linnet_output_open(context, path, &output));
+  LINNET_TRY(linnet_output_file_open(context, path, &output));
   if (!linnet_c_locale_enter(&locale)) {
-    linnet_output_abandon(&output);
+    linnet_output_file_abandon(&output);
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", path);
   }
   write_model(m, output.stream);
   linnet_c_locale_leave(&locale);
-  return linnet_output_commit(&output);
+  return linnet_output_file_commit(&output);
 }

@@ -222,9 +222,9 @@ enum linnet_status linnet_ngram_save_binary(struct linnet_context *context, cons
   memcpy(header.counts, m->shape.counts, sizeof header.counts);
   memcpy(header.last_counts, m->shape.counts + FIRST_COUNTS, sizeof header.last_counts);
   header.header_sum = header_sum(&header);
-  struct linnet_output output;
-  LINNET_TRY(linnet_output_open(context, path, &output));
+  struct linnet_output_file output;
+  LINNET_TRY(linnet_output_file_open(context, path, &output));
   fwrite(&header, 1, sizeof header, output.stream); /* commit reports a failure */
   fwrite(body_of(m), 1, bytes, output.stream);
-  return linnet_output_commit(&output);
+  return linnet_output_file_commit(&output);
 }

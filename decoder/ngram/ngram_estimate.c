@@ -79,7 +79,7 @@ struct linnet_ngram_estimator {
   struct grams grams[NGRAM_MAX_ORDER];
   uint32_t *begins; /* (text_count) the n-gram of the present order that begins at a word; NONE where the sentence is
                        too short */
-  struct linnet_keyed *places, *scratch; /* (text_count) */
+  struct linnet_keyed *offsets, *scratch; /* (text_count) */
   bool finished;
 };
 
@@ -141,7 +141,7 @@ void linnet_ngram_estimator_destroy(struct linnet_ngram_estimator *e) {
   }
   linnet_free(e->context, e->text);
   linnet_free(e->context, e->begins);
-  linnet_free(e->context, e->places);
+  linnet_free(e->context, e->offsets);
   linnet_free(e->context, e->scratch);
   linnet_free(e->context, e);
 }
@@ -213,19 +213,19 @@ static enum linnet_status count_words(struct linnet_ngram_estimator *e) {
 
 /* Lists the offsets where an n-gram of k + 1 words begins, with a key of its first k words' node and its last word;
  * returns their number. */
-static size_t list_places(const struct linnet_ngram_estimator *e, unsigned k) {
+static size_t list_offsets(const struct linnet_ngram_estimator *e, unsigned k) {
   size_t count = 0;
   uint32_t base = e->builder.levels[k - 1].base;
   for (size_t i = 0; i + k < e->text_count; i++)
     if (e->text[i] != e->specials[END] && e->begins[i + 1] != NONE)
-      e->places[count++] = (struct linnet_keyed){(uint64_t)(base + e->begins[i]) << 32 | e->text[i + k], (uint32_t)i};
+      e->offsets[count++] = (struct linnet_keyed){(uint64_t)(base + e->begins[i]) << 32 | e->text[i + k], (uint32_t)i};
   return count;
 }
 
-static size_t count_groups(const struct linnet_keyed *places, size_t count) {
+static size_t count_groups(const struct linnet_keyed *offsets, size_t count) {
   size_t groups = 0;
   for (size_t i = 0; i < count; i++)
-    groups += i == 0 || places[i].key != places[i - 1].key;
+    groups += i == 0 || offsets[i].key != offsets[i - 1].key;
   return groups;
 }
 
@@ -236,23 +236,23 @@ static enum linnet_status add_groups(struct linnet_ngram_estimator *e, unsigned 
   bool highest = k + 1 == e->builder.order;
   uint32_t group = NONE;
   for (size_t i = 0; i < count; i++) {
-    uint64_t key = e->places[i].key;
-    uint32_t place = e->places[i].value;
-    if (i == 0 || key != e->places[i - 1].key) {
+    uint64_t key = e->offsets[i].key;
+    uint32_t offset = e->offsets[i].value;
+    if (i == 0 || key != e->offsets[i - 1].key) {
       struct ngram_record record = {.parent = (uint32_t)(key >> 32), .word = (uint32_t)key};
       LINNET_TRY(linnet_ngram_builder_add(&e->builder, k, &record));
-      grams->ends[++group] = e->begins[place + 1];
+      grams->ends[++group] = e->begins[offset + 1];
     }
-    grams->counts[group] += highest || e->text[place] == e->specials[BEGIN];
-    next[place] = group;
+    grams->counts[group] += highest || e->text[offset] == e->specials[BEGIN];
+    next[offset] = group;
   }
   return LINNET_OK;
 }
 
 static enum linnet_status count_level(struct linnet_ngram_estimator *e, unsigned k) {
-  size_t count = list_places(e, k), duplicate;
-  linnet_radix_sort(e->places, e->scratch, count);
-  LINNET_TRY(alloc_grams(e, &e->grams[k], count_groups(e->places, count)));
+  size_t count = list_offsets(e, k), duplicate;
+  linnet_radix_sort(e->offsets, e->scratch, count);
+  LINNET_TRY(alloc_grams(e, &e->grams[k], count_groups(e->offsets, count)));
   uint32_t *next = linnet_alloc(e->context, e->text_count, sizeof *next);
   if (!next)
     return out_of_memory(e);
@@ -267,9 +267,9 @@ static enum linnet_status count_level(struct linnet_ngram_estimator *e, unsigned
 
 static enum linnet_status count_text(struct linnet_ngram_estimator *e) {
   e->begins = linnet_alloc(e->context, e->text_count, sizeof *e->begins);
-  e->places = linnet_alloc(e->context, e->text_count, sizeof *e->places);
+  e->offsets = linnet_alloc(e->context, e->text_count, sizeof *e->offsets);
   e->scratch = linnet_alloc(e->context, e->text_count, sizeof *e->scratch);
-  if (!e->begins || !e->places || !e->scratch)
+  if (!e->begins || !e->offsets || !e->scratch)
     return out_of_memory(e);
   LINNET_TRY(count_words(e));
   for (unsigned k = 1; k < e->builder.order; k++)

@@ -144,12 +144,12 @@ enum linnet_status linnet_score_add(struct linnet_context *context, const int *r
                                     const int *hypothesis, size_t num_hypothesis, struct linnet_score *score) {
   if (!context || !score || (!reference && num_reference > 0) || (!hypothesis && num_hypothesis > 0))
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "linnet_score_add: an argument is NULL");
-  size_t room, count = 0;
-  if (!linnet_add_size(num_reference, num_hypothesis, &room))
+  size_t capacity, count = 0;
+  if (!linnet_add_size(num_reference, num_hypothesis, &capacity))
     return linnet_fail(context, LINNET_ERROR_LIMIT, "linnet_score_add: more tokens than memory has bytes");
-  uint8_t *edits = linnet_alloc(context, room, 1);
+  uint8_t *edits = linnet_alloc(context, capacity, 1);
   if (!edits)
-    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory to align %zu tokens", room);
+    return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory to align %zu tokens", capacity);
   enum linnet_status status =
       linnet_align(context, reference, num_reference, hypothesis, num_hypothesis, edits, &count);
   if (status == LINNET_OK)

@@ -162,8 +162,8 @@ static enum linnet_status append_tokens(struct linnet_scorer *scorer, size_t use
 
 /* Aligns the tokens of the utterance; appends the alignment to the edits. */
 static enum linnet_status align_utterance(struct linnet_scorer *scorer, struct linnet_scored *u) {
-  size_t room = u->edit + u->num_reference + u->num_hypothesis;
-  uint8_t *grown = linnet_grow(scorer->context, scorer->edits, &scorer->edit_capacity, room, sizeof *grown);
+  size_t needed = u->edit + u->num_reference + u->num_hypothesis;
+  uint8_t *grown = linnet_grow(scorer->context, scorer->edits, &scorer->edit_capacity, needed, sizeof *grown);
   if (!grown)
     return linnet_fail(scorer->context, LINNET_ERROR_MEMORY, "out of memory after %zu aligned tokens", u->edit);
   scorer->edits = grown;

@@ -30,7 +30,7 @@ struct linnet_hotwords {
   uint32_t *fail;                /* the longest proper suffix of a state that is a state */
   double *paid;                  /* weights of the phrases that end in the state */
   double *pending;               /* part of the weight of an incomplete phrase that is already in the score */
-  double most;
+  double max_gain;
 };
 
 static enum linnet_status out_of_memory(const struct linnet_hotwords *h) {
@@ -138,7 +138,7 @@ static enum linnet_status link_states(struct linnet_hotwords *h) {
     bool ends = n[1].first_value > n->first_value;
     h->paid[node] = h->paid[h->fail[node]] + (ends ? h->phrases[h->tree.values[n->first_value]].weight : 0);
     h->pending[node] = fmax(h->pending[node], h->pending[h->fail[node]]);
-    h->most = fmax(h->most, h->paid[node] + h->pending[node]);
+    h->max_gain = fmax(h->max_gain, h->paid[node] + h->pending[node]);
   }
   return LINNET_OK;
 }
@@ -228,5 +228,5 @@ double linnet_hotwords_finish(const struct linnet_hotwords *hotwords, uint32_t s
 }
 
 double linnet_hotwords_max_gain(const struct linnet_hotwords *hotwords) {
-  return hotwords->most;
+  return hotwords->max_gain;
 }

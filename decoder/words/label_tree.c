@@ -53,8 +53,8 @@ static void expand(struct builder *b, uint32_t node) {
 static size_t count_nodes(const struct linnet_label_sequence *sequences, size_t count) {
   size_t nodes = 1;
   for (size_t i = 0; i < count; i++) {
-    size_t shared = 0, most = i > 0 ? sequences[i - 1].count : 0;
-    while (shared < sequences[i].count && shared < most &&
+    size_t shared = 0, previous = i > 0 ? sequences[i - 1].count : 0;
+    while (shared < sequences[i].count && shared < previous &&
            sequences[i].labels[shared] == sequences[i - 1].labels[shared])
       shared++;
     nodes += sequences[i].count - shared;

@@ -237,10 +237,10 @@ static void find_leave(struct linnet_word_search *s, struct linnet_word_state *s
  * probability. */
 static double find_leaves(const struct linnet_word_step *f, double best_symbol) {
   struct linnet_word_search *s = f->search;
-  double best = s->now->score[0], most = s->tree.max_start;
+  double best = s->now->score[0], max_start = s->tree.max_start;
   for (uint32_t i = 0; i < s->now->count; i++) {
     struct linnet_word_state *state = &s->now->states[i];
-    double bare = bare_score(s, i) * most;
+    double bare = bare_score(s, i) * max_start;
     if (linnet_word_is_between(&s->tree, state->position.node)) {
       best = fmax(best, bare);
       continue;

@@ -223,7 +223,7 @@ bool linnet_word_reserve(struct linnet_word_search *s, size_t sequences) {
   return is_enough(pool, sequences) || linnet_history_grow(&s->history, grown(pool, sequences));
 }
 
-static bool make_record_room(struct linnet_word_search *s, size_t records) {
+static bool reserve_records(struct linnet_word_search *s, size_t records) {
   if (linnet_tree_pool_left(&s->records) >= records)
     return true;
   for (size_t i = 0; i < s->now->count; i++)
@@ -245,7 +245,7 @@ enum linnet_status linnet_word_search_accept(struct linnet_word_search *s, const
   linnet_poll_begin(s->context);
   for (size_t t = 0; t < frames; t++) {
     LINNET_TRY(linnet_poll_check(s->context));
-    if (!linnet_word_reserve(s, linnet_word_max_new(s)) || !make_record_room(s, 2 * s->beam))
+    if (!linnet_word_reserve(s, linnet_word_max_new(s)) || !reserve_records(s, 2 * s->beam))
       return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory after %u frames", s->frames);
     take_frame(s, log_posteriors + t * s->choice.symbols);
     s->ranked = false;

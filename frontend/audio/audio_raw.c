@@ -79,9 +79,9 @@ static void raw_destroy(struct linnet_decoder *decoder) {
 }
 
 /* Waits until at least one whole frame has arrived, but not for more. */
-static size_t fill(struct linnet_decoder *decoder, size_t most, size_t frame_bytes) {
+static size_t fill(struct linnet_decoder *decoder, size_t max_bytes, size_t frame_bytes) {
   while (decoder->held < frame_bytes) {
-    size_t got = linnet_bytes_read(decoder->bytes, decoder->buffer + decoder->held, most - decoder->held);
+    size_t got = linnet_bytes_read(decoder->bytes, decoder->buffer + decoder->held, max_bytes - decoder->held);
     if (got == 0)
       return 0;
     decoder->held += got;
@@ -99,8 +99,8 @@ static enum linnet_status finish(struct linnet_decoder *decoder) {
 }
 
 static enum linnet_status raw_read(struct linnet_decoder *decoder, float *interleaved, size_t frames, size_t *got) {
-  size_t frame_bytes = decoder->sample_bytes * decoder->channels, most = frames * frame_bytes;
-  *got = fill(decoder, most < decoder->capacity ? most : decoder->capacity, frame_bytes);
+  size_t frame_bytes = decoder->sample_bytes * decoder->channels, max_bytes = frames * frame_bytes;
+  *got = fill(decoder, max_bytes < decoder->capacity ? max_bytes : decoder->capacity, frame_bytes);
   if (*got == 0)
     return finish(decoder);
   for (size_t i = 0; i < *got * decoder->channels; i++)

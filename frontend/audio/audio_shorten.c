@@ -49,7 +49,7 @@ struct linnet_decoder {
   size_t ready, taken;   /* of these */
   size_t running;        /* channel whose block comes next */
   bool ended;
-  int64_t told, decoded; /* frames: by the SPHERE header (-1: not said), so far */
+  int64_t stated, decoded; /* frames: by the SPHERE header (-1: not said), so far */
 };
 
 /* --- bits: after a failure everything reads as 0, and `status` says so
@@ -292,11 +292,11 @@ static void read_shift(struct linnet_decoder *d) {
 
 static void end(struct linnet_decoder *d) {
   d->ended = true;
-  if (d->decoded < d->told)
+  if (d->decoded < d->stated)
     d->status = linnet_fail(d->bytes->context, LINNET_ERROR_FORMAT,
                             "%s: Shorten stream, byte %" PRId64 ": it ends after %" PRId64
                             " samples, but its SPHERE header says %" PRId64 ": copy it again, or mend sample_count",
-                            d->bytes->name, d->offset, d->decoded, d->told);
+                            d->bytes->name, d->offset, d->decoded, d->stated);
 }
 
 /* Executes commands until the next block of all channels is complete, or until the end. */
@@ -381,7 +381,7 @@ enum linnet_status linnet_decoder_open_shorten(struct linnet_bytes *bytes, const
   if (!d)
     return linnet_fail(bytes->context, LINNET_ERROR_MEMORY, "%s: out of memory", bytes->name);
   d->bytes = bytes;
-  d->told = sphere->frames;
+  d->stated = sphere->frames;
   bytes->position = d->offset = (int64_t)sphere->header_bytes;
   enum linnet_status status = start(d, sphere);
   if (status != LINNET_OK) {

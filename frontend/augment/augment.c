@@ -93,21 +93,21 @@ static void warp(float *features, size_t frames, size_t dim, size_t from, size_t
   size_t last = frames - 1;
   for (size_t i = 1; i < last; i++) {
     size_t t = to > from ? last - i : i;
-    double place = t <= to ? (double)t * (double)from / (double)to
-                           : (double)last - (double)(last - t) * (double)(last - from) / (double)(last - to);
-    take_frame(features, dim, t, place, last);
+    double position = t <= to ? (double)t * (double)from / (double)to
+                              : (double)last - (double)(last - t) * (double)(last - from) / (double)(last - to);
+    take_frame(features, dim, t, position, last);
   }
 }
 
 /* The point that moves lies at least max_warp frames, or a third of the utterance, from either end. */
 static void draw_warp(const struct linnet_specaugment_settings *settings, struct linnet_augment_key key,
                       float *features, size_t frames, size_t dim) {
-  size_t most = settings->max_warp < frames / 3 ? settings->max_warp : frames / 3;
-  if (most == 0)
+  size_t max_warp = settings->max_warp < frames / 3 ? settings->max_warp : frames / 3;
+  if (max_warp == 0)
     return;
   struct linnet_philox random = linnet_draw(key, LINNET_DRAW_WARP);
-  size_t from = most + linnet_draw_below(random.word[0], frames - 2 * most),
-         to = from - most + linnet_draw_below(random.word[1], 2 * most + 1);
+  size_t from = max_warp + linnet_draw_below(random.word[0], frames - 2 * max_warp),
+         to = from - max_warp + linnet_draw_below(random.word[1], 2 * max_warp + 1);
   if (from == 0 || to == 0 || from >= frames - 1 || to >= frames - 1 || from == to)
     return;
   warp(features, frames, dim, from, to);

@@ -307,8 +307,8 @@ static size_t hold(struct linnet_fbank *fbank, const float *samples, size_t n) {
     taken = n < fbank->skip ? n : fbank->skip;
     fbank->skip -= taken;
   } else {
-    size_t room = fbank->capacity - fbank->count;
-    taken = n < room ? n : room;
+    size_t space = fbank->capacity - fbank->count;
+    taken = n < space ? n : space;
     float *to = fbank->held + fbank->count;
     if (fbank->block)
       dither(fbank->settings.dither, fbank->settings.dither_seed, fbank->position, samples, taken, to);

@@ -66,11 +66,11 @@ struct linnet_fbank_kernels {
   /* A real signal x of 2 * half samples was transformed as `half` complex numbers x[2i] + i x[2i + 1]; `spectrum` is
    * the result, interleaved. Writes |X[k]|^2 of the real signal's transform X, k = 0 ... half - 1 (without the bin of
    * the Nyquist frequency, which Kaldi's mel filters never use). `twiddle` holds cos and sin of pi k / half:
-   * (half / 2 + 1) cosines, then as many sines; `split` has room for 2 * half + 1 floats, `power` for half + 1. */
+   * (half / 2 + 1) cosines, then as many sines; `split` has space for 2 * half + 1 floats, `power` for half + 1. */
   void (*power)(size_t half, const float *spectrum, const float *twiddle, float *split, float *power);
 
   /* log(max(FLT_EPSILON, filters * power)) of the first `frames` lanes; power (LANES, stride), of which up to three
-   * floats after the last bin are read too. `lanes` is aligned to 64 bytes and has room for
+   * floats after the last bin are read too. `lanes` is aligned to 64 bytes and has space for
    * LANES * (filters->end - filters->begin + 3) floats. */
   void (*mel)(const struct linnet_mel *filters, const float *power, size_t stride, float *lanes, size_t frames,
               float *features);

@@ -64,21 +64,21 @@ enum linnet_status linnet_frame_shift_read(struct linnet_context *context, const
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static enum linnet_status prepare(struct linnet_context *context, const char *name, double seconds,
-                                  struct linnet_output *output) {
+                                  struct linnet_output_file *output) {
   char text[MAX_BYTES];
   if (linnet_format(text, sizeof text, "%.15g\n", seconds) < 0)
     return linnet_fail(context, LINNET_ERROR_MEMORY, "%s: out of memory for a locale", name);
-  LINNET_TRY(linnet_output_open(context, name, output));
+  LINNET_TRY(linnet_output_file_open(context, name, output));
   fputs(text, output->stream); /* a failure shows in the flush */
   int error = linnet_destination_flush(output->stream, false);
   if (error == 0)
     return LINNET_OK;
-  linnet_output_abandon(output);
+  linnet_output_file_abandon(output);
   return linnet_fail(context, LINNET_ERROR_IO, "%s: cannot write: %s", name, strerror(error));
 }
 
 enum linnet_status linnet_frame_shift_prepare(struct linnet_context *context, const char *ark_path, double seconds,
-                                              struct linnet_output *output) {
+                                              struct linnet_output_file *output) {
   char *name;
   LINNET_TRY(name_file(context, ark_path, &name));
   enum linnet_status status = prepare(context, name, seconds, output);

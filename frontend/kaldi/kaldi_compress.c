@@ -38,9 +38,9 @@ static float share_of(float value, float length) {
   return share > 1 ? 1 : share > 0 ? share : 0;
 }
 
-/* The nearest integer in 0 ... most, rounded as in Kaldi. */
-static unsigned to_steps(struct linnet_kaldi_range range, float value, unsigned most) {
-  return (unsigned)(share_of(value - range.min, range.range) * (float)most + 0.499f);
+/* The nearest integer in 0 ... max_step, rounded as in Kaldi. */
+static unsigned to_steps(struct linnet_kaldi_range range, float value, unsigned max_step) {
+  return (unsigned)(share_of(value - range.min, range.range) * (float)max_step + 0.499f);
 }
 
 /* --- CM: one column ------------------------------------------------------------------------------------------- */
@@ -81,11 +81,11 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static unsigned at_least(unsigned value, unsigned low) {
+static unsigned larger(unsigned value, unsigned low) {
   return value < low ? low : value;
 }
 
-static unsigned at_most(unsigned value, unsigned high) {
+static unsigned smaller(unsigned value, unsigned high) {
   return value > high ? high : value;
 }
 
@@ -100,8 +100,8 @@ static void store_quantiles(struct linnet_kaldi_range range, float *column, size
   for (unsigned i = 0; i < 4; i++) {
     unsigned step = to_steps(range, column[at[i]], 65535);
     if (i > 0)
-      step = at_least(step, previous + 1);
-    previous = at_most(step, 65532 + i);
+      step = larger(step, previous + 1);
+    previous = smaller(step, 65532 + i);
     store_u16(header + 2 * i, previous);
   }
 }

@@ -42,24 +42,25 @@ void linnet_kaldi_input_close(struct linnet_kaldi_input *input) {
 /* --- Failing -------------------------------------------------------------------------------------------------- */
 
 /* "FILE" or "FILE, KEY" for messages. */
-struct place {
+struct location {
   char text[300];
 };
 
-static struct place place_of(const struct linnet_kaldi_input *input) {
-  struct place place;
-  snprintf(place.text, sizeof place.text, input->key[0] ? "%.200s, matrix %.80s" : "%.200s", input->name, input->key);
-  return place;
+static struct location location_of(const struct linnet_kaldi_input *input) {
+  struct location location;
+  snprintf(location.text, sizeof location.text, input->key[0] ? "%.200s, matrix %.80s" : "%.200s", input->name,
+           input->key);
+  return location;
 }
 
 static enum linnet_status fail(const struct linnet_kaldi_input *input, enum linnet_status status, const char *what) {
-  return linnet_fail(input->context, status, "%s: %s", place_of(input).text, what);
+  return linnet_fail(input->context, status, "%s: %s", location_of(input).text, what);
 }
 
 /* Fails because the stream ended, or could not be read, before the expected data. */
 static enum linnet_status fail_short(const struct linnet_kaldi_input *input) {
   if (ferror(input->stream))
-    return linnet_fail(input->context, LINNET_ERROR_IO, "%s: %s", place_of(input).text, strerror(errno));
+    return linnet_fail(input->context, LINNET_ERROR_IO, "%s: %s", location_of(input).text, strerror(errno));
   return fail(input, LINNET_ERROR_FORMAT, "the file is truncated: copy or make it again");
 }
 
@@ -205,7 +206,7 @@ static enum linnet_status read_binary(struct linnet_kaldi_input *input, struct h
   size_t elements, bytes;
   if (!linnet_mul_size(header->rows, header->cols, &elements) || elements > LINNET_KALDI_MAX_ELEMENTS)
     return linnet_fail(input->context, LINNET_ERROR_LIMIT, "%s: claims %zu x %zu elements, more than %zu",
-                       place_of(input).text, header->rows, header->cols, LINNET_KALDI_MAX_ELEMENTS);
+                       location_of(input).text, header->rows, header->cols, LINNET_KALDI_MAX_ELEMENTS);
   if (elements == 0)
     header->rows = header->cols = 0;
   if (header->form == LINNET_KALDI_FLOAT || header->form == LINNET_KALDI_DOUBLE)
@@ -228,7 +229,8 @@ static enum linnet_status read_number(struct linnet_kaldi_input *input, int c, d
   *next = c;
   *value = strtod(text, &end);
   if (n == 0 || n == MAX_NUMBER || end != text + n)
-    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is no number", place_of(input).text, text);
+    return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: \"%.20s\" is no number", location_of(input).text,
+                       text);
   return LINNET_OK;
 }
 
@@ -247,7 +249,7 @@ static enum linnet_status end_row(struct linnet_kaldi_input *input, size_t count
     return LINNET_OK; /* an empty line */
   if (header->rows > 0 && cols != header->cols)
     return linnet_fail(input->context, LINNET_ERROR_FORMAT, "%s: row %zu has %zu columns, the first has %zu",
-                       place_of(input).text, header->rows + 1, cols, header->cols);
+                       location_of(input).text, header->rows + 1, cols, header->cols);
   header->cols = cols;
   header->rows++;
   return LINNET_OK;
@@ -347,7 +349,7 @@ enum linnet_status linnet_kaldi_read_cmvn(struct linnet_kaldi_input *input, stru
   if (!exact || header.rows != 2 || header.cols < 2 || header.cols > LINNET_CMVN_MAX_DIM + 1)
     return linnet_fail(input->context, LINNET_ERROR_FORMAT,
                        "%s: %zu x %zu elements are no CMVN statistics, which have 2 rows and at most %d columns",
-                       place_of(input).text, header.rows, header.cols, LINNET_CMVN_MAX_DIM + 1);
+                       location_of(input).text, header.rows, header.cols, LINNET_CMVN_MAX_DIM + 1);
   return fill_cmvn(input, &header, cmvn);
 }
 

@@ -98,7 +98,7 @@ static inline void linnet_store_double(unsigned char *b, double value) {
   linnet_store_u32(b + 4, (uint32_t)(word.bits >> 32));
 }
 
-/* --- places (kaldi_scp.c) ----------------------------------------------------------------------------------------- */
+/* --- positions (kaldi_scp.c) -------------------------------------------------------------------------------------- */
 
 /* The position of a matrix: "file:offset". */
 

@@ -16,7 +16,7 @@ enum { CHUNK = 1024 }; /* elements converted at a time */
 struct linnet_ark_writer {
   struct linnet_context *context;
   enum linnet_kaldi_form form;
-  struct linnet_output ark, scp;
+  struct linnet_output_file ark, scp;
   bool has_scp, committed;
   uint64_t position;  /* bytes in the archive */
   double frame_shift; /* seconds, 0: unknown */
@@ -177,9 +177,9 @@ static enum linnet_status open_outputs(struct linnet_ark_writer *writer, const c
     return linnet_fail(writer->context, LINNET_ERROR_ARGUMENT,
                        "%s: a script file cannot point into an archive on standard output: name a file for the archive",
                        scp_path);
-  LINNET_TRY(linnet_output_open(writer->context, standard ? "/dev/stdout" : ark_path, &writer->ark));
+  LINNET_TRY(linnet_output_file_open(writer->context, standard ? "/dev/stdout" : ark_path, &writer->ark));
   writer->has_scp = scp_path != NULL;
-  return scp_path ? linnet_output_open(writer->context, scp_path, &writer->scp) : LINNET_OK;
+  return scp_path ? linnet_output_file_open(writer->context, scp_path, &writer->scp) : LINNET_OK;
 }
 
 enum linnet_status linnet_ark_writer_create(struct linnet_context *context, const char *ark_path, const char *scp_path,
@@ -331,8 +331,8 @@ static enum linnet_status flush_scp(struct linnet_ark_writer *writer) {
 }
 
 static enum linnet_status commit_files(struct linnet_ark_writer *writer) {
-  LINNET_TRY(linnet_output_commit(&writer->ark));
-  return writer->has_scp ? linnet_output_commit(&writer->scp) : LINNET_OK;
+  LINNET_TRY(linnet_output_file_commit(&writer->ark));
+  return writer->has_scp ? linnet_output_file_commit(&writer->scp) : LINNET_OK;
 }
 
 /* Removes the old frame shift before it replaces the archive, and writes the new one afterwards. So a frame shift is
@@ -346,23 +346,23 @@ enum linnet_status linnet_ark_writer_commit(struct linnet_ark_writer *writer) {
   writer->committed = true;
   if (!*writer->ark.temporary) /* written to directly: there are no files beside it */
     return commit_files(writer);
-  struct linnet_output shift = {.context = writer->context};
+  struct linnet_output_file shift = {.context = writer->context};
   if (writer->frame_shift > 0)
     LINNET_TRY(linnet_frame_shift_prepare(writer->context, writer->ark.path, writer->frame_shift, &shift));
   enum linnet_status status = linnet_frame_shift_remove(writer->context, writer->ark.path);
   if (status == LINNET_OK)
     status = commit_files(writer);
   if (status == LINNET_OK && shift.stream)
-    return linnet_output_commit(&shift);
-  linnet_output_abandon(&shift);
+    return linnet_output_file_commit(&shift);
+  linnet_output_file_abandon(&shift);
   return status;
 }
 
 void linnet_ark_writer_destroy(struct linnet_ark_writer *writer) {
   if (!writer)
     return;
-  linnet_output_abandon(&writer->ark);
-  linnet_output_abandon(&writer->scp);
+  linnet_output_file_abandon(&writer->ark);
+  linnet_output_file_abandon(&writer->scp);
   linnet_free(writer->context, writer->column);
   linnet_free(writer->context, writer->packed);
   linnet_free(writer->context, writer);

@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "ops/activation.h"
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -33,7 +33,7 @@ static const struct linnet_ops reference = {
     .conv_backward = linnet_conv_backward_reference,
     .conv_window = linnet_conv_window_reference,
     .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference,
-                  [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_causal_attention_reference,
+                  [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_causal_linear_attention_reference,
                   [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_SOFTMAX] = &linnet_causal_softmax_attention_reference,
                   [LINNET_ATTENTION_LSH] = &linnet_lsh_attention_reference,
@@ -129,9 +129,9 @@ const struct linnet_ops *linnet_cpu_ops(const char *name) {
 }
 
 const struct linnet_ops *linnet_cpu_best_ops(enum linnet_precision precision) {
-  const enum linnet_precision least = precision == LINNET_TF32 ? LINNET_FLOAT32 : precision;
+  const enum linnet_precision required = precision == LINNET_TF32 ? LINNET_FLOAT32 : precision;
   size_t i = 0;
-  while (sets[i].ops->precision > least || !runs(i))
+  while (sets[i].ops->precision > required || !runs(i))
     i++;
   return sets[i].ops;
 }

@@ -146,10 +146,10 @@ static void cpu_attention_backward(struct linnet_device *d, const struct linnet_
 /* --- LSTM --------------------------------------------------------------------------------------------------------- */
 
 struct lstm_work {
-  real *packed;              /* the recurrent weights in the kernels' layout */
-  real *state;               /* (2, sequences, H) */
-  struct linnet_span *spans; /* (sequences) */
-  real *work;                /* workspace of the op */
+  real *packed;                       /* the recurrent weights in the kernels' layout */
+  real *state;                        /* (2, sequences, H) */
+  struct linnet_sequence_span *spans; /* (sequences) */
+  real *work;                         /* workspace of the op */
 };
 
 static struct lstm_work plan_lstm(const struct linnet_device *d, size_t width, size_t sequences,
@@ -218,12 +218,12 @@ static void cpu_steps_before(struct linnet_device *d, const struct linnet_pack *
 /* --- the loss and the update -------------------------------------------------------------------------------------- */
 
 static size_t cpu_ctc_work_bytes(struct linnet_device *d, const struct linnet_batch_ctc *c) {
-  size_t most = 0;
+  size_t max_bytes = 0;
   (void)d;
   for (size_t s = 0; s < c->pack->sequences; s++)
-    most = linnet_max_size(
-        most, linnet_ctc_work_bytes(c->pack->offsets[s + 1] - c->pack->offsets[s], c->symbols, c->num_labels[s]));
-  return most;
+    max_bytes = linnet_max_size(
+        max_bytes, linnet_ctc_work_bytes(c->pack->offsets[s + 1] - c->pack->offsets[s], c->symbols, c->num_labels[s]));
+  return max_bytes;
 }
 
 static void cpu_ctc(struct linnet_device *d, const struct linnet_batch_ctc *c, void *work) {

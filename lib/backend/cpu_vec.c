@@ -4,7 +4,7 @@
  * would not speed up use the reference. */
 #include "backend/backend.h"
 #include "ops/activation_vec.h"
-#include "ops/causal_attention_vec.h"
+#include "ops/causal_linear_attention_vec.h"
 #include "ops/ctc_vec.h"
 #include "ops/depthwise_conv_vec.h"
 #include "ops/dropout_vec.h"
@@ -33,7 +33,7 @@
   .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
   .conv_backward = conv_backward_vec, .conv_window = conv_window_vec,                                                  \
   .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
-                [LINNET_ATTENTION_CAUSAL_LINEAR] = &causal_attention_vec,                                              \
+                [LINNET_ATTENTION_CAUSAL_LINEAR] = &causal_linear_attention_vec,                                       \
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \
                 [LINNET_ATTENTION_CAUSAL_LSH] = &causal_lsh_attention_vec,                                             \
                 [LINNET_ATTENTION_SOFTMAX] = &softmax_attention_vec,                                                   \

@@ -9,7 +9,7 @@
 #include "backend/cuda/memory.h"
 #endif
 
-enum { MOST_DEVICES = 1024 };
+enum { MAX_DEVICES = 1024 };
 
 static enum linnet_status open_cuda(struct linnet_context *context, int index, enum linnet_precision precision,
                                     struct linnet_device **device) {
@@ -29,7 +29,7 @@ static int cuda_index(const char *name) {
   if (strncmp(name, "cuda:", 5) != 0 || name[5] < '0' || name[5] > '9')
     return -1;
   unsigned long index = strtoul(name + 5, &end, 10);
-  return *end || index >= MOST_DEVICES ? -1 : (int)index;
+  return *end || index >= MAX_DEVICES ? -1 : (int)index;
 }
 
 enum linnet_status linnet_device_open(struct linnet_context *context, const char *name, enum linnet_precision precision,

@@ -61,8 +61,9 @@ enum linnet_status linnet_file_read_checked(struct linnet_context *context, cons
   return LINNET_OK;
 }
 
-enum linnet_status linnet_output_open(struct linnet_context *context, const char *path, struct linnet_output *output) {
-  *output = (struct linnet_output){.context = context};
+enum linnet_status linnet_output_file_open(struct linnet_context *context, const char *path,
+                                           struct linnet_output_file *output) {
+  *output = (struct linnet_output_file){.context = context};
   if (!*path)
     return linnet_fail(context, LINNET_ERROR_IO, "cannot write: the path is empty");
   if (strlen(path) >= sizeof output->path)
@@ -105,11 +106,11 @@ static bool keep_previous(const char *path, const char *previous) {
   return link(path, previous) == 0 || rename(path, previous) == 0;
 }
 
-enum linnet_status linnet_output_commit(struct linnet_output *output) {
-  return linnet_output_replace(output, NULL);
+enum linnet_status linnet_output_file_commit(struct linnet_output_file *output) {
+  return linnet_output_file_replace(output, NULL);
 }
 
-enum linnet_status linnet_output_replace(struct linnet_output *output, const char *previous) {
+enum linnet_status linnet_output_file_replace(struct linnet_output_file *output, const char *previous) {
   FILE *stream = output->stream;
   output->stream = NULL;
   bool direct = !*output->temporary;
@@ -127,7 +128,7 @@ enum linnet_status linnet_output_replace(struct linnet_output *output, const cha
   return linnet_fail(output->context, LINNET_ERROR_IO, "%s: cannot write: %s", output->path, strerror(error));
 }
 
-void linnet_output_abandon(struct linnet_output *output) {
+void linnet_output_file_abandon(struct linnet_output_file *output) {
   if (!output->stream)
     return;
   fclose(output->stream);
@@ -136,7 +137,7 @@ void linnet_output_abandon(struct linnet_output *output) {
     remove(output->temporary);
 }
 
-size_t linnet_output_temporary(const char *name) {
+size_t linnet_output_file_temporary_length(const char *name) {
   size_t length = strlen(name), mark = sizeof TEMPORARY - 1, digits = 0;
   while (digits < length && name[length - digits - 1] >= '0' && name[length - digits - 1] <= '9')
     digits++;

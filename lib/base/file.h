@@ -11,7 +11,7 @@
 
 /* A temporary file beside `path`. Commit renames it to `path`; abandon removes it. Pipes and devices are written to
  * directly, and so are descriptors (/dev/stdout, /dev/fd/N). If `path` is a symbolic link, its target is replaced. */
-struct linnet_output {
+struct linnet_output_file {
   struct linnet_context *context;
   FILE *stream;
   char path[LINNET_PATH_BYTES];           /* as given, for messages */
@@ -19,20 +19,21 @@ struct linnet_output {
   char temporary[LINNET_PATH_BYTES + 32]; /* "": the target is written to directly */
 };
 
-enum linnet_status linnet_output_open(struct linnet_context *context, const char *path, struct linnet_output *output);
+enum linnet_status linnet_output_file_open(struct linnet_context *context, const char *path,
+                                           struct linnet_output_file *output);
 
 /* Flushes, syncs, closes, renames, and syncs the folder; on failure the temporary file is removed. */
-enum linnet_status linnet_output_commit(struct linnet_output *output);
+enum linnet_status linnet_output_file_commit(struct linnet_output_file *output);
 
 /* The same, but renames the old file to `previous`, a path in the same folder. Whenever the machine stops, one of the
  * two files is complete. */
-enum linnet_status linnet_output_replace(struct linnet_output *output, const char *previous);
+enum linnet_status linnet_output_file_replace(struct linnet_output_file *output, const char *previous);
 
 /* Closes and removes the temporary file; harmless after a commit. */
-void linnet_output_abandon(struct linnet_output *output);
+void linnet_output_file_abandon(struct linnet_output_file *output);
 
 /* The length of FILE in the name "FILE.tmp.PROCESS" of a temporary file, 0 if it is none. */
-size_t linnet_output_temporary(const char *name);
+size_t linnet_output_file_temporary_length(const char *name);
 
 /* --- checksums ---------------------------------------------------------------------------------------------------- */
 

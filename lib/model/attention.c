@@ -40,7 +40,8 @@ struct linnet_attention linnet_layer_attention(const struct linnet_config *confi
                                .value_ld = columns,
                                .out_ld = config->width,
                                .map = LINNET_MAP_ELU,
-                               .form = config->causal_chunk > 0 ? LINNET_CAUSAL_CHUNKED : LINNET_CAUSAL_STATE,
+                               .form =
+                                   config->causal_chunk > 0 ? LINNET_CAUSAL_LINEAR_CHUNKED : LINNET_CAUSAL_LINEAR_STATE,
                                .chunk = config->causal_chunk,
                                .lsh = {.rounds = config->lsh_rounds,
                                        .buckets = config->lsh_buckets,
@@ -50,7 +51,7 @@ struct linnet_attention linnet_layer_attention(const struct linnet_config *confi
     a.key_width = map_size(config);
     a.key_ld = mapped;
     a.map = LINNET_MAP_IDENTITY;
-    a.least = config->feature_map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0;
+    a.min_normaliser = config->feature_map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0;
   }
   return a;
 }

@@ -1,7 +1,7 @@
 /* The kinds of attention: their names in configurations, and what the layers that contain them need to know. Each kind
  * is a row of linnet_ops.attention. A new kind needs a row there, one here, and a file with the op.
  *
- *   linear, causal-linear      ops/linear_attention.h, ops/causal_attention.h (Katharopoulos et al. 2020)
+ *   linear, causal-linear      ops/linear_attention.h, ops/causal_linear_attention.h (Katharopoulos et al. 2020)
  *   softmax, causal-softmax    ops/softmax_attention.h (Vaswani et al. 2017)
  *   lsh, causal-lsh            ops/lsh_attention.h (Kitaev et al. 2020)
  */
@@ -23,13 +23,13 @@ enum linnet_attention_kind {
   LINNET_ATTENTION_KINDS
 };
 
-/* Forms of causal linear attention, which all compute the same function; see ops/causal_attention.h. */
-enum linnet_causal_form {
-  LINNET_CAUSAL_CHUNKED,
-  LINNET_CAUSAL_STATE,
-  LINNET_CAUSAL_PARALLEL_STATE,
-  LINNET_CAUSAL_ATTENTION,
-  LINNET_CAUSAL_FORMS
+/* Forms of causal linear attention, which all compute the same function; see ops/causal_linear_attention.h. */
+enum linnet_causal_linear_form {
+  LINNET_CAUSAL_LINEAR_CHUNKED,
+  LINNET_CAUSAL_LINEAR_STATE,
+  LINNET_CAUSAL_LINEAR_PARALLEL_STATE,
+  LINNET_CAUSAL_LINEAR_ATTENTION,
+  LINNET_CAUSAL_LINEAR_FORMS
 };
 
 /* Hashing of LSH attention; see ops/lsh_attention.h. Buckets depend on (seed, step, site, round) and the queries. */
@@ -48,10 +48,10 @@ struct linnet_attention {
   size_t key_width; /* of a head's queries and keys; linear attention: before the op's own feature map */
   size_t width;     /* of a head's values */
   size_t key_ld, value_ld, out_ld;
-  enum linnet_feature_map map;  /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
-  real least;                   /* linear kinds: minimum of the normaliser; see ops/linear_attention.h */
-  enum linnet_causal_form form; /* causal linear */
-  size_t chunk;                 /* rows per chunk of the chunked form */
+  enum linnet_feature_map map;         /* linear kinds: LINNET_MAP_ELU or LINNET_MAP_IDENTITY */
+  real min_normaliser;                 /* linear kinds: minimum of the normaliser; see ops/linear_attention.h */
+  enum linnet_causal_linear_form form; /* causal linear */
+  size_t chunk;                        /* rows per chunk of the chunked form */
   struct linnet_lsh lsh;
   const struct linnet_poll *poll; /* polled by forward of kinds that take more than linear time; may be NULL */
 };

@@ -15,9 +15,9 @@ namespace {
 enum {
   WARPS = 8,
   THREADS = 32 * WARPS,
-  MOST_SWEEPERS = 1024, /* maximum of the threads of a sweep */
-  AHEAD = 8,            /* frames whose symbols are read at once */
-  MOST_SHARED = 48 * 1024
+  MAX_SWEEPERS = 1024, /* maximum of the threads of a sweep */
+  AHEAD = 8,           /* frames whose symbols are read at once */
+  MAX_SHARED = 48 * 1024
 };
 
 /* --- numbers of any size ------------------------------------------------------------------------------------------ */
@@ -52,17 +52,17 @@ static __device__ __forceinline__ number add(number a, number b, number c) {
 
 /* Smaller exponents become 0, so that no sum of exponents overflows. The limits suffice for 20 000 frames whose logits
  * differ by 15 000. */
-enum { LEAST = -(1 << 29), LEAST_OF_FRAME = -100000000 };
+enum { MIN_EXPONENT = -(1 << 29), MIN_FRAME_EXPONENT = -100000000 };
 
 static __device__ __forceinline__ number multiply(number a, number b) {
   const number zero = {0, NOTHING};
-  return a.e == NOTHING || b.e == NOTHING || a.e + b.e < LEAST ? zero : normal(a.m * b.m, a.e + b.e);
+  return a.e == NOTHING || b.e == NOTHING || a.e + b.e < MIN_EXPONENT ? zero : normal(a.m * b.m, a.e + b.e);
 }
 
 /* 2^x for x up to about 0; 0 for x = -infinity. */
 static __device__ __forceinline__ number exponential(double x) {
   const number zero = {0, NOTHING};
-  if (!(x > LEAST_OF_FRAME))
+  if (!(x > MIN_FRAME_EXPONENT))
     return zero;
   const double whole = floor(x);
   return normal(exp2f((float)(x - whole)), (int)whole);
@@ -224,7 +224,7 @@ static __device__ bool check_frames(const batch &b, const sweep &w, unsigned *ba
 
 /* Block (sequence, direction). Shared memory: a counter in 16 bytes; if SMALL, also rows (2, ld) and symbols (AHEAD,
  * ld). */
-template <bool SMALL> static __global__ void __launch_bounds__(MOST_SWEEPERS) sweep_kernel(batch b) {
+template <bool SMALL> static __global__ void __launch_bounds__(MAX_SWEEPERS) sweep_kernel(batch b) {
   LINNET_SHARED(number, shared);
   const size_t s = blockIdx.x;
   const sweep w = sweep_of(b, s, blockIdx.y == 0 ? 1 : -1);
@@ -301,7 +301,7 @@ static __global__ void __launch_bounds__(THREADS) gradient_kernel(batch b) {
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
 size_t states_of(const struct linnet_cuda_ctc *c) {
-  return 2 * c->most_labels + 1;
+  return 2 * c->max_labels + 1;
 }
 
 batch batch_of(const struct linnet_cuda_ctc *c, void *work) {
@@ -330,13 +330,13 @@ size_t linnet_cuda_ctc_work_bytes(const struct linnet_cuda_ctc *c) {
 void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc *c, void *work) {
   const batch b = batch_of(c, work);
   const size_t shared = (2 + (2 + AHEAD) * b.ld) * sizeof(number), threads = (b.ld + 31) / 32 * 32;
-  const unsigned sweepers = (unsigned)smaller(threads, MOST_SWEEPERS);
+  const unsigned sweepers = (unsigned)smaller(threads, MAX_SWEEPERS);
   const dim3 grid((unsigned)b.pack.sequences, b.gradient ? 2 : 1);
   if (b.pack.sequences == 0)
     return;
   if (b.pack.rows > 0)
     LINNET_LAUNCH(device, row_kernel, linnet_blocks(b.pack.rows, WARPS), THREADS, 0, b);
-  if (shared <= MOST_SHARED)
+  if (shared <= MAX_SHARED)
     LINNET_LAUNCH(device, sweep_kernel<true>, grid, sweepers, shared, b);
   else
     LINNET_LAUNCH(device, sweep_kernel<false>, grid, sweepers, 2 * sizeof(number), b);

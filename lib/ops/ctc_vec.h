@@ -222,7 +222,7 @@ VEC_INLINE void ctc_forward_frame(struct ctc_vec *v, size_t t, const bool normal
   ctc_gather(v, t, first, end);
   const int32_t shift = v->shift;
   const struct ctc_lead lead = v->lead;
-  struct ctc_chunk *now = v->now, *kept = v->c->gradient ? v->alpha + t * v->chunks : NULL, here;
+  struct ctc_chunk *now = v->now, *saved = v->c->gradient ? v->alpha + t * v->chunks : NULL, here;
   if (end > first)
     here = now[end - 1];
   for (size_t j = end; j-- > first;) {
@@ -236,14 +236,14 @@ VEC_INLINE void ctc_forward_frame(struct ctc_vec *v, size_t t, const bool normal
     if (normalise)
       after = (struct ctc_chunk){ctc_normalise(after.label), ctc_normalise(after.blank)};
     now[j] = after;
-    if (kept)
-      kept[j] = after;
+    if (saved)
+      saved[j] = after;
     here = before;
   }
   v->lead = ctc_lead_multiply(lead, ctc_lane(v->blank, 0));
   if (normalise)
     v->lead = ctc_lead_normalise(v->lead);
-  if (kept)
+  if (saved)
     v->leads[t] = v->lead;
 }
 

@@ -5,7 +5,7 @@
 
 namespace {
 
-enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
+enum { WARPS = 8, THREADS = 32 * WARPS, MAX_PARTS = 1024 };
 
 template <class T> struct terms {
   struct linnet_conv c;
@@ -17,13 +17,13 @@ template <class T> struct terms {
 };
 
 /* What a thread processes: its channel, and the sequence that contains its piece. */
-struct place {
+struct work_item {
   size_t channel, begin, end; /* frames of the sequence */
   struct linnet_cuda_piece piece;
 };
 
-template <class T> static __device__ __forceinline__ place place_of(const terms<T> &t, size_t piece) {
-  place p;
+template <class T> static __device__ __forceinline__ work_item work_item_of(const terms<T> &t, size_t piece) {
+  work_item p;
   p.piece = t.pack.table[piece];
   p.channel = blockIdx.y * 32 + threadIdx.x % 32;
   p.begin = t.pack.offsets[p.piece.sequence], p.end = t.pack.offsets[p.piece.sequence + 1];
@@ -33,8 +33,8 @@ template <class T> static __device__ __forceinline__ place place_of(const terms<
 /* The sum over taps j of w[j] x[frame + j - left], or reversed: w[j] x[frame - j + left]. x is zero outside the
  * sequence, so the loop runs over the taps [from, to) only. */
 template <class T>
-static __device__ __forceinline__ float taps(const terms<T> &t, const place &p, const T *x, size_t frame, bool turned,
-                                             float sum) {
+static __device__ __forceinline__ float taps(const terms<T> &t, const work_item &p, const T *x, size_t frame,
+                                             bool turned, float sum) {
   const int left = (int)t.c.left, kernel = (int)t.c.kernel, channels = (int)t.c.channels;
   const int before = (int)(frame - p.begin), behind = (int)(p.end - 1 - frame);
   const int low = turned ? left - behind : left - before, high = turned ? left + before + 1 : left + behind + 1;
@@ -50,7 +50,7 @@ static __device__ __forceinline__ float taps(const terms<T> &t, const place &p, 
 
 /* Block (piece, channels). */
 template <class T> static __global__ void __launch_bounds__(THREADS) conv_kernel(terms<T> t, bool backward) {
-  const place p = place_of(t, blockIdx.x);
+  const work_item p = work_item_of(t, blockIdx.x);
   if (p.channel >= t.c.channels)
     return;
   for (size_t row = threadIdx.x / 32; row < p.piece.rows; row += WARPS) {
@@ -61,7 +61,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) conv_kernel
 }
 
 /* The sum of x[t + j - left] dy[t] over the rows t of a piece; for j = kernel, the sum of dy[t]. */
-template <class T> static __device__ float weight_gradient(const terms<T> &t, const place &p, size_t j, float sum) {
+template <class T> static __device__ float weight_gradient(const terms<T> &t, const work_item &p, size_t j, float sum) {
   const size_t left = t.c.left, channels = t.c.channels, piece_end = p.piece.first + p.piece.rows;
   const T *dy = t.dy + p.channel, *x = t.x + p.channel;
   if (j == t.c.kernel) {
@@ -70,8 +70,8 @@ template <class T> static __device__ float weight_gradient(const terms<T> &t, co
       sum += widen(dy[frame * channels]);
     return sum;
   }
-  const size_t least = p.begin + left > j ? p.begin + left - j : 0, most = p.end + left > j ? p.end + left - j : 0;
-  const size_t from = least > p.piece.first ? least : p.piece.first, to = smaller(most, piece_end);
+  const size_t low = p.begin + left > j ? p.begin + left - j : 0, high = p.end + left > j ? p.end + left - j : 0;
+  const size_t from = low > p.piece.first ? low : p.piece.first, to = smaller(high, piece_end);
 #pragma unroll 8
   for (size_t frame = from; frame < to; frame++)
     sum = fmaf(widen(x[(frame + j - left) * channels]), widen(dy[frame * channels]), sum);
@@ -86,7 +86,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) weight_kern
   for (size_t j = threadIdx.x / 32; j <= t.c.kernel; j += WARPS) {
     float sum = 0;
     for (size_t piece = blockIdx.x; piece < t.pack.pieces; piece += gridDim.x)
-      sum = weight_gradient(t, place_of(t, piece), j, sum);
+      sum = weight_gradient(t, work_item_of(t, piece), j, sum);
     partial[(blockIdx.x * (t.c.kernel + 1) + j) * t.c.channels + blockIdx.y * 32 + threadIdx.x % 32] = sum;
   }
 }
@@ -99,7 +99,7 @@ template <class T> void run(struct linnet_device *device, const terms<T> &t, boo
 
 template <class T> void run_weights(struct linnet_device *device, const terms<T> &t, float *dw_add, float *dbias_add) {
   const size_t taps = t.c.kernel * t.c.channels, part = taps + t.c.channels;
-  const size_t parts = smaller(t.pack.pieces, smaller(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MOST_PARTS));
+  const size_t parts = smaller(t.pack.pieces, smaller(LINNET_CUDA_SCRATCH / (part * sizeof(float)), MAX_PARTS));
   if (parts == 0)
     return;
   float *partial = static_cast<float *>(linnet_cuda_scratch(device, parts * part * sizeof(float)));

@@ -8,7 +8,7 @@ extern "C" {
 
 namespace {
 
-enum { WARPS = 8, THREADS = 32 * WARPS, MOST_SHARED = 48 * 1024, ROWS_OF_WARP = 16 };
+enum { WARPS = 8, THREADS = 32 * WARPS, MAX_SHARED = 48 * 1024, ROWS_OF_WARP = 16 };
 
 template <class T> struct terms {
   struct linnet_feature_map_terms m;
@@ -156,7 +156,7 @@ template <class T> terms<T> terms_of(const struct linnet_feature_map_terms *m, s
 
 template <class T> void run_random(struct linnet_device *device, const terms<T> &t) {
   const size_t direction = (t.m.width | 1) * sizeof(float);
-  const size_t slice = smaller(t.m.features, MOST_SHARED / direction);
+  const size_t slice = smaller(t.m.features, MAX_SHARED / direction);
   LINNET_LAUNCH(device, random_kernel<T>, linnet_blocks(t.rows * t.m.heads, WARPS * ROWS_OF_WARP), THREADS,
                 slice * direction, t, slice);
 }

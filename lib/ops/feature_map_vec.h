@@ -1,5 +1,5 @@
 /* Feature maps on vectors (formulas: feature_map.c). Random maps are a product with W, then a function of each element.
- * Forward computes the product in phi itself; backward computes MAP_ROOM elements of g at a time. */
+ * Forward computes the product in phi itself; backward computes MAP_SCRATCH elements of g at a time. */
 #ifndef LINNET_FEATURE_MAP_VEC_H
 #define LINNET_FEATURE_MAP_VEC_H
 
@@ -9,7 +9,7 @@
 
 #define MAP_ROOT 0x1.6a09e6p0f /* sqrt(2) */
 
-enum { MAP_ROOM = 65536, FEATURE_MAP_WORK = GEMM_WORK + MAP_ROOM };
+enum { MAP_SCRATCH = 65536, FEATURE_MAP_WORK = GEMM_WORK + MAP_SCRATCH };
 
 /* sin and cos with an absolute error below 2e-7, for |x| <= SINCOS_LARGEST: x = n pi/2 + r, then polynomials of r in
  * [-pi/4, pi/4] (Moshier's Cephes). */
@@ -160,11 +160,11 @@ static void random_map_forward(const struct linnet_feature_map_terms *m, size_t 
 static void random_map_backward_rows(const struct linnet_feature_map_terms *m, size_t rows, const float *x,
                                      const float *phi, const float *dphi, float *dx, float *work) {
   const struct map_scales scales = map_scales(m);
-  float *room = work + GEMM_WORK;
+  float *scratch = work + GEMM_WORK;
   struct linnet_gemm g = {.m = rows,
                           .n = m->width,
                           .k = m->features,
-                          .a = room,
+                          .a = scratch,
                           .lda = m->features,
                           .b = m->directions,
                           .ldb = m->width,
@@ -174,10 +174,10 @@ static void random_map_backward_rows(const struct linnet_feature_map_terms *m, s
   for (size_t t = 0; t < rows; t++, x += m->x_ld, dx += m->x_ld, phi += m->phi_ld, dphi += m->phi_ld) {
     float sum;
     if (m->map == LINNET_MAP_FOURIER) {
-      fourier_map_gradient(m->features, scales, phi, dphi, room + t * m->features);
+      fourier_map_gradient(m->features, scales, phi, dphi, scratch + t * m->features);
       continue;
     }
-    sum = positive_map_gradient(m->features, scales, phi, dphi, room + t * m->features);
+    sum = positive_map_gradient(m->features, scales, phi, dphi, scratch + t * m->features);
     for (size_t j = 0; j < m->width; j += VW)
       vf_store_part(dx + j, vf_load_part(x + j, m->width - j) * (-scales.s * sum), m->width - j);
   }
@@ -186,7 +186,7 @@ static void random_map_backward_rows(const struct linnet_feature_map_terms *m, s
 
 static void random_map_backward(const struct linnet_feature_map_terms *m, size_t rows, const float *x, const float *phi,
                                 const float *dphi, float *dx, float *work) {
-  size_t block = MAP_ROOM / m->features;
+  size_t block = MAP_SCRATCH / m->features;
   for (size_t t = 0; t < rows; t += block)
     random_map_backward_rows(m, linnet_min_size(block, rows - t), x + t * m->x_ld, phi + t * m->phi_ld,
                              dphi + t * m->phi_ld, dx + t * m->x_ld, work);

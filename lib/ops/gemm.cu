@@ -41,14 +41,14 @@ template <class P, class C> struct product {
  * Shared memory: two tiles. */
 template <class P, class C>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) gemm_kernel(product<P, C> g) {
-  LINNET_SHARED(float, room);
+  LINNET_SHARED(float, shared);
   const size_t i = (size_t)blockIdx.x * TILE_ROWS, j = (size_t)blockIdx.y * TILE_ROWS;
   tile<4, 4> c = {};
   for (size_t k = 0; k < g.a.depth; k += TILE_COLUMNS) {
-    load_factor(g.a, i, k, room);
-    load_factor(g.b, j, k, room + TILE_SIZE);
+    load_factor(g.a, i, k, shared);
+    load_factor(g.b, j, k, shared + TILE_SIZE);
     __syncthreads();
-    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&c, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&c, shared, shared + TILE_SIZE);
     __syncthreads();
   }
 #pragma unroll

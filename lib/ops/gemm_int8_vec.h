@@ -112,21 +112,21 @@ static void gemm_pack_quads(bool transposed, size_t k, size_t n, const float *b,
                          packed);
 }
 
-/* Row i of op(A): a pointer into A, or a copy in `room`. */
-static const float *gemm_left_row(const struct linnet_gemm *g, size_t i, size_t from, size_t to, float *room) {
+/* Row i of op(A): a pointer into A, or a copy in `row`. */
+static const float *gemm_left_row(const struct linnet_gemm *g, size_t i, size_t from, size_t to, float *row) {
   if (!g->transpose_a)
     return g->a + i * g->lda + from;
   for (size_t p = from; p < to; p++)
-    room[p - from] = g->a[p * g->lda + i];
-  return room;
+    row[p - from] = g->a[p * g->lda + i];
+  return row;
 }
 
 static struct gemm_left gemm_left_quads(const struct linnet_gemm *g, size_t i, size_t m, size_t from, size_t to,
                                         float *strips) {
   size_t depth = gemm_quads_of(to - from);
-  float room[4 * GEMM_DEPTH], *scales = strips + GEMM_STRIPS * depth;
+  float row[4 * GEMM_DEPTH], *scales = strips + GEMM_STRIPS * depth;
   for (size_t r = 0; r < m; r++)
-    scales[r] = gemm_quad_row(to - from, gemm_left_row(g, i + r, from, to, room), strips + r * depth);
+    scales[r] = gemm_quad_row(to - from, gemm_left_row(g, i + r, from, to, row), strips + r * depth);
   struct gemm_left left = gemm_left(strips, depth, 1);
   left.kind = depth > 0 ? GEMM_QUADS : GEMM_FLOATS; /* with k = 0 nothing was packed, so there are no terms either */
   left.scales = scales;

@@ -411,17 +411,17 @@ static float *gemm_align(float *work) {
 }
 
 static void gemm_multiply(const struct gemm_operands *operands, const struct linnet_gemm *g, float *work) {
-  float *room = gemm_align(work), *strips = room + (GEMM_DEPTH + GEMM_TERMS) * GEMM_WIDTH;
+  float *scratch = gemm_align(work), *strips = scratch + (GEMM_DEPTH + GEMM_TERMS) * GEMM_WIDTH;
   size_t width = g->b ? gemm_block_size(g->n, GEMM_WIDTH, GEMM_COLUMNS) : g->n, numbers = operands->numbers;
   size_t block = gemm_depth(operands, g->k), padded = gemm_padded(g->n);
   for (size_t j = 0; j < g->n; j += width) {
     size_t n = linnet_min_size(width, g->n - j), p = 0;
     do {
       size_t end = linnet_min_size(p + block * numbers, g->k), depth = gemm_words(operands, end - p);
-      const float *panels = room;
+      const float *panels = scratch;
       if (g->b)
         operands->panels(g->transpose_b, end - p, n, g->b + (g->transpose_b ? j * g->ldb + p : p * g->ldb + j), g->ldb,
-                         room);
+                         scratch);
       else
         panels = g->packed + gemm_block_at(operands->kind, p / numbers, block, padded) +
                  j * gemm_panel_rows(operands->kind, depth);

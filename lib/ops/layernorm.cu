@@ -129,9 +129,9 @@ template <int V, class T> static __device__ void backward_row(const norm_backwar
 /* Shared memory: (warps, 2, width). If WIDE, there is one warp, which sums in its block's part of `partial`. */
 template <int V, bool WIDE, class T>
 static __global__ void __launch_bounds__(THREADS) backward_kernel(norm_backward<T> n) {
-  LINNET_SHARED(float, room);
+  LINNET_SHARED(float, shared);
   const size_t columns = 2 * n.width, warps = blockDim.x / 32, warp = threadIdx.x / 32;
-  float *sums = WIDE ? n.partial + blockIdx.x * columns : room;
+  float *sums = WIDE ? n.partial + blockIdx.x * columns : shared;
   for (size_t i = threadIdx.x; i < warps * columns; i += blockDim.x)
     sums[i] = 0;
   __syncthreads();

@@ -1,6 +1,6 @@
 /* Per head, with C = key_width and M = width: S = sum_j phi(k_j) v_j^T (C, M), z = sum_j phi(k_j) (C), and
  *
- *   out_i = phi(q_i)^T S / d_i,   d_i = max(phi(q_i) . z, least) + epsilon
+ *   out_i = phi(q_i)^T S / d_i,   d_i = max(phi(q_i) . z, min_normaliser) + epsilon
  *
  * Backward, with n_i = dout_i / d_i, and e_i = -(n_i . out_i) or, where d_i has its minimum, e_i = 0:
  *
@@ -43,7 +43,7 @@ static real normaliser(const struct linnet_attention *a, const real *q, const re
   real sum = 0;
   for (size_t c = 0; c < a->key_width; c++)
     sum += phi(a, q[c]) * z[c];
-  return sum < a->least ? a->least : sum;
+  return sum < a->min_normaliser ? a->min_normaliser : sum;
 }
 
 static void apply_row(const struct linnet_attention *a, const real *q, const real *state, real *out) {
@@ -66,7 +66,7 @@ static void backward_query(const struct linnet_attention *a, const real *q, cons
   const real *z = state + a->key_width * width;
   real sum_z = normaliser(a, q, state), d = sum_z + (real)LINNET_ATTENTION_EPSILON, e = 0;
   real *dz = dstate + a->key_width * width;
-  for (size_t m = 0; m < width && sum_z > a->least; m++)
+  for (size_t m = 0; m < width && sum_z > a->min_normaliser; m++)
     e -= dout[m] * out[m] / d;
   for (size_t c = 0; c < a->key_width; c++) {
     real sum = z[c] * e, f = phi(a, q[c]);

@@ -1,4 +1,5 @@
-/* Linear attention of all frames, and causal: formulas and names as in linear_attention.c and causal_attention.c.
+/* Linear attention of all frames, and causal: formulas and names as in linear_attention.c and
+ * causal_linear_attention.c.
  *
  * Outputs and gradients are the same product in four roles. Row t of y is a sum over the rows s that it may attend to
  * ("sees"):
@@ -19,7 +20,7 @@
 #include "backend/cuda/tile.h"
 
 extern "C" {
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 }
 
 namespace {
@@ -48,20 +49,20 @@ template <class P> static __device__ float sum_rows(const state_terms<P> &t, con
 }
 
 template <class P>
-static __device__ void store_z(const state_terms<P> &t, float *state, size_t k, float sum, float *room) {
-  room[threadIdx.x] = sum;
+static __device__ void store_z(const state_terms<P> &t, float *state, size_t k, float sum, float *scratch) {
+  scratch[threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.x < 32 && k + threadIdx.x < t.a.width) {
     float total = 0;
     for (int g = 0; g < TILE_THREADS / 32; g++)
-      total += room[g * 32 + threadIdx.x];
+      total += scratch[g * 32 + threadIdx.x];
     state[t.a.width * t.b.width + k + threadIdx.x] = total;
   }
 }
 
 /* Block (piece, tile of the state, head). Shared memory: two tiles. */
 template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) state_kernel(state_terms<P> t) {
-  LINNET_SHARED(float, room);
+  LINNET_SHARED(float, shared);
   const size_t across = (t.b.width + TILE_COLUMNS - 1) / TILE_COLUMNS, head = blockIdx.z;
   const size_t k = blockIdx.y / across * TILE_COLUMNS, m = blockIdx.y % across * TILE_COLUMNS;
   const struct linnet_cuda_piece piece = t.pack.table[blockIdx.x];
@@ -70,12 +71,12 @@ template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_B
   tile<2, 2> sum = {};
   for (size_t first = piece.first; first < piece.first + piece.rows; first += TILE_ROWS) {
     const tile_rows rows = rows_from(like, first, piece.first + piece.rows);
-    load_tile(t.a, rows, k, room);
-    load_tile(t.b, rows, m, room + TILE_SIZE);
+    load_tile(t.a, rows, k, shared);
+    load_tile(t.b, rows, m, shared + TILE_SIZE);
     __syncthreads();
-    tile_multiply<P, TILE_ROWS, 1, TILE_LD, TILE_LD, 1>(&sum, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_ROWS, 1, TILE_LD, TILE_LD, 1>(&sum, shared, shared + TILE_SIZE);
     if (m == 0)
-      z += sum_rows(t, rows, room);
+      z += sum_rows(t, rows, shared);
     __syncthreads();
   }
   for (int r = 0; r < 2; r++)
@@ -83,7 +84,7 @@ template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_B
       if (k + sum.row(r) < t.a.width && m + sum.column(n) < t.b.width)
         state[(k + sum.row(r)) * t.b.width + m + sum.column(n)] = sum.x[r][n];
   if (m == 0)
-    store_z(t, state, k, z, room);
+    store_z(t, state, k, z, shared);
 }
 
 enum { AHEAD = 8 }; /* pieces that are read at once */
@@ -140,7 +141,7 @@ template <class P> struct product {
   const float *state; /* (sequences or pieces, heads, size) */
   bool transposed;    /* whether the state is transposed */
   bool normalised;    /* whether the result is divided by d */
-  float least;
+  float min_normaliser;
   float *scale;        /* (heads, T): 1 / d; written if `normalised` */
   const number *slope; /* (T, heads * width) with the leading dimension of y: multiply by phi'(slope); NULL: do not */
   number *y;
@@ -178,16 +179,16 @@ static __device__ void load_state(const product<P> &p, const float *state, size_
 /* Adds x W to y, and the quad's part of x . z to `sum`. */
 template <class P>
 static __device__ void apply_state(const product<P> &p, const float *state, const tile_rows &t, size_t m, tile<4, 2> *y,
-                                   float *sum, float *room) {
+                                   float *sum, float *scratch) {
   const float *z = state + p.x.width * p.b.width;
   for (size_t k = 0; k < p.x.width; k += TILE_COLUMNS) {
-    load_tile(p.x, t, k, room);
-    load_state(p, state, k, m, room + TILE_SIZE);
+    load_tile(p.x, t, k, scratch);
+    load_state(p, state, k, m, scratch + TILE_SIZE);
     __syncthreads();
-    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(y, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(y, scratch, scratch + TILE_SIZE);
     for (int i = 0; p.normalised && i < TILE_COLUMNS / 4; i++)
       if (k + quad_column(i) < p.x.width)
-        *sum = fmaf(room[quad_row() * TILE_LD + quad_column(i)], z[k + quad_column(i)], *sum);
+        *sum = fmaf(scratch[quad_row() * TILE_LD + quad_column(i)], z[k + quad_column(i)], *sum);
     __syncthreads();
   }
 }
@@ -205,30 +206,31 @@ static __device__ void apply_extra(const product<P> &p, const float *state, cons
 
 /* Attention weights of rows t against rows s of the same piece; zero where t does not see s. */
 template <class P>
-static __device__ void weigh(const product<P> &p, const tile_rows &t, const tile_rows &s, float *weights, float *room) {
+static __device__ void attention_weights(const product<P> &p, const tile_rows &t, const tile_rows &s, float *weights,
+                                         float *scratch) {
   tile<4, 4> w = {};
-  multiply_rows<P>(&w, p.x, t, p.a, s, room);
+  multiply_rows<P>(&w, p.x, t, p.a, s, scratch);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n);
       const size_t i = t.first + row, j = s.first + column;
       const bool seen = p.order == BEFORE ? j <= i : j >= i;
       const float extra = p.pairs_extra ? at(p.g, t, row) * at(p.f, s, column) : 0;
-      weights[row * WEIGHT_LD + weight_place(column)] = seen && column < s.rows ? w.x[r][n] + extra : 0;
+      weights[row * WEIGHT_LD + weight_position(column)] = seen && column < s.rows ? w.x[r][n] + extra : 0;
     }
 }
 
 /* Adds the rows of the same piece that rows t see. */
 template <class P>
 static __device__ void apply_piece(const product<P> &p, const tile_rows &t, size_t m, tile<4, 2> *y, float *sum,
-                                   float *weights, float *room) {
+                                   float *weights, float *scratch) {
   const struct linnet_cuda_piece piece = p.pack.table[blockIdx.x / PIECE_TILES];
   const size_t first = p.order == BEFORE ? piece.first : t.first;
   const size_t end = p.order == BEFORE ? t.first + t.rows : piece.first + piece.rows;
   for (size_t j = first; j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);
-    weigh(p, t, s, weights, room);
-    multiply_weights<P>(y, weights, p.b, s, m, room);
+    attention_weights(p, t, s, weights, scratch);
+    multiply_weights<P>(y, weights, p.b, s, m, scratch);
     for (int i = 0; p.normalised && i < TILE_ROWS / 4; i++)
       *sum += weights[quad_row() * WEIGHT_LD + quad_column(i)];
   }
@@ -237,7 +239,8 @@ static __device__ void apply_piece(const product<P> &p, const tile_rows &t, size
 /* Multiplies y by 1 / d; `sum` is the quad's part of phi(q) . z. */
 template <class P>
 static __device__ void normalise(const product<P> &p, const tile_rows &t, float sum, tile<4, 2> *y, float *scales) {
-  const float d = quad_sum(sum), scale = 1 / ((d < p.least ? p.least : d) + (float)LINNET_ATTENTION_EPSILON);
+  const float d = quad_sum(sum),
+              scale = 1 / ((d < p.min_normaliser ? p.min_normaliser : d) + (float)LINNET_ATTENTION_EPSILON);
   if (threadIdx.x % 4 == 0) {
     scales[quad_row()] = scale;
     if (blockIdx.y == 0 && quad_row() < t.rows)
@@ -271,22 +274,22 @@ static __device__ void store_rows(const product<P> &p, const tile_rows &t, size_
 
 /* Block (tile of rows, tile of y's columns, head). Shared memory: two tiles and, if causal, weights. */
 template <class P> static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) product_kernel(product<P> p) {
-  LINNET_SHARED(float, room);
+  LINNET_SHARED(float, shared);
   const tile_rows t = block_tile(p.pack, blockIdx.z);
   if (t.rows <= 0)
     return;
   const size_t piece = blockIdx.x / PIECE_TILES, m = blockIdx.y * TILE_COLUMNS;
-  const size_t place = p.order == TOTAL ? p.pack.table[piece].sequence : piece;
-  const float *state = p.state + (place * p.heads + t.head) * p.size;
+  const size_t state_index = p.order == TOTAL ? p.pack.table[piece].sequence : piece;
+  const float *state = p.state + (state_index * p.heads + t.head) * p.size;
   tile<4, 2> y = {};
   float sum = 0;
-  apply_state(p, state, t, m, &y, &sum, room);
+  apply_state(p, state, t, m, &y, &sum, shared);
   if (p.pairs_extra)
     apply_extra(p, state, t, m, &y);
   if (p.order != TOTAL)
-    apply_piece(p, t, m, &y, &sum, room + 2 * TILE_SIZE, room);
+    apply_piece(p, t, m, &y, &sum, shared + 2 * TILE_SIZE, shared);
   if (p.normalised)
-    normalise(p, t, sum, &y, room);
+    normalise(p, t, sum, &y, shared);
   store_rows(p, t, m, y);
 }
 
@@ -308,8 +311,8 @@ static __global__ void __launch_bounds__(THREADS)
     return;
   float sum = 0;
   for (size_t m = threadIdx.x % 32; m < a.width; m += 32) {
-    const size_t place = t * a.out_ld + head * a.width + m;
-    sum = fmaf(widen(dout[place]), widen(out[place]), sum);
+    const size_t offset = t * a.out_ld + head * a.width + m;
+    sum = fmaf(widen(dout[offset]), widen(out[offset]), sum);
   }
   sum = warp_sum(sum);
   const float own = scale[head * frames + t];
@@ -328,7 +331,7 @@ struct saved {
   float *states, *scale;
 };
 
-size_t most_pieces(size_t frames, size_t sequences) {
+size_t max_pieces(size_t frames, size_t sequences) {
   return frames / LINNET_CUDA_PIECE + sequences;
 }
 
@@ -346,12 +349,12 @@ size_t saved_bytes(const struct linnet_attention *a, size_t frames, size_t seque
 }
 
 size_t causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
-  return saved_size(a, frames, most_pieces(frames, sequences));
+  return saved_size(a, frames, max_pieces(frames, sequences));
 }
 
 /* States of pieces and of sequences, and e. */
 size_t work_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
-  return ((most_pieces(frames, sequences) + sequences) * linnet_linear_state_size(a) + frames * a->heads) *
+  return ((max_pieces(frames, sequences) + sequences) * linnet_linear_state_size(a) + frames * a->heads) *
          sizeof(float);
 }
 
@@ -370,7 +373,7 @@ operands<T> operands_of(const struct linnet_attention *a, const T *q, const T *k
 template <class P>
 product<P> product_of(const struct linnet_attention *a, const struct linnet_cuda_pack *p, enum order order) {
   product<P> t = {};
-  t.pack = *p, t.order = order, t.heads = a->heads, t.size = head_state(a), t.least = a->least;
+  t.pack = *p, t.order = order, t.heads = a->heads, t.size = head_state(a), t.min_normaliser = a->min_normaliser;
   return t;
 }
 
@@ -411,7 +414,7 @@ void backward_as(P as, struct linnet_device *device, const struct linnet_attenti
   const size_t size = linnet_linear_state_size(a);
   float *pieces = static_cast<float *>(c->work), *total = pieces + p->pieces * size, *e = total + p->sequences * size;
   LINNET_LAUNCH(device, project_kernel, (unsigned)((p->rows * a->heads + WARPS - 1) / WARPS), THREADS, 0, *a, p->rows,
-                as(out), as(c->dout), s.scale, linnet_causal_scale(a->least, a->least), e);
+                as(out), as(c->dout), s.scale, linnet_causal_linear_scale(a->min_normaliser, a->min_normaliser), e);
   const state_terms<P> state = {*p, a->heads, head_state(a), o.q, o.n, e, pieces};
   sum_states(device, state, behind, total);
   product<P> y = product_of<P>(a, p, before);

@@ -1,9 +1,10 @@
 /* Linear attention (Katharopoulos et al. 2020, eq. 5-7): the C reference.
  *
- * If a normaliser phi(q) . z is below `least`, it is replaced by `least`, and backward treats it as a constant. Feature
- * maps whose features are positive or make a square need no such bound: least is 0. Sums of random Fourier features are
- * estimates, which may be 0 or negative if no key is near the query. There least is LINNET_FOURIER_LEAST, the
- * contribution of one key that equals the query. Outputs then go to zero instead of growing without bound. */
+ * If a normaliser phi(q) . z is below `min_normaliser`, it is replaced by that, and backward treats it as a constant.
+ * Feature maps whose features are positive or make a square need no such bound: min_normaliser is 0. Sums of random
+ * Fourier features are estimates, which may be 0 or negative if no key is near the query. There it is
+ * LINNET_FOURIER_MIN_NORMALISER, the contribution of one key that equals the query. Outputs then go to zero instead of
+ * growing without bound. */
 #ifndef LINNET_LINEAR_ATTENTION_H
 #define LINNET_LINEAR_ATTENTION_H
 
@@ -11,7 +12,7 @@
 
 /* Added to the normaliser. */
 #define LINNET_ATTENTION_EPSILON 1e-6
-#define LINNET_FOURIER_LEAST 1
+#define LINNET_FOURIER_MIN_NORMALISER 1
 
 /* Linear attention in parts. `state` of a sequence: per head S (key_width, width), then z (key_width). accumulate adds
  * rows of keys and values to the state; apply computes the outputs of queries from it. */

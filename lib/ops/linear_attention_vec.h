@@ -24,7 +24,7 @@ struct attention_head {
   size_t width, stride; /* of values; elu: also of queries and keys */
   size_t key_width;
   size_t key_ld, value_ld, out_ld; /* of queries and keys, values, outputs, and of their gradients */
-  float least;                     /* minimum of the normalisers, if queries and keys were mapped before */
+  float min_normaliser;            /* minimum of the normalisers, if queries and keys were mapped before */
 };
 
 /* The functions for blocks of rows of one head; `state` is S, then z. */
@@ -48,7 +48,7 @@ static struct attention_head attention_head(const struct linnet_attention *a) {
                                  .key_ld = a->key_ld,
                                  .value_ld = a->value_ld,
                                  .out_ld = a->out_ld,
-                                 .least = a->least};
+                                 .min_normaliser = a->min_normaliser};
 }
 
 static size_t attention_rows(const struct attention_head *h) {
@@ -72,12 +72,12 @@ static void attention_product(size_t rows, size_t width, size_t depth, struct ge
 }
 
 /* A (width, width) matrix or its transpose as panels. Returns the matrix itself if it is a panel already, else fills
- * `room`. */
-static const float *attention_panels(bool transpose, size_t width, const float *square, float *room) {
+ * `panels`. */
+static const float *attention_panels(bool transpose, size_t width, const float *square, float *panels) {
   if (!transpose && width == GEMM_COLUMNS)
     return square;
-  gemm_pack_panels(transpose, width, width, square, width, room);
-  return room;
+  gemm_pack_panels(transpose, width, width, square, width, panels);
+  return panels;
 }
 
 /* --- elu: forward */
@@ -131,13 +131,13 @@ VEC_INLINE void attention_queries(const struct attention_head *h, const size_t w
 static void attention_apply_block(const struct attention_head *h, size_t rows, const float *q, const float *state,
                                   float *out) {
   attention_operand phi;
-  attention_square room;
+  attention_square panels;
   size_t w = h->width;
   if (w == 32)
     attention_queries(h, 32, 32, rows, q, state + w * w, phi);
   else
     attention_queries(h, w, h->stride, rows, q, state + w * w, phi);
-  attention_product(rows, w, w, gemm_left(phi, h->stride, 1), attention_panels(false, w, state, room), out, h->out_ld,
+  attention_product(rows, w, w, gemm_left(phi, h->stride, 1), attention_panels(false, w, state, panels), out, h->out_ld,
                     false);
 }
 
@@ -194,7 +194,7 @@ VEC_INLINE void attention_slopes(size_t rows, const size_t width, const size_t l
 static void attention_backward_queries(const struct attention_head *h, size_t rows, const float *q, const float *state,
                                        const float *out, const float *dout, float *dq, float *dstate_add) {
   struct attention_gradient g;
-  attention_square room;
+  attention_square panels;
   size_t w = h->width;
   const float *z = state + w * w;
   float *dz = dstate_add + w * w;
@@ -203,7 +203,7 @@ static void attention_backward_queries(const struct attention_head *h, size_t ro
   else
     attention_query_gradients(h, w, h->stride, rows, q, z, out, dout, &g, dz);
   attention_product(w, w, rows, gemm_left(g.phi, 1, h->stride), attention_n_panels(h, rows, &g), dstate_add, w, true);
-  attention_product(rows, w, w, gemm_left(g.n, h->stride, 1), attention_panels(true, w, state, room), g.product,
+  attention_product(rows, w, w, gemm_left(g.n, h->stride, 1), attention_panels(true, w, state, panels), g.product,
                     h->stride, false);
   if (w == 32)
     attention_slopes(rows, 32, h->key_ld, 32, &g, g.e, z, dq);
@@ -225,16 +225,16 @@ VEC_INLINE void attention_key_slopes(const struct attention_head *h, const size_
 static void attention_backward_keys(const struct attention_head *h, size_t rows, const float *k, const float *v,
                                     const float *dstate, float *dk, float *dv) {
   struct attention_gradient g;
-  attention_square room;
+  attention_square panels;
   size_t w = h->width;
   const float *dz = dstate + w * w;
   if (w == 32)
     attention_key_slopes(h, 32, 32, rows, k, &g);
   else
     attention_key_slopes(h, w, h->stride, rows, k, &g);
-  attention_product(rows, w, w, gemm_left(g.phi, h->stride, 1), attention_panels(false, w, dstate, room), dv,
+  attention_product(rows, w, w, gemm_left(g.phi, h->stride, 1), attention_panels(false, w, dstate, panels), dv,
                     h->value_ld, false);
-  attention_product(rows, w, w, gemm_left(v, h->value_ld, 1), attention_panels(true, w, dstate, room), g.product,
+  attention_product(rows, w, w, gemm_left(v, h->value_ld, 1), attention_panels(true, w, dstate, panels), g.product,
                     h->stride, false);
   if (w == 32)
     attention_slopes(rows, 32, h->key_ld, 32, &g, NULL, dz, dk);
@@ -256,12 +256,12 @@ static size_t mapped_part(const struct attention_head *h) {
   return ATTENTION_WIDTH * ATTENTION_WIDTH / gemm_padded(h->width) / GEMM_COLUMNS * GEMM_COLUMNS;
 }
 
-/* n rows of S as panels. Returns the rows themselves if they are panels already, else fills `room`. */
-static const float *mapped_panels(const struct attention_head *h, size_t n, const float *s, float *room) {
+/* n rows of S as panels. Returns the rows themselves if they are panels already, else fills `panels`. */
+static const float *mapped_panels(const struct attention_head *h, size_t n, const float *s, float *panels) {
   if (h->width == GEMM_COLUMNS)
     return s;
-  gemm_pack_panels(false, n, h->width, s, h->width, room);
-  return room;
+  gemm_pack_panels(false, n, h->width, s, h->width, panels);
+  return panels;
 }
 
 VEC_INLINE float mapped_dot(size_t n, const float *x, const float *y) {
@@ -299,22 +299,22 @@ static void mapped_accumulate(const struct attention_head *h, size_t rows, const
 /* product (rows, width) = keys or queries (rows, key_width) S */
 static void mapped_times_state(const struct attention_head *h, size_t rows, const float *keys, const float *s,
                                float *product, size_t ld) {
-  attention_square room;
+  attention_square panels;
   for (size_t first = 0, n, part = mapped_part(h); first < h->key_width; first += n) {
     n = linnet_min_size(part, h->key_width - first);
     attention_product(rows, h->width, n, gemm_left(keys + first, h->key_ld, 1),
-                      mapped_panels(h, n, s + first * h->width, room), product, ld, first > 0);
+                      mapped_panels(h, n, s + first * h->width, panels), product, ld, first > 0);
   }
 }
 
 /* product (rows, key_width) = values (rows, width) S^T */
 static void mapped_times_transposed(const struct attention_head *h, size_t rows, const float *values, size_t ld,
                                     const float *s, float *product) {
-  attention_square room;
+  attention_square panels;
   for (size_t first = 0, n, part = mapped_part(h); first < h->key_width; first += n) {
     n = linnet_min_size(part, h->key_width - first);
-    gemm_pack_panels(true, h->width, n, s + first * h->width, h->width, room);
-    attention_product(rows, n, h->width, gemm_left(values, ld, 1), room, product + first, h->key_ld, false);
+    gemm_pack_panels(true, h->width, n, s + first * h->width, h->width, panels);
+    attention_product(rows, n, h->width, gemm_left(values, ld, 1), panels, product + first, h->key_ld, false);
   }
 }
 
@@ -323,7 +323,7 @@ static void mapped_apply(const struct attention_head *h, size_t rows, const floa
   mapped_times_state(h, rows, q, state, out, h->out_ld);
   for (size_t t = 0; t < rows; t++, out += h->out_ld) {
     float sum = mapped_dot(h->key_width, q + t * h->key_ld, z);
-    float scale = 1 / ((sum < h->least ? h->least : sum) + (float)LINNET_ATTENTION_EPSILON);
+    float scale = 1 / ((sum < h->min_normaliser ? h->min_normaliser : sum) + (float)LINNET_ATTENTION_EPSILON);
     for (size_t j = 0; j < h->width; j += VW)
       vf_store_part(out + j, vf_load_part(out + j, h->width - j) * scale, h->width - j);
   }
@@ -335,8 +335,8 @@ static void mapped_query_gradients(const struct attention_head *h, size_t rows, 
   float *n = g->n;
   for (size_t t = 0; t < rows; t++, q += h->key_ld, out += h->out_ld, dout += h->out_ld, n += h->stride) {
     float sum = mapped_dot(h->key_width, q, z);
-    float scale = 1 / ((sum < h->least ? h->least : sum) + (float)LINNET_ATTENTION_EPSILON);
-    g->e[t] = sum > h->least ? -mapped_dot(h->width, dout, out) * scale : 0;
+    float scale = 1 / ((sum < h->min_normaliser ? h->min_normaliser : sum) + (float)LINNET_ATTENTION_EPSILON);
+    g->e[t] = sum > h->min_normaliser ? -mapped_dot(h->width, dout, out) * scale : 0;
     for (size_t j = 0; j < h->width; j += VW)
       vf_store(n + j, vf_load_part(dout + j, h->width - j) * scale);
   }

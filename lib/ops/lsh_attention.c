@@ -129,10 +129,10 @@ static void forward_row(const struct linnet_lsh_head *h, const struct linnet_lsh
     scores[j] = score(h, i, keys[j].frame);
     largest = scores[j] > largest ? scores[j] : largest;
   }
-  real kept = real_exp(h->largest[i] - largest);
+  real shrink = real_exp(h->largest[i] - largest);
   for (size_t m = 0; m < width; m++)
-    out[m] *= kept;
-  h->sum[i] *= kept;
+    out[m] *= shrink;
+  h->sum[i] *= shrink;
   h->largest[i] = largest;
   for (size_t j = 0; j < count; j++) {
     real p = real_exp(scores[j] - largest);

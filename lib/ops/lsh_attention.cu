@@ -30,7 +30,7 @@ template <class P> struct attention {
 };
 
 template <class P>
-static __device__ __forceinline__ size_t sorted_place(const attention<P> &t, size_t head, size_t at) {
+static __device__ __forceinline__ size_t sorted_offset(const attention<P> &t, size_t head, size_t at) {
   return (t.this_round * t.a.heads + head) * t.pack.rows + at;
 }
 
@@ -96,20 +96,20 @@ static __device__ void starts_of(size_t buckets, uint32_t *counts) {
  * memory: the buckets of these rows, then the next index of each bucket. */
 template <class P> static __global__ void __launch_bounds__(THREADS) sort_kernel(attention<P> t) {
   LINNET_SHARED(uint32_t, own);
-  uint32_t *places = own + THREADS;
+  uint32_t *next = own + THREADS;
   const size_t first = t.pack.offsets[blockIdx.x], rows = t.pack.offsets[blockIdx.x + 1] - first, head = blockIdx.y;
   const uint32_t *bucket = t.unsorted + head * t.pack.rows + first;
   for (size_t b = threadIdx.x; b < t.a.lsh.buckets; b += THREADS)
-    places[b] = 0;
+    next[b] = 0;
   __syncthreads();
   for (size_t i = threadIdx.x; i < rows; i += THREADS)
-    atomicAdd(&places[bucket[i]], 1u);
+    atomicAdd(&next[bucket[i]], 1u);
   __syncthreads();
   if (threadIdx.x == 0)
-    starts_of(t.a.lsh.buckets, places);
+    starts_of(t.a.lsh.buckets, next);
   for (size_t begin = 0; begin < rows; begin += THREADS) {
     const size_t count = smaller(THREADS, rows - begin);
-    uint32_t before = 0, place = 0;
+    uint32_t before = 0, index = 0;
     bool last = true;
     if (threadIdx.x < count)
       own[threadIdx.x] = bucket[begin + threadIdx.x];
@@ -119,13 +119,13 @@ template <class P> static __global__ void __launch_bounds__(THREADS) sort_kernel
       last = last && !(i > threadIdx.x && own[i] == own[threadIdx.x]);
     }
     if (threadIdx.x < count) {
-      place = places[own[threadIdx.x]] + before;
-      t.frame[sorted_place(t, head, first + place)] = (uint32_t)(first + begin + threadIdx.x);
-      t.bucket[sorted_place(t, head, first + place)] = own[threadIdx.x];
+      index = next[own[threadIdx.x]] + before;
+      t.frame[sorted_offset(t, head, first + index)] = (uint32_t)(first + begin + threadIdx.x);
+      t.bucket[sorted_offset(t, head, first + index)] = own[threadIdx.x];
     }
     __syncthreads();
     if (threadIdx.x < count && last)
-      places[own[threadIdx.x]] = place + 1;
+      next[own[threadIdx.x]] = index + 1;
     __syncthreads();
   }
 }
@@ -140,8 +140,8 @@ static __global__ void __launch_bounds__(THREADS)
     return;
   float sum = 0;
   for (size_t c = threadIdx.x % 32; c < width; c += 32) {
-    const size_t place = frame * ld + head * width + c;
-    sum = fmaf(widen(x[place]), widen(y[place]), sum);
+    const size_t offset = frame * ld + head * width + c;
+    sum = fmaf(widen(x[offset]), widen(y[offset]), sum);
   }
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0)
@@ -175,7 +175,7 @@ template <class P> static __device__ bool run_of(const attention<P> &t, size_t w
 template <class P>
 static __device__ tile_rows sorted_rows(const attention<P> &t, size_t head, size_t first, size_t end) {
   const tile_rows rows = {t.pack.rows, head, first, (int)smaller(end - first, TILE_ROWS),
-                          t.frame + sorted_place(t, head, first)};
+                          t.frame + sorted_offset(t, head, first)};
   return rows;
 }
 
@@ -188,8 +188,8 @@ struct buckets {
 template <class P>
 static __device__ __forceinline__ buckets buckets_of(const attention<P> &t, const tile_rows &i, const tile_rows &j,
                                                      const tile<4, 4> &w) {
-  const uint32_t *rows = t.bucket + sorted_place(t, i.head, i.first);
-  const uint32_t *columns = t.bucket + sorted_place(t, j.head, j.first);
+  const uint32_t *rows = t.bucket + sorted_offset(t, i.head, i.first);
+  const uint32_t *columns = t.bucket + sorted_offset(t, j.head, j.first);
   buckets b;
 #pragma unroll
   for (int n = 0; n < 4; n++) {
@@ -205,10 +205,10 @@ template <class P> static __device__ __forceinline__ float score(const attention
 
 template <class P>
 static __device__ void score_tile(const attention<P> &t, const tile_rows &i, const tile_rows &j, float *weights,
-                                  float *room) {
+                                  float *scratch) {
   const int ahead = (int)(j.first - i.first);
   tile<4, 4> w = {};
-  multiply_rows<P>(&w, t.q, i, t.key, j, room);
+  multiply_rows<P>(&w, t.q, i, t.key, j, scratch);
   const buckets b = buckets_of(t, i, j, w);
 #pragma unroll
   for (int r = 0; r < 4; r++)
@@ -216,7 +216,7 @@ static __device__ void score_tile(const attention<P> &t, const tile_rows &i, con
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n), distance = column + ahead - row;
       const bool seen = b.row[r] == b.column[n] && !(t.causal && distance > 0);
-      weights[row * WEIGHT_LD + weight_place(column)] = seen ? score(t, w.x[r][n], distance == 0) : -INFINITY;
+      weights[row * WEIGHT_LD + weight_position(column)] = seen ? score(t, w.x[r][n], distance == 0) : -INFINITY;
     }
   __syncthreads();
 }
@@ -227,29 +227,29 @@ static __device__ void score_tile(const attention<P> &t, const tile_rows &i, con
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     forward_kernel(attention<P> t, const float *before, typename P::activation *out) {
-  LINNET_SHARED(float, room);
-  float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
+  LINNET_SHARED(float, shared);
+  float *weights = shared + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
   run run;
   if (!run_of(t, t.v.width, true, &run))
     return;
   const tile_rows i = sorted_rows(t, run.head, run.first, run.end);
   const size_t all = t.a.heads * t.pack.rows;
   const bool inside = quad_row() < i.rows, first = t.this_round == 0, last = t.this_round + 1 == t.a.lsh.rounds;
-  const size_t place = run.head * t.pack.rows + (inside ? frame_of(i, quad_row()) : 0);
-  running_softmax row = {first || !inside ? -INFINITY : before[place], first || !inside ? 0 : before[all + place]};
+  const size_t offset = run.head * t.pack.rows + (inside ? frame_of(i, quad_row()) : 0);
+  running_softmax row = {first || !inside ? -INFINITY : before[offset], first || !inside ? 0 : before[all + offset]};
   const float largest_before = row.largest;
   tile<4, 2> y = {};
   for (size_t j = run.other_first; j < run.other_end; j += TILE_ROWS) {
     const tile_rows keys = sorted_rows(t, run.head, j, run.other_end);
-    score_tile(t, i, keys, weights, room);
+    score_tile(t, i, keys, weights, shared);
     scale_rows(exponentials(&row, weights), &y, per_row);
-    multiply_weights<P>(&y, weights, t.v, keys, run.column, room);
+    multiply_weights<P>(&y, weights, t.v, keys, run.column, shared);
   }
   if (threadIdx.x % 4 == 0) {
     per_row[quad_row()] = expf(largest_before - row.largest);
-    room[quad_row()] = last ? 1 / row.sum : 1;
+    shared[quad_row()] = last ? 1 / row.sum : 1;
     if (inside && run.column == 0)
-      t.largest[place] = row.largest, t.sum[place] = row.sum;
+      t.largest[offset] = row.largest, t.sum[offset] = row.sum;
   }
   __syncthreads();
   for (int r = 0; r < 4; r++)
@@ -260,7 +260,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
         continue;
       const size_t frame = frame_of(i, row);
       float *sum = t.sums + (frame * t.a.heads + run.head) * t.v.width + column;
-      const float value = ((first ? 0 : *sum * per_row[row]) + y.x[r][n]) * room[row];
+      const float value = ((first ? 0 : *sum * per_row[row]) + y.x[r][n]) * shared[row];
       if (last)
         write(out + frame * t.a.out_ld + run.head * t.v.width + column, value);
       else
@@ -275,24 +275,24 @@ enum role { QUERIES, KEYS, VALUES }; /* a template parameter, to save registers 
 /* Computes ds of rows t against rows s; for VALUES, p. along: a thread's part of the sums of ds (q . key), which KEYS
  * needs. */
 template <role ROLE, class P>
-static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const tile_rows &others, float *weights,
-                             float *along, float *room) {
+static __device__ void score_gradients(const attention<P> &t, const tile_rows &rows, const tile_rows &others,
+                                       float *weights, float *along, float *scratch) {
   constexpr bool queries = ROLE == QUERIES;
   const size_t first = rows.head * rows.frames;
   const float *largest = t.largest + first, *sum = t.sum + first, *d = t.d + first;
   const int ahead = (int)(others.first - rows.first);
   tile<4, 4> w = {}, dp = {};
-  multiply_rows<P>(&w, queries ? t.q : t.key, rows, queries ? t.key : t.q, others, room);
+  multiply_rows<P>(&w, queries ? t.q : t.key, rows, queries ? t.key : t.q, others, scratch);
   if (ROLE != VALUES)
-    multiply_rows<P>(&dp, queries ? t.dout : t.v, rows, queries ? t.v : t.dout, others, room);
+    multiply_rows<P>(&dp, queries ? t.dout : t.v, rows, queries ? t.v : t.dout, others, scratch);
   const buckets b = buckets_of(t, rows, others, w);
-  float most[4], share[4], projected[4]; /* of the thread's queries; all read at once */
+  float row_largest[4], share[4], projected[4]; /* of the thread's queries; all read at once */
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const tile_rows &tile = queries ? rows : others;
     const int row = queries ? w.row(i) : w.column(i);
     const uint32_t query = tile.index[row < tile.rows ? row : 0];
-    most[i] = largest[query], share[i] = 1 / sum[query], projected[i] = ROLE == VALUES ? 0 : d[query];
+    row_largest[i] = largest[query], share[i] = 1 / sum[query], projected[i] = ROLE == VALUES ? 0 : d[query];
   }
 #pragma unroll
   for (int r = 0; r < 4; r++)
@@ -302,25 +302,25 @@ static __device__ void weigh(const attention<P> &t, const tile_rows &rows, const
       const int distance = queries ? column + ahead - row : row - column - ahead;
       float value = 0;
       if (b.row[r] == b.column[n] && !(t.causal && distance > 0)) {
-        value = expf(score(t, w.x[r][n], distance == 0) - most[query]) * share[query];
+        value = expf(score(t, w.x[r][n], distance == 0) - row_largest[query]) * share[query];
         if (ROLE != VALUES)
           value *= (dp.x[r][n] - projected[query]) * t.scale;
       }
       along[r] = fmaf(value, w.x[r][n], along[r]);
-      weights[row * WEIGHT_LD + weight_place(column)] = value;
+      weights[row * WEIGHT_LD + weight_position(column)] = value;
     }
 }
 
 /* The gradient of a key through its norm: (y - key along) / |q|. Four warps share a row. Before the call, all threads
- * have passed a barrier since the last read of `room`. */
+ * have passed a barrier since the last read of `scratch`. */
 template <class P>
 static __device__ void through_norm(const attention<P> &t, const tile_rows &rows, size_t column, const float *along,
-                                    tile<4, 2> *y, float *room) {
+                                    tile<4, 2> *y, float *scratch) {
   const int across = (int)threadIdx.x / 32 % 4;
   for (int r = 0; r < 4; r++) {
     const float sum = quad_sum(along[r]);
     if (threadIdx.x % 4 == 0)
-      room[across * TILE_ROWS + y->row(r)] = sum;
+      scratch[across * TILE_ROWS + y->row(r)] = sum;
   }
   __syncthreads();
   for (int r = 0; r < 4; r++)
@@ -330,7 +330,8 @@ static __device__ void through_norm(const attention<P> &t, const tile_rows &rows
       if (row >= rows.rows || c >= t.q.width)
         continue;
       const size_t frame = frame_of(rows, row);
-      const float sum = room[row] + room[TILE_ROWS + row] + room[2 * TILE_ROWS + row] + room[3 * TILE_ROWS + row];
+      const float sum =
+          scratch[row] + scratch[TILE_ROWS + row] + scratch[2 * TILE_ROWS + row] + scratch[3 * TILE_ROWS + row];
       const float inverse = t.inverse[rows.head * t.pack.rows + frame];
       const float key = widen(t.q.x[frame * t.q.ld + rows.head * t.q.width + c]) * inverse;
       y->x[r][n] = (y->x[r][n] - key * sum) * inverse;
@@ -348,8 +349,8 @@ template <class P, role ROLE> struct gradient {
 template <class P, role ROLE>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     backward_kernel(attention<P> t, gradient<P, ROLE> g) {
-  LINNET_SHARED(float, room);
-  float *weights = room + 2 * TILE_SIZE, along[4] = {0, 0, 0, 0};
+  LINNET_SHARED(float, shared);
+  float *weights = shared + 2 * TILE_SIZE, along[4] = {0, 0, 0, 0};
   run run;
   if (!run_of(t, g.b.width, ROLE == QUERIES, &run))
     return;
@@ -357,11 +358,11 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
   tile<4, 2> y = {};
   for (size_t j = run.other_first; j < run.other_end; j += TILE_ROWS) {
     const tile_rows others = sorted_rows(t, run.head, j, run.other_end);
-    weigh<ROLE>(t, rows, others, weights, along, room);
-    multiply_weights<P>(&y, weights, g.b, others, run.column, room);
+    score_gradients<ROLE>(t, rows, others, weights, along, shared);
+    multiply_weights<P>(&y, weights, g.b, others, run.column, shared);
   }
   if (ROLE == KEYS)
-    through_norm(t, rows, run.column, along, &y, room);
+    through_norm(t, rows, run.column, along, &y, shared);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++) {
       const size_t column = run.column + y.column(n);

@@ -33,12 +33,12 @@ static void lsh_product(size_t rows, size_t width, size_t depth, struct gemm_lef
 }
 
 /* A (depth, width) operand of stride lsh_stride as panels. Returns `operand` if it is a panel already, else fills
- * `room`. */
-static const float *lsh_panels(size_t depth, size_t width, const float *operand, float *room) {
+ * `panels`. */
+static const float *lsh_panels(size_t depth, size_t width, const float *operand, float *panels) {
   if (width <= GEMM_COLUMNS)
     return operand;
-  gemm_pack_panels(false, depth, width, operand, lsh_stride(width), room);
-  return room;
+  gemm_pack_panels(false, depth, width, operand, lsh_stride(width), panels);
+  return panels;
 }
 
 /* --- Hashing */
@@ -68,20 +68,20 @@ static float lsh_norm(size_t width, const float *x) {
 
 /* The bucket of x = q R (half), if all other values are more than `slack` below the maximum; else half * 2. */
 static size_t lsh_clear_bucket(size_t half, const float *x, float slack) {
-  vf largest = vf_set(0), lane, hits = vf_set(0), place = vf_set(0);
+  vf largest = vf_set(0), lane, hits = vf_set(0), index = vf_set(0);
   for (size_t i = 0; i < VW; i++)
     lane[i] = (float)i;
   for (size_t b = 0; b < half; b += VW)
     largest = vf_max(vf_abs(vf_load_part(x + b, half - b)), largest);
-  const vf least = vf_set(vf_largest(largest) - slack);
+  const vf bound = vf_set(vf_largest(largest) - slack);
   for (size_t b = 0; b < half; b += VW) {
-    vi hit = vf_abs(vf_load_part(x + b, half - b)) >= least;
+    vi hit = vf_abs(vf_load_part(x + b, half - b)) >= bound;
     hits += vf_select(hit, vf_set(1), vf_set(0));
-    place += vf_select(hit, lane + (float)b, vf_set(0));
+    index += vf_select(hit, lane + (float)b, vf_set(0));
   }
   if (vf_sum(hits) != 1)
     return 2 * half;
-  size_t best = (size_t)vf_sum(place);
+  size_t best = (size_t)vf_sum(index);
   if (fabsf(x[best]) <= slack) /* the largest is close to 0, so x and -x are close */
     return 2 * half;
   return x[best] < 0 ? best + half : best;
@@ -200,28 +200,28 @@ VEC_INLINE float lsh_row_largest(const float *score, size_t n, float largest) {
   return vf_largest(m);
 }
 
-/* out = out * kept + added */
-VEC_INLINE void lsh_merge(size_t width, float kept, const float *added, float *out) {
+/* out = out * shrink + added */
+VEC_INLINE void lsh_merge(size_t width, float shrink, const float *added, float *out) {
   for (size_t j = 0; j < width; j += VW)
-    vf_store_part(out + j, vf_load_part(out + j, width - j) * kept + vf_load(added + j), width - j);
+    vf_store_part(out + j, vf_load_part(out + j, width - j) * shrink + vf_load(added + j), width - j);
 }
 
 static void lsh_forward_run(const struct linnet_lsh_head *h, const struct linnet_lsh_run *run, float *scratch) {
   struct lsh_tile t = lsh_tile(h, run, &scratch);
   const size_t width = h->a->width, stride = lsh_stride(t.k);
-  float *product = lsh_take(&scratch, t.n, lsh_stride(width)), *kept = lsh_take(&scratch, t.n, 1);
+  float *product = lsh_take(&scratch, t.n, lsh_stride(width)), *shrink = lsh_take(&scratch, t.n, 1);
   lsh_score(&t);
   for (size_t i = 0; i < t.n; i++) {
     const size_t frame = t.rows[i].frame, n = lsh_keys_of_row(&t, i);
     float *row = t.scores + i * stride, largest = lsh_row_largest(row, n, h->largest[frame]);
-    kept[i] = expf(h->largest[frame] - largest);
-    h->sum[frame] = h->sum[frame] * kept[i] + lsh_exponentials(row, n, stride, largest);
+    shrink[i] = expf(h->largest[frame] - largest);
+    h->sum[frame] = h->sum[frame] * shrink[i] + lsh_exponentials(row, n, stride, largest);
     h->largest[frame] = largest;
   }
   lsh_product(t.n, width, t.k, gemm_left(t.scores, stride, 1), lsh_panels(t.k, width, t.value, t.value_panels),
               product);
   for (size_t i = 0; i < t.n; i++)
-    lsh_merge(width, kept[i], product + i * lsh_stride(width), h->out + t.rows[i].frame * h->a->out_ld);
+    lsh_merge(width, shrink[i], product + i * lsh_stride(width), h->out + t.rows[i].frame * h->a->out_ld);
 }
 
 /* --- Backward */
@@ -264,20 +264,20 @@ VEC_INLINE void lsh_add_row(size_t width, float scale, const float *x, float *y_
     vf_store_part(y_add + j, vf_load_part(y_add + j, width - j) + vf_load(x + j) * scale, width - j);
 }
 
-/* Adds dQ, dK and dV, whose operands are in the tile; `product` is scratch for k rows, `room` for panels of them. */
+/* Adds dQ, dK and dV, whose operands are in the tile; `product` is scratch for k rows, `panels` for panels of them. */
 static void lsh_add_gradients(const struct lsh_tile *t, const float *dout, const float *ds, float *product,
-                              float *room) {
+                              float *panels) {
   const struct linnet_lsh_head *h = t->h;
   const struct linnet_attention *a = h->a;
   const size_t depth = a->key_width, width = a->width, stride = lsh_stride(t->k);
-  lsh_product(t->n, depth, t->k, gemm_left(ds, stride, 1), lsh_panels(t->k, depth, t->key, room), product);
+  lsh_product(t->n, depth, t->k, gemm_left(ds, stride, 1), lsh_panels(t->k, depth, t->key, panels), product);
   for (size_t i = 0; i < t->n; i++)
     lsh_add_row(depth, 1 / sqrtf((float)depth), product + i * lsh_stride(depth), h->dq + t->rows[i].frame * a->key_ld);
-  lsh_product(t->k, depth, t->n, gemm_left(ds, 1, stride), lsh_panels(t->n, depth, t->query, room), product);
+  lsh_product(t->k, depth, t->n, gemm_left(ds, 1, stride), lsh_panels(t->n, depth, t->query, panels), product);
   for (size_t j = 0; j < t->k; j++)
     lsh_add_key_gradient(depth, t->key + j * lsh_stride(depth), product + j * lsh_stride(depth), t->inverse[j],
                          h->dq + t->keys[j].frame * a->key_ld);
-  lsh_product(t->k, width, t->n, gemm_left(t->scores, 1, stride), lsh_panels(t->n, width, dout, room), product);
+  lsh_product(t->k, width, t->n, gemm_left(t->scores, 1, stride), lsh_panels(t->n, width, dout, panels), product);
   for (size_t j = 0; j < t->k; j++)
     lsh_add_row(width, 1, product + j * lsh_stride(width), h->dv + t->keys[j].frame * a->value_ld);
 }
@@ -287,13 +287,13 @@ static void lsh_backward_run(const struct linnet_lsh_head *h, const struct linne
   const size_t width = h->a->width, stride = lsh_stride(width);
   const size_t widest = lsh_stride(width > h->a->key_width ? width : h->a->key_width), columns = lsh_stride(t.k);
   float *dout = lsh_take(&scratch, t.n, stride), *ds = lsh_take(&scratch, t.n, columns);
-  float *product = lsh_take(&scratch, t.k, widest), *room = lsh_take(&scratch, columns, widest);
+  float *product = lsh_take(&scratch, t.k, widest), *panels = lsh_take(&scratch, columns, widest);
   lsh_score(&t);
   lsh_gather(t.rows, t.n, width, 1, h->dout, h->a->out_ld, dout);
-  gemm_pack_panels(true, width, t.k, t.value, stride, room);
-  lsh_product(t.n, t.k, width, gemm_left(dout, stride, 1), room, ds);
+  gemm_pack_panels(true, width, t.k, t.value, stride, panels);
+  lsh_product(t.n, t.k, width, gemm_left(dout, stride, 1), panels, ds);
   lsh_score_gradients(&t, dout, ds);
-  lsh_add_gradients(&t, dout, ds, product, room);
+  lsh_add_gradients(&t, dout, ds, product, panels);
 }
 
 static const struct linnet_lsh_kernels lsh_kernels = {lsh_hash, lsh_forward_run, lsh_backward_run};

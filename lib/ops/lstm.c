@@ -16,15 +16,15 @@
 #include <string.h>
 
 static int longer_first(const void *a, const void *b) {
-  const struct linnet_span *x = a, *y = b;
+  const struct linnet_sequence_span *x = a, *y = b;
   if (x->frames != y->frames)
     return x->frames < y->frames ? 1 : -1;
   return (x->first > y->first) - (x->first < y->first);
 }
 
-void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_span *spans) {
+void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_sequence_span *spans) {
   for (size_t i = 0; i < pack->sequences; i++)
-    spans[i] = (struct linnet_span){pack->offsets[i], pack->offsets[i + 1] - pack->offsets[i]};
+    spans[i] = (struct linnet_sequence_span){pack->offsets[i], pack->offsets[i + 1] - pack->offsets[i]};
   qsort(spans, pack->sequences, sizeof *spans, longer_first);
 }
 
@@ -116,7 +116,7 @@ void linnet_lstm_backward_reference(const struct linnet_lstm *l, const real *cel
   real *zero = work, *e = zero + width, *dc = e + width;
   memset(zero, 0, width * sizeof *zero);
   for (size_t s = 0; s < l->sequences; s++) {
-    const struct linnet_span *span = &l->spans[s];
+    const struct linnet_sequence_span *span = &l->spans[s];
     memset(dc, 0, width * sizeof *dc);
     for (size_t step = span->frames; step-- > 0;) {
       size_t t = linnet_lstm_row(l, span, step);

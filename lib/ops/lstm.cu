@@ -15,14 +15,14 @@ enum { GATES = 4, UNITS = TILE_COLUMNS / GATES }; /* units of a block in forward
 template <class P> struct step_terms {
   size_t width, ld, step, sequences; /* sequences: number that run in this step */
   bool reverse;
-  const struct linnet_span *spans;
+  const struct linnet_sequence_span *spans;
   const float *weights, *bias;
   typename P::activation *gates;
 };
 
 template <class P>
 static __device__ __forceinline__ size_t frame_of_step(const step_terms<P> &t, size_t sequence, size_t step) {
-  const struct linnet_span span = t.spans[sequence];
+  const struct linnet_sequence_span span = t.spans[sequence];
   return span.first + (t.reverse ? span.frames - 1 - step : step);
 }
 
@@ -54,11 +54,11 @@ static __device__ void forward_unit(const forward_terms<P> &f, size_t sequence, 
   for (int g = 0; g < GATES; g++)
     x[g] = widen(gates[g * width]) + (sums[g] + t.bias[g * width + unit]);
   const float i = logistic(x[0]), forget = logistic(x[1]), cell = tanhf(x[2]), o = logistic(x[3]);
-  const float kept = forget * *c + i * cell, out = o * tanhf(kept);
+  const float updated = forget * *c + i * cell, out = o * tanhf(updated);
   write(gates, i), write(gates + width, forget), write(gates + 2 * width, cell), write(gates + 3 * width, o);
-  *c = kept;
+  *c = updated;
   if (f.cells)
-    f.cells[frame * width + unit] = kept;
+    f.cells[frame * width + unit] = updated;
   f.after[own] = out;
   write(f.h + frame * t.ld + unit, out);
   if (t.step + 1 == t.spans[sequence].frames)
@@ -69,8 +69,8 @@ static __device__ void forward_unit(const forward_terms<P> &f, size_t sequence, 
  * of a unit side by side. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) forward_kernel(forward_terms<P> f) {
-  LINNET_SHARED(float, room);
-  uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
+  LINNET_SHARED(float, shared);
+  uint32_t *index = reinterpret_cast<uint32_t *>(shared + 2 * TILE_SIZE);
   const size_t width = f.s.width, unit = (size_t)blockIdx.x * UNITS;
   const tile_rows rows = block_sequences(f.s.sequences);
   if (threadIdx.x < TILE_COLUMNS)
@@ -81,19 +81,19 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) forward_kern
   tile<4, 2> sums = {};
   __syncthreads();
   for (size_t k = 0; k < width; k += TILE_COLUMNS) {
-    load_tile(h, rows, k, room);
-    load_tile(w, columns, k, room + TILE_SIZE);
+    load_tile(h, rows, k, shared);
+    load_tile(w, columns, k, shared + TILE_SIZE);
     __syncthreads();
-    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&sums, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(&sums, shared, shared + TILE_SIZE);
     __syncthreads();
   }
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 2; n++)
-      room[sums.row(r) * TILE_LD + sums.column(n)] = sums.x[r][n];
+      shared[sums.row(r) * TILE_LD + sums.column(n)] = sums.x[r][n];
   __syncthreads();
   for (int i = (int)threadIdx.x; i < TILE_ROWS * UNITS; i += TILE_THREADS)
     if (i / UNITS < rows.rows && unit + i % UNITS < width)
-      forward_unit(f, rows.first + i / UNITS, unit + i % UNITS, room + i / UNITS * TILE_LD + i % UNITS * GATES);
+      forward_unit(f, rows.first + i / UNITS, unit + i % UNITS, shared + i / UNITS * TILE_LD + i % UNITS * GATES);
 }
 
 /* --- backward ----------------------------------------------------------------------------------------------------- */
@@ -128,8 +128,8 @@ static __device__ void backward_unit(const backward_terms<P> &b, size_t sequence
 /* Block (units, sequences). Shared memory: two tiles, and the frames (TILE_ROWS) of the later step. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_kernel(backward_terms<P> b) {
-  LINNET_SHARED(float, room);
-  uint32_t *index = reinterpret_cast<uint32_t *>(room + 2 * TILE_SIZE);
+  LINNET_SHARED(float, shared);
+  uint32_t *index = reinterpret_cast<uint32_t *>(shared + 2 * TILE_SIZE);
   const size_t width = b.s.width, unit = (size_t)blockIdx.x * TILE_COLUMNS;
   const tile_rows rows = block_sequences(b.s.sequences), weight_rows = {0, 0, 0, 0, nullptr};
   tile_rows later = block_sequences(b.later);
@@ -141,10 +141,10 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_ker
   tile<4, 2> e = {};
   __syncthreads();
   for (size_t k = 0; later.rows > 0 && k < GATES * width; k += TILE_COLUMNS) {
-    load_tile(da, later, k, room);
-    load_tile(w, rows_from(weight_rows, k, smaller(k + TILE_COLUMNS, GATES * width)), unit, room + TILE_SIZE);
+    load_tile(da, later, k, shared);
+    load_tile(w, rows_from(weight_rows, k, smaller(k + TILE_COLUMNS, GATES * width)), unit, shared + TILE_SIZE);
     __syncthreads();
-    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(&e, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, TILE_LD, 1>(&e, shared, shared + TILE_SIZE);
     __syncthreads();
   }
   for (int r = 0; r < 4; r++)
@@ -155,16 +155,16 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_ker
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-/* The number of sequences that run in a step; `most` is an upper bound. */
-size_t running(const struct linnet_lstm *l, size_t step, size_t most) {
-  while (most > 0 && l->spans[most - 1].frames <= step)
-    most--;
-  return most;
+/* The number of sequences that run in a step; `bound` is an upper bound. */
+size_t running(const struct linnet_lstm *l, size_t step, size_t bound) {
+  while (bound > 0 && l->spans[bound - 1].frames <= step)
+    bound--;
+  return bound;
 }
 
 template <class P>
-step_terms<P> terms_of(P as, const struct linnet_lstm *l, const struct linnet_span *spans, void *gates, size_t step,
-                       size_t sequences) {
+step_terms<P> terms_of(P as, const struct linnet_lstm *l, const struct linnet_sequence_span *spans, void *gates,
+                       size_t step, size_t sequences) {
   return step_terms<P>{l->width, l->ld, step, sequences, l->reverse, spans, l->weights, l->bias, as(gates)};
 }
 
@@ -175,8 +175,8 @@ size_t linnet_cuda_lstm_work(size_t width, size_t sequences) {
 }
 
 void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
-                              const struct linnet_span *spans, void *gates, float *cells, float *state, void *h,
-                              float *work) {
+                              const struct linnet_sequence_span *spans, void *gates, float *cells, float *state,
+                              void *h, float *work) {
   const size_t size = l->sequences * l->width, shared = (2 * TILE_SIZE + TILE_COLUMNS) * sizeof(float);
   linnet_cuda_copy(device, work, state, size * sizeof(float));
   for_products(device, [&](auto as) {
@@ -196,8 +196,8 @@ void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_
 }
 
 void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet_lstm *l,
-                               const struct linnet_span *spans, const float *cells, const void *dh, void *gates,
-                               float *work) {
+                               const struct linnet_sequence_span *spans, const float *cells, const void *dh,
+                               void *gates, float *work) {
   const size_t shared = (2 * TILE_SIZE + TILE_ROWS) * sizeof(float);
   for_products(device, [&](auto as) {
     size_t later = 0;

@@ -15,9 +15,9 @@ struct linnet_lstm {
   size_t ld;    /* leading dimension of h and dh: both directions of a layer are side by side */
   bool reverse; /* the steps go from the last frame of a sequence to the first */
   size_t sequences;
-  const struct linnet_span *spans; /* (sequences), longest first */
-  const real *weights;             /* W_hh (4H, H), packed by lstm_pack for this use */
-  const real *bias;                /* b_hh (4H); not used by backward */
+  const struct linnet_sequence_span *spans; /* (sequences), longest first */
+  const real *weights;                      /* W_hh (4H, H), packed by lstm_pack for this use */
+  const real *bias;                         /* b_hh (4H); not used by backward */
 };
 
 /* The offsets of the tensors of one direction of a layer in a buffer of weights or gradients, as in torch.nn.LSTM. H
@@ -38,7 +38,7 @@ struct linnet_lstm_layer {
 size_t linnet_lstm_work(size_t width, size_t sequences);
 
 /* The sequences of a batch as spans, the longest first. Sequences of equal length keep their order. */
-void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_span *spans);
+void linnet_spans_longest_first(const struct linnet_pack *pack, struct linnet_sequence_span *spans);
 
 /* forward: on entry `gates` (T, 4H) holds W_ih x + b_ih; forward replaces it by the activated gates, saves c in `cells`
  * (T, H) unless that is NULL, and writes h (T, H). `state` (2, sequences, H) is h, then c, before the first step of
@@ -54,7 +54,8 @@ void linnet_lstm_backward_reference(const struct linnet_lstm *l, const real *cel
                                     real *work);
 
 /* The row of the batch of a sequence at a step, which counts from 0 in the direction of the layer. */
-static inline size_t linnet_lstm_row(const struct linnet_lstm *l, const struct linnet_span *span, size_t step) {
+static inline size_t linnet_lstm_row(const struct linnet_lstm *l, const struct linnet_sequence_span *span,
+                                     size_t step) {
   return span->first + (l->reverse ? span->frames - 1 - step : step);
 }
 

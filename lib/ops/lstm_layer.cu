@@ -4,7 +4,7 @@
 
 namespace {
 
-enum { THREADS = 256, STEPS = 32, MOST_CHUNKS = 64 };
+enum { THREADS = 256, STEPS = 32, MAX_CHUNKS = 64 };
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
@@ -12,7 +12,7 @@ enum { THREADS = 256, STEPS = 32, MOST_CHUNKS = 64 };
 template <int V, class X, class Y>
 static __global__ void __launch_bounds__(THREADS)
     rows_kernel(struct linnet_cuda_steps s, bool to_steps, size_t width, const X *x, Y *y) {
-  const struct linnet_span span = s.spans[blockIdx.x];
+  const struct linnet_sequence_span span = s.spans[blockIdx.x];
   const size_t vectors = width / V, stretch = (span.frames + gridDim.y - 1) / gridDim.y;
   const size_t start = blockIdx.y * stretch, end = smaller(start + stretch, span.frames);
   for (size_t i = start * vectors + threadIdx.x; i < end * vectors; i += THREADS) {
@@ -26,7 +26,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <class X, class Y>
 void move_rows(struct linnet_device *device, const struct linnet_cuda_steps *s, bool to_steps, size_t width, const X *x,
                Y *y) {
-  const dim3 grid((unsigned)s->sequences, (unsigned)smaller(linnet_blocks(s->longest, STEPS), MOST_CHUNKS));
+  const dim3 grid((unsigned)s->sequences, (unsigned)smaller(linnet_blocks(s->longest, STEPS), MAX_CHUNKS));
   if (s->sequences == 0)
     return;
   if (by_fours(width, x, y))
@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 dim3 grid_of(const struct linnet_cuda_lstm_tensors *t) {
-  return dim3((unsigned)smaller(linnet_blocks(t->largest, THREADS), MOST_CHUNKS), (unsigned)t->count);
+  return dim3((unsigned)smaller(linnet_blocks(t->largest, THREADS), MAX_CHUNKS), (unsigned)t->count);
 }
 
 } // namespace

@@ -15,7 +15,7 @@ struct linnet_pack {
 };
 
 /* Consecutive rows of a batch: a sequence. */
-struct linnet_span {
+struct linnet_sequence_span {
   size_t first, frames;
 };
 

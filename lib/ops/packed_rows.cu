@@ -11,9 +11,9 @@ template <class T>
 static __global__ void __launch_bounds__(THREADS)
     table_kernel(struct linnet_cuda_pack p, size_t width, const float *table, T *x) {
   const struct linnet_cuda_piece piece = p.table[blockIdx.x];
-  const size_t place = piece.first - p.offsets[piece.sequence];
+  const size_t position = piece.first - p.offsets[piece.sequence];
   for (size_t i = threadIdx.x; i < piece.rows * width; i += THREADS)
-    write(x + piece.first * width + i, widen(x[piece.first * width + i]) + table[place * width + i]);
+    write(x + piece.first * width + i, widen(x[piece.first * width + i]) + table[position * width + i]);
 }
 
 template <class T>

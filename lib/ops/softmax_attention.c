@@ -36,37 +36,39 @@ static size_t seen_by(bool causal, size_t i, size_t rows) {
 
 /* --- rows of one head --------------------------------------------------------------------------------------------- */
 
-/* Writes the scores of a tile to p. Returns the maximum of these and `most`. */
-static real tile_scores(const struct linnet_attention *a, size_t n, const real *q, const real *k, real most, real *p) {
+/* Writes the scores of a tile to p. Returns the maximum of these and `largest`. */
+static real tile_scores(const struct linnet_attention *a, size_t n, const real *q, const real *k, real largest,
+                        real *p) {
   for (size_t j = 0; j < n; j++) {
     p[j] = dot(a->key_width, q, k + j * a->key_ld) * scale_of(a);
-    most = p[j] > most ? p[j] : most;
+    largest = p[j] > largest ? p[j] : largest;
   }
-  return most;
+  return largest;
 }
 
-/* One query against n keys. Returns the log-sum-exp. After each tile, `sum` and `out` are sums of exp(s_j - most). */
+/* One query against n keys. Returns the log-sum-exp. After each tile, `sum` and `out` are sums of exp(s_j - largest).
+ */
 static real attend(const struct linnet_attention *a, size_t n, const real *q, const real *k, const real *v, real *out) {
-  real most = -INFINITY, sum = 0, p[TILE];
+  real largest = -INFINITY, sum = 0, p[TILE];
   for (size_t m = 0; m < a->width; m++)
     out[m] = 0;
   for (size_t first = 0; first < n; first += TILE) {
     size_t count = n - first < TILE ? n - first : TILE;
-    real before = most;
-    most = tile_scores(a, count, q, k + first * a->key_ld, before, p);
-    real shrink = real_exp(before - most);
+    real before = largest;
+    largest = tile_scores(a, count, q, k + first * a->key_ld, before, p);
+    real shrink = real_exp(before - largest);
     sum *= shrink;
     for (size_t m = 0; m < a->width; m++)
       out[m] *= shrink;
     for (size_t j = 0; j < count; j++) {
-      real e = real_exp(p[j] - most);
+      real e = real_exp(p[j] - largest);
       sum += e;
       add_scaled(a->width, e, v + (first + j) * a->value_ld, out);
     }
   }
   for (size_t m = 0; m < a->width; m++)
     out[m] /= sum;
-  return most + real_log(sum);
+  return largest + real_log(sum);
 }
 
 /* One query of a head: pointers to its rows. */

@@ -44,14 +44,14 @@ static __device__ __forceinline__ size_t sequence_end(const struct linnet_cuda_p
 /* Scores of queries t against keys s; -infinity where t does not see s. */
 template <class P>
 static __device__ void score(const attention<P> &a, const tile_rows &t, const tile_rows &s, float *weights,
-                             float *room) {
+                             float *scratch) {
   tile<4, 4> w = {};
-  multiply_rows<P>(&w, a.q, t, a.k, s, room);
+  multiply_rows<P>(&w, a.q, t, a.k, s, scratch);
   for (int r = 0; r < 4; r++)
     for (int n = 0; n < 4; n++) {
       const int row = w.row(r), column = w.column(n);
       const bool seen = column < s.rows && !(a.causal && s.first + column > t.first + row);
-      weights[row * WEIGHT_LD + weight_place(column)] = seen ? w.x[r][n] * a.scale : -INFINITY;
+      weights[row * WEIGHT_LD + weight_position(column)] = seen ? w.x[r][n] * a.scale : -INFINITY;
     }
   __syncthreads();
 }
@@ -69,8 +69,8 @@ static __device__ void store_rows(const tile_rows &t, size_t width, size_t colum
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
     forward_kernel(attention<P> a, typename P::activation *out, size_t out_ld) {
-  LINNET_SHARED(float, room);
-  float *weights = room + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
+  LINNET_SHARED(float, shared);
+  float *weights = shared + 2 * TILE_SIZE, *per_row = weights + WEIGHT_SIZE;
   const tile_rows t = block_tile(a.pack, blockIdx.z);
   if (t.rows <= 0)
     return;
@@ -79,9 +79,9 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS)
   tile<4, 2> y = {};
   for (size_t j = sequence_begin(a.pack); j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);
-    score(a, t, s, weights, room);
+    score(a, t, s, weights, shared);
     scale_rows(exponentials(&row, weights), &y, per_row);
-    multiply_weights<P>(&y, weights, a.v, s, column, room);
+    multiply_weights<P>(&y, weights, a.v, s, column, shared);
   }
   scale_rows(1 / row.sum, &y, per_row);
   store_rows(t, a.v.width, column, y, out, out_ld);
@@ -98,8 +98,8 @@ template <class P> static __global__ void __launch_bounds__(THREADS) project_ker
     return;
   float sum = 0;
   for (size_t m = threadIdx.x % 32; m < a.v.width; m += 32) {
-    const size_t place = t * a.dout.ld + head * a.v.width + m;
-    sum = fmaf(widen(a.dout.x[place]), widen(a.out[place]), sum);
+    const size_t offset = t * a.dout.ld + head * a.v.width + m;
+    sum = fmaf(widen(a.dout.x[offset]), widen(a.out[offset]), sum);
   }
   sum = warp_sum(sum);
   if (threadIdx.x % 32 == 0)
@@ -115,18 +115,18 @@ template <class P> struct gradient {
   size_t ld;
 };
 
-/* Computes w of rows t against rows s. */
+/* The gradients of the scores of rows t against rows s; for VALUES, the attention weights. */
 template <class P>
-static __device__ void weigh(const attention<P> &a, enum role role, const tile_rows &t, const tile_rows &s,
-                             float *weights, float *room) {
+static __device__ void score_gradients(const attention<P> &a, enum role role, const tile_rows &t, const tile_rows &s,
+                                       float *weights, float *scratch) {
   const bool queries = role == QUERIES;
   const size_t first = t.head * t.frames + (queries ? t.first : s.first);
   const float *log_sums = a.log_sums + first, *d = a.d + first;
   const int ahead = (int)(s.first - t.first);
   tile<4, 4> w = {}, dp = {};
-  multiply_rows<P>(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, room);
+  multiply_rows<P>(&w, queries ? a.q : a.k, t, queries ? a.k : a.q, s, scratch);
   if (role != VALUES)
-    multiply_rows<P>(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, room);
+    multiply_rows<P>(&dp, queries ? a.dout : a.v, t, queries ? a.v : a.dout, s, scratch);
   float log_sum[4], projected[4]; /* of the thread's queries; all read at once */
 #pragma unroll
   for (int i = 0; i < 4; i++) {
@@ -144,15 +144,15 @@ static __device__ void weigh(const attention<P> &a, enum role role, const tile_r
       if (role != VALUES)
         value *= (dp.x[r][n] - (queries ? projected[r] : projected[n])) * a.scale;
       const bool seen = row < t.rows && column < s.rows && !(a.causal && distance > 0);
-      weights[row * WEIGHT_LD + weight_place(column)] = seen ? value : 0;
+      weights[row * WEIGHT_LD + weight_position(column)] = seen ? value : 0;
     }
 }
 
 /* Block (tile of rows, tile of y's columns, head). Shared memory: two tiles, weights. */
 template <class P>
 static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_kernel(attention<P> a, gradient<P> g) {
-  LINNET_SHARED(float, room);
-  float *weights = room + 2 * TILE_SIZE;
+  LINNET_SHARED(float, shared);
+  float *weights = shared + 2 * TILE_SIZE;
   const tile_rows t = block_tile(a.pack, blockIdx.z);
   if (t.rows <= 0)
     return;
@@ -162,8 +162,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, TILE_BLOCKS) backward_ker
   tile<4, 2> y = {};
   for (size_t j = first; j < end; j += TILE_ROWS) {
     const tile_rows s = rows_from(t, j, end);
-    weigh(a, g.role, t, s, weights, room);
-    multiply_weights<P>(&y, weights, g.b, s, column, room);
+    score_gradients(a, g.role, t, s, weights, shared);
+    multiply_weights<P>(&y, weights, g.b, s, column, shared);
   }
   store_rows(t, g.b.width, column, y, g.y, g.ld);
 }

@@ -4,7 +4,7 @@
  * weights are powers of 2 and the tiles need no scaling:
  *
  *   forward, SOFTMAX_QUERIES queries in strips for each tile of keys, which is packed once for them:
- *     S = (sQ) K^T           P = 2^(S - most)            O = O 2^(before - most) + P V        at the end: O = O / sum
+ *     S = (sQ) K^T           P = 2^(S - max)             O = O 2^(before - max) + P V         at the end: O = O / sum
  *
  *   backward, all queries for each tile of keys:
  *     S = (sQ) K^T           P = 2^(S - log2(e) l)       dV += P^T dO
@@ -47,16 +47,16 @@ struct softmax_tile {
 
 /* Scratch for tiles: dense matrices, (queries, SOFTMAX_LD) matrices of scores, and panels of GEMM_COLUMNS columns. */
 struct softmax_work {
-  float *queries;       /* dense s Q (queries, key_width) */
-  float *scores;        /* S, P */
-  float *key_columns;   /* panels K^T (key_width, keys) */
-  float *values;        /* panels V (keys, width); from here on forward only */
-  float *most, *sum;    /* (SOFTMAX_QUERIES), running */
-  float *slopes;        /* G, dS; from here on backward only */
-  float *value_columns; /* panels ln(2) V^T (width, keys) */
-  float *keys;          /* panels s K (keys, key_width) */
-  float *out_gradients; /* dense dO (queries, width) */
-  float *panels;        /* of Q or dO */
+  float *queries;           /* dense s Q (queries, key_width) */
+  float *scores;            /* S, P */
+  float *key_columns;       /* panels K^T (key_width, keys) */
+  float *values;            /* panels V (keys, width); from here on forward only */
+  float *running_max, *sum; /* (SOFTMAX_QUERIES), running */
+  float *slopes;            /* G, dS; from here on backward only */
+  float *value_columns;     /* panels ln(2) V^T (width, keys) */
+  float *keys;              /* panels s K (keys, key_width) */
+  float *out_gradients;     /* dense dO (queries, width) */
+  float *panels;            /* of Q or dO */
 };
 
 static float *softmax_take(struct linnet_arena *arena, size_t rows, size_t columns) {
@@ -70,7 +70,7 @@ static struct softmax_work softmax_plan(const struct linnet_attention *a, struct
                                .scores = softmax_take(arena, SOFTMAX_BACKWARD_ROWS, SOFTMAX_LD),
                                .key_columns = softmax_take(arena, a->key_width, SOFTMAX_KEYS),
                                .values = softmax_take(arena, SOFTMAX_KEYS, columns),
-                               .most = softmax_take(arena, SOFTMAX_QUERIES, 1),
+                               .running_max = softmax_take(arena, SOFTMAX_QUERIES, 1),
                                .sum = softmax_take(arena, SOFTMAX_QUERIES, 1),
                                .slopes = softmax_take(arena, SOFTMAX_BACKWARD_ROWS, SOFTMAX_LD),
                                .value_columns = softmax_take(arena, a->width, SOFTMAX_KEYS),
@@ -103,9 +103,9 @@ static struct softmax_head softmax_head(const struct linnet_attention *a, bool c
                                .v = v + first * a->value_ld + head * a->width};
 }
 
-/* The number of keys from `key` on that the queries before `end` see, at most `most`. */
-static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end, size_t most) {
-  return linnet_min_size(most, (h->causal ? end : h->frames) - key);
+/* The number of keys from `key` on that the queries before `end` see, at most `max_keys`. */
+static size_t softmax_keys(const struct softmax_head *h, size_t key, size_t end, size_t max_keys) {
+  return linnet_min_size(max_keys, (h->causal ? end : h->frames) - key);
 }
 
 /* The number of keys of a tile that its query i sees. */
@@ -137,12 +137,12 @@ static void softmax_scores(size_t rows, size_t keys, const float *x, size_t widt
 }
 
 /* Gradient of keys or values: sum (keys, width) += weights (queries, keys)^T x (queries, width). */
-static void softmax_sum(const struct softmax_tile *t, const float *weights, const float *x, size_t width, float *room,
-                        float *sum_add, size_t ld) {
+static void softmax_sum(const struct softmax_tile *t, const float *weights, const float *x, size_t width,
+                        float *scratch, float *sum_add, size_t ld) {
   const float *panels = x; /* x is a panel already if its width is that of a panel */
   if (width != GEMM_COLUMNS) {
-    gemm_pack_panels(false, t->queries, width, x, width, room);
-    panels = room;
+    gemm_pack_panels(false, t->queries, width, x, width, scratch);
+    panels = scratch;
   }
   attention_product(t->keys, width, t->queries, gemm_left(weights, 1, SOFTMAX_LD), panels, sum_add + t->key * ld, ld,
                     true);
@@ -182,38 +182,38 @@ static void softmax_row_scale(size_t width, float scale, float *x) {
 }
 
 /* Replaces the scores of a row by attention weights relative to the running maximum, which may grow. */
-static void softmax_weigh_row(size_t seen, size_t keys, size_t width, bool first, float *s, float *most, float *sum,
-                              float *out) {
+static void softmax_row_weights(size_t seen, size_t keys, size_t width, bool first, float *s, float *running_max,
+                                float *sum, float *out) {
   if (seen == 0) {
     softmax_row_exp(0, keys, 0, s);
     return;
   }
   float largest = vf_row_largest(seen, s);
   if (first) {
-    *most = largest;
+    *running_max = largest;
     *sum = 0;
-  } else if (largest > *most) {
-    float shrink = exp2f(*most - largest);
-    *most = largest;
+  } else if (largest > *running_max) {
+    float shrink = exp2f(*running_max - largest);
+    *running_max = largest;
     *sum *= shrink;
     softmax_row_scale(width, shrink, out);
   }
-  *sum += softmax_row_exp(seen, keys, *most, s);
+  *sum += softmax_row_exp(seen, keys, *running_max, s);
 }
 
 /* --- Forward. `out` and log_sums point to the first frame of the sequence, at the head. */
 
-/* Q, most and sum point to the tile's first query. */
+/* Q, running_max and sum point to the tile's first query. */
 static void softmax_forward_tile(const struct softmax_head *h, const struct softmax_tile *t,
-                                 const struct softmax_work *w, size_t packed, const float *queries, float *most,
+                                 const struct softmax_work *w, size_t packed, const float *queries, float *running_max,
                                  float *sum, float *out) {
   const struct linnet_attention *a = h->a;
   bool first = t->key == 0;
   out += t->query * a->out_ld;
   softmax_scores(t->queries, t->keys, queries, a->key_width, w->key_columns, w->scores);
   for (size_t i = 0; i < t->queries; i++)
-    softmax_weigh_row(softmax_seen(h, t, i), t->keys, a->width, first, w->scores + i * SOFTMAX_LD, most + i, sum + i,
-                      out + i * a->out_ld);
+    softmax_row_weights(softmax_seen(h, t, i), t->keys, a->width, first, w->scores + i * SOFTMAX_LD, running_max + i,
+                        sum + i, out + i * a->out_ld);
   softmax_product(t->queries, a->width, t->keys, gemm_left(w->scores, SOFTMAX_LD, 1), w->values, packed, out, a->out_ld,
                   !first);
 }
@@ -228,7 +228,7 @@ static void softmax_forward_keys(const struct softmax_head *h, size_t query, siz
   for (size_t i = softmax_first_tile(h, query, SOFTMAX_STRIP, key); i < end; i += SOFTMAX_STRIP) {
     size_t rows = linnet_min_size(SOFTMAX_STRIP, end - i);
     struct softmax_tile t = {i, rows, key, softmax_keys(h, key, i + rows, SOFTMAX_KEYS)};
-    softmax_forward_tile(h, &t, w, packed, w->queries + (i - query) * a->key_width, w->most + i - query,
+    softmax_forward_tile(h, &t, w, packed, w->queries + (i - query) * a->key_width, w->running_max + i - query,
                          w->sum + i - query, out);
   }
 }
@@ -245,7 +245,7 @@ static void softmax_forward_head(const struct softmax_head *h, const struct soft
     }
     for (size_t i = query; i < end; i++) {
       softmax_row_scale(h->a->width, 1 / w->sum[i - query], out + i * h->a->out_ld);
-      log_sums[i * h->a->heads] = w->most[i - query] * SOFTMAX_LN_2 + logf(w->sum[i - query]);
+      log_sums[i * h->a->heads] = w->running_max[i - query] * SOFTMAX_LN_2 + logf(w->sum[i - query]);
     }
   }
 }
@@ -385,13 +385,13 @@ static void softmax_row_values(size_t keys, size_t width, const float *s, const 
 /* One query against all frames so far. */
 static void softmax_step_head(const struct softmax_head *h, float *out) {
   const struct linnet_attention *a = h->a;
-  float s[SOFTMAX_STEP_KEYS], most = 0, sum = 0;
+  float s[SOFTMAX_STEP_KEYS], running_max = 0, sum = 0;
   memset(out, 0, a->width * sizeof *out);
   for (size_t key = 0; key < h->frames; key += SOFTMAX_STEP_KEYS) {
     size_t keys = linnet_min_size(SOFTMAX_STEP_KEYS, h->frames - key);
     for (size_t j = 0; j < keys; j++)
       s[j] = softmax_row_dot(a->key_width, h->q, h->k + (key + j) * a->key_ld) * h->scale;
-    softmax_weigh_row(keys, keys, a->width, key == 0, s, &most, &sum, out);
+    softmax_row_weights(keys, keys, a->width, key == 0, s, &running_max, &sum, out);
     softmax_row_values(keys, a->width, s, h->v + key * a->value_ld, a->value_ld, out);
   }
   softmax_row_scale(a->width, 1 / sum, out);

@@ -264,13 +264,13 @@ VEC_INLINE float vf_largest(vf x) {
 /* The maximum of x (n); -infinity if n is 0. */
 VEC_INLINE float vf_row_largest(size_t n, const float *x) {
   const vf lowest = vf_set(-INFINITY);
-  vf most = lowest;
+  vf largest = lowest;
   size_t i = 0;
   for (; i + VW <= n; i += VW)
-    most = vf_max(most, vf_load(x + i));
+    largest = vf_max(largest, vf_load(x + i));
   if (i < n)
-    most = vf_max(most, vf_select(vi_first(n - i), vf_load_n(x + i, n - i), lowest));
-  return vf_largest(most);
+    largest = vf_max(largest, vf_select(vi_first(n - i), vf_load_n(x + i, n - i), lowest));
+  return vf_largest(largest);
 }
 
 /* --- Exponentials and logarithms, with errors of at most 2 units in the last place. */

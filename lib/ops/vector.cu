@@ -4,7 +4,7 @@
 
 namespace {
 
-enum { WARPS = 8, THREADS = 32 * WARPS, MOST_PARTS = 1024 };
+enum { WARPS = 8, THREADS = 32 * WARPS, MAX_PARTS = 1024 };
 
 /* --- column sums -------------------------------------------------------------------------------------------------- */
 
@@ -111,7 +111,7 @@ void column_sum(struct linnet_device *device, size_t rows, size_t width, const T
 } // namespace
 
 size_t linnet_cuda_stretch(size_t rows, size_t width) {
-  const size_t parts = smaller(LINNET_CUDA_SCRATCH / (width * sizeof(float)), MOST_PARTS);
+  const size_t parts = smaller(LINNET_CUDA_SCRATCH / (width * sizeof(float)), MAX_PARTS);
   const size_t stretch = (rows + parts - 1) / parts;
   return stretch < 4 * WARPS ? 4 * WARPS : stretch;
 }
@@ -127,7 +127,8 @@ void linnet_cuda_add_partials(struct linnet_device *device, size_t parts, size_t
 }
 
 void linnet_cuda_sum_of_squares(struct linnet_device *device, size_t n, const float *x, double *sum) {
-  const size_t least = 16 * THREADS, even = (n / MOST_PARTS + 4) / 4 * 4, stretch = even < least ? least : even;
+  const size_t min_stretch = 16 * THREADS, even = (n / MAX_PARTS + 4) / 4 * 4,
+               stretch = even < min_stretch ? min_stretch : even;
   const size_t parts = (n + stretch - 1) / stretch, shared = WARPS * sizeof(double);
   double *partial = static_cast<double *>(linnet_cuda_scratch(device, parts * sizeof(double)));
   if (parts > 0 && by_fours(n, x))

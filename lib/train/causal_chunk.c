@@ -38,7 +38,7 @@ static double once(struct trial *t, size_t chunk) {
   const size_t keys = key_elements(t), values = value_elements(t);
   real *q = t->rows, *k = q + keys, *dq = k + keys, *dk = dq + keys;
   real *v = dk + keys, *out = v + values, *dout = out + values, *dv = dout + values;
-  t->a.form = chunk > 0 ? LINNET_CAUSAL_CHUNKED : LINNET_CAUSAL_STATE;
+  t->a.form = chunk > 0 ? LINNET_CAUSAL_LINEAR_CHUNKED : LINNET_CAUSAL_LINEAR_STATE;
   t->a.chunk = chunk;
   double start = now();
   t->attention->forward(&(struct linnet_attention_call){
@@ -57,17 +57,17 @@ static double once(struct trial *t, size_t chunk) {
   return now() - start;
 }
 
-/* The candidate with the least time: what disturbs only adds. Rounds go through all of them in turn. */
+/* The candidate with the shortest time: what disturbs only adds. Rounds go through all of them in turn. */
 static size_t fastest(struct trial *t) {
-  double least[CANDIDATES];
+  double shortest[CANDIDATES];
   size_t best = 0;
   for (int round = 0; round < ROUNDS; round++)
     for (size_t i = 0; i < CANDIDATES; i++) {
       double seconds = once(t, candidates[i]);
-      least[i] = round > 0 && least[i] < seconds ? least[i] : seconds;
+      shortest[i] = round > 0 && shortest[i] < seconds ? shortest[i] : seconds;
     }
   for (size_t i = 1; i < CANDIDATES; i++)
-    if (least[i] < least[best])
+    if (shortest[i] < shortest[best])
       best = i;
   return candidates[best];
 }

@@ -47,7 +47,7 @@ static bool parse_state(const char *text, struct linnet_train_state *s) {
   return fields == 15 && s->num_kept <= LINNET_MAX_KEPT_MODELS && parse_kept(text, s);
 }
 
-static enum linnet_status write_file(struct linnet_context *context, struct linnet_output *output,
+static enum linnet_status write_file(struct linnet_context *context, struct linnet_output_file *output,
                                      const struct linnet_checkpoint *c) {
   char state[STATE_BYTES];
   if (!format_state(c->state, state))
@@ -76,12 +76,12 @@ static enum linnet_status write_file(struct linnet_context *context, struct linn
 
 enum linnet_status linnet_checkpoint_save(struct linnet_context *context, const char *path, const char *previous,
                                           const struct linnet_checkpoint *checkpoint) {
-  struct linnet_output output;
-  LINNET_TRY(linnet_output_open(context, path, &output));
+  struct linnet_output_file output;
+  LINNET_TRY(linnet_output_file_open(context, path, &output));
   enum linnet_status status = write_file(context, &output, checkpoint);
   if (status == LINNET_OK)
-    return linnet_output_replace(&output, previous);
-  linnet_output_abandon(&output);
+    return linnet_output_file_replace(&output, previous);
+  linnet_output_file_abandon(&output);
   return status;
 }
 

@@ -74,7 +74,7 @@ static void remove_temporary_files(const struct linnet_trainer *t) {
   DIR *folder = opendir(t->folder);
   for (struct dirent *entry; folder && (entry = readdir(folder));) {
     struct path path;
-    size_t length = linnet_output_temporary(entry->d_name);
+    size_t length = linnet_output_file_temporary_length(entry->d_name);
     if (length > 0 && is_own_file(entry->d_name, length) && make_path(t, entry->d_name, &path) == LINNET_OK)
       unlink(path.text);
   }

@@ -217,11 +217,11 @@ static void write_floats(const char *path, const float *values, size_t count) {
 }
 
 static struct posteriors read_posteriors(const struct arguments *a) {
-  enum { MOST_FLOATS = 1 << 26 };
-  float *values = bench_alloc(MOST_FLOATS * sizeof *values);
+  enum { MAX_FLOATS = 1 << 26 };
+  float *values = bench_alloc(MAX_FLOATS * sizeof *values);
   FILE *file = fopen(a->read, "rb");
   REQUIRE(file, "%s", a->read);
-  size_t rows = fread(values, sizeof *values, MOST_FLOATS, file) / a->symbols, frames = a->frames ? a->frames : rows;
+  size_t rows = fread(values, sizeof *values, MAX_FLOATS, file) / a->symbols, frames = a->frames ? a->frames : rows;
   fclose(file);
   REQUIRE(frames > 0 && frames <= rows, "%s: %zu frames", a->read, rows);
   return (struct posteriors){"read", values, rows / frames, frames, a->symbols};

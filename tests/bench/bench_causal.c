@@ -2,7 +2,7 @@
  * faster they are than the reference's state form, which is the algorithm as Katharopoulos et al. 2020 publish it (and
  * as their library has it), measured in turns; then chunk sizes, and the forms against the length. */
 #include "bench.h"
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 
 enum { HEADS = 6, WIDTH = 32, LONGEST = 8192, FRAMES = 1024 };
 
@@ -81,12 +81,12 @@ static void report(struct run *r, struct run *baseline, size_t frames) {
 
 static void measure(struct run *r, struct run *baseline) {
   static const size_t chunks[] = {8, 16, 24, 32, 48, 64, 128, 256}, lengths[] = {64, 128, 256, 512, 2048, LONGEST};
-  for (int form = 0; form < LINNET_CAUSAL_FORMS; form++) {
-    r->shape.form = (enum linnet_causal_form)form;
-    printf("%-9s %-15s %5d frames ", r->ops->name, linnet_causal_form_name(r->shape.form), FRAMES);
+  for (int form = 0; form < LINNET_CAUSAL_LINEAR_FORMS; form++) {
+    r->shape.form = (enum linnet_causal_linear_form)form;
+    printf("%-9s %-15s %5d frames ", r->ops->name, linnet_causal_linear_form_name(r->shape.form), FRAMES);
     report(r, baseline, FRAMES);
   }
-  r->shape.form = LINNET_CAUSAL_CHUNKED;
+  r->shape.form = LINNET_CAUSAL_LINEAR_CHUNKED;
   for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
     r->shape.chunk = chunks[i];
     printf("%-9s chunks of %3zu    %5d frames ", r->ops->name, chunks[i], FRAMES);
@@ -94,9 +94,10 @@ static void measure(struct run *r, struct run *baseline) {
   }
   r->shape.chunk = 0;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-    for (int form = LINNET_CAUSAL_CHUNKED; form <= LINNET_CAUSAL_ATTENTION; form += LINNET_CAUSAL_ATTENTION) {
-      r->shape.form = (enum linnet_causal_form)form;
-      printf("%-9s %-15s %5zu frames ", r->ops->name, linnet_causal_form_name(r->shape.form), lengths[i]);
+    for (int form = LINNET_CAUSAL_LINEAR_CHUNKED; form <= LINNET_CAUSAL_LINEAR_ATTENTION;
+         form += LINNET_CAUSAL_LINEAR_ATTENTION) {
+      r->shape.form = (enum linnet_causal_linear_form)form;
+      printf("%-9s %-15s %5zu frames ", r->ops->name, linnet_causal_linear_form_name(r->shape.form), lengths[i]);
       report(r, baseline, lengths[i]);
     }
 }
@@ -104,7 +105,7 @@ static void measure(struct run *r, struct run *baseline) {
 int main(int argc, char **argv) {
   const struct linnet_ops *ops;
   struct run baseline = prepare(linnet_cpu_ops("reference"));
-  baseline.shape.form = LINNET_CAUSAL_STATE;
+  baseline.shape.form = LINNET_CAUSAL_LINEAR_STATE;
   size_t i = 0;
   for (; (ops = bench_table(argc, argv, i)); i++) {
     struct run r = prepare(ops);

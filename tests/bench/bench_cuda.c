@@ -44,15 +44,15 @@ static enum linnet_status run_step(struct bench_step *s, double *queued) {
 
 /* Medians, after steps in which memory grows and algorithms are chosen. Slow ones are not run often. */
 static enum linnet_status time_steps(struct bench_step *s, double seconds, struct step_result *r) {
-  enum { MOST = 31 };
+  enum { MAX_CALLS = 31 };
   static const double slow = 1;
-  double wall[MOST], queued[MOST], start = bench_wall();
+  double wall[MAX_CALLS], queued[MAX_CALLS], start = bench_wall();
   LINNET_TRY(run_step(s, queued));
   bool once = bench_wall() - start > slow;
   if (!once)
     LINNET_TRY(run_step(s, queued));
-  size_t n = 0, least = once ? 1 : 3;
-  for (start = bench_wall(); n < MOST && (n < least || bench_wall() - start < seconds); n++) {
+  size_t n = 0, min_calls = once ? 1 : 3;
+  for (start = bench_wall(); n < MAX_CALLS && (n < min_calls || bench_wall() - start < seconds); n++) {
     double began = bench_wall();
     LINNET_TRY(run_step(s, &queued[n]));
     wall[n] = bench_wall() - began;

@@ -21,14 +21,14 @@ static inline double bench_queued(struct linnet_context *context, bench_fn *body
 
 /* Median seconds of a call, over about `seconds` after a call that warms up; that one's, if it takes longer. */
 static inline double bench_device_time(struct linnet_context *context, bench_fn *body, void *user, double seconds) {
-  enum { SAMPLES = 7, MOST_CALLS = 1000 };
+  enum { SAMPLES = 7, MAX_CALLS = 1000 };
   double samples[SAMPLES];
   double once = bench_queued(context, body, user, 1);
   if (once > seconds)
     return once;
   double calls = seconds / SAMPLES / bench_queued(context, body, user, 1);
   for (size_t i = 0; i < SAMPLES; i++)
-    samples[i] = bench_queued(context, body, user, calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (size_t)calls);
+    samples[i] = bench_queued(context, body, user, calls < 1 ? 1 : calls > MAX_CALLS ? MAX_CALLS : (size_t)calls);
   return bench_middle(samples, SAMPLES);
 }
 

@@ -6,12 +6,12 @@
  * for a buffer of their size. */
 #include "bench.h"
 
-enum { WIDTH = 320, FRAMES = 1000, LENGTH = 250, MOST = 16 };
+enum { WIDTH = 320, FRAMES = 1000, LENGTH = 250, MAX_SEQUENCES = 16 };
 
 struct run {
   const struct linnet_ops *ops;
   struct linnet_lstm lstm;
-  struct linnet_span spans[MOST];
+  struct linnet_sequence_span spans[MAX_SEQUENCES];
   float *weights, *weights_back, *bias, *inputs, *gates, *cells, *state, *h, *dh, *work;
 };
 
@@ -42,7 +42,7 @@ static void report(const struct run *r, const char *name, bench_fn *body, double
 static void sequences(struct run *r, size_t count, size_t frames) {
   r->lstm.sequences = count;
   for (size_t i = 0; i < count; i++)
-    r->spans[i] = (struct linnet_span){i * frames, frames};
+    r->spans[i] = (struct linnet_sequence_span){i * frames, frames};
 }
 
 static void pack(struct test_random *random, struct run *r) {
@@ -57,21 +57,21 @@ static void pack(struct test_random *random, struct run *r) {
 }
 
 static void measure(const struct linnet_ops *ops) {
-  enum { ROWS = LENGTH * MOST };
+  enum { ROWS = LENGTH * MAX_SEQUENCES };
   struct test_random random = {1};
   struct run r = {.ops = ops, .lstm = {.width = WIDTH, .ld = 2 * WIDTH, .spans = r.spans}};
   double bandwidth = bench_bandwidth(16 * WIDTH * WIDTH, 0.1);
   pack(&random, &r);
   r.lstm.bias = r.bias = bench_floats(&random, 4 * WIDTH);
   r.inputs = bench_floats(&random, ROWS * 4 * WIDTH), r.gates = bench_floats(&random, ROWS * 4 * WIDTH);
-  r.cells = bench_floats(&random, ROWS * WIDTH), r.state = bench_floats(&random, 2 * MOST * WIDTH);
+  r.cells = bench_floats(&random, ROWS * WIDTH), r.state = bench_floats(&random, 2 * MAX_SEQUENCES * WIDTH);
   r.h = bench_floats(&random, 2 * ROWS * WIDTH), r.dh = bench_floats(&random, 2 * ROWS * WIDTH);
-  r.work = bench_floats(&random, linnet_lstm_work(WIDTH, MOST));
+  r.work = bench_floats(&random, linnet_lstm_work(WIDTH, MAX_SEQUENCES));
   printf("%-9s peak %.1f GFLOP/s, %.1f GB/s read of %d KiB\n", ops->name, bench_peak(ops->name) * 1e-9,
          bandwidth * 1e-9, 16 * WIDTH * WIDTH >> 10);
   sequences(&r, 1, FRAMES);
   report(&r, "forward", forward, bandwidth);
-  for (size_t n = 1; n <= MOST; n *= 2) {
+  for (size_t n = 1; n <= MAX_SEQUENCES; n *= 2) {
     sequences(&r, n, LENGTH);
     report(&r, "forward", forward, bandwidth);
     report(&r, "backward", backward, bandwidth);

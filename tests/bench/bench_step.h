@@ -19,7 +19,7 @@ struct bench_set {
 };
 
 struct bench_corpus {
-  size_t count, total, most_labels; /* of an utterance */
+  size_t count, total, max_labels; /* of an utterance */
   size_t frames[BENCH_UTTERANCES], indices[BENCH_UTTERANCES];
   const float *features; /* (BENCH_LONGEST, 40): all utterances read from here, longer ones again and again */
   const int *labels;
@@ -28,7 +28,7 @@ struct bench_corpus {
 /* Log-normal lengths, near enough: the sum of three uniform numbers has variance 1. One utterance there is always. */
 static inline void bench_corpus_fill(struct bench_corpus *c, const struct bench_set *set) {
   struct test_random random = {7};
-  c->most_labels = BENCH_LONGEST / BENCH_FRAMES_PER_LABEL;
+  c->max_labels = BENCH_LONGEST / BENCH_FRAMES_PER_LABEL;
   for (c->count = c->total = 0; c->count < BENCH_UTTERANCES; c->count++) {
     double u = test_uniform(&random), v = test_uniform(&random), w = test_uniform(&random);
     size_t frames = (size_t)(set->median * exp(0.4 * (u + v + w)));
@@ -45,13 +45,13 @@ static inline void bench_corpus_fill(struct bench_corpus *c, const struct bench_
 
 /* One utterance, with 100 labels at most, as in WSJ. */
 static inline void bench_corpus_single(struct bench_corpus *c, size_t frames) {
-  c->count = 1, c->total = c->frames[0] = frames, c->indices[0] = 0, c->most_labels = 100;
+  c->count = 1, c->total = c->frames[0] = frames, c->indices[0] = 0, c->max_labels = 100;
 }
 
 static inline const int *bench_corpus_labels(void *user, size_t u, size_t *count) {
   const struct bench_corpus *c = user;
   size_t labels = c->frames[u] / BENCH_FRAMES_PER_LABEL;
-  *count = labels < c->most_labels ? labels : c->most_labels;
+  *count = labels < c->max_labels ? labels : c->max_labels;
   return c->labels;
 }
 

@@ -12,7 +12,7 @@
 
 #include "bench.h"
 
-enum { MOST_UTTERANCES = 4096, FRAMES = 800 };
+enum { MAX_UTTERANCES = 4096, FRAMES = 800 };
 
 struct task {
   struct linnet_symbols *symbols;
@@ -21,7 +21,7 @@ struct task {
   struct linnet_ngram_binding *binding;
   struct linnet_language_model model;
   float *lookahead, *values;
-  size_t lengths[MOST_UTTERANCES], count, frames;
+  size_t lengths[MAX_UTTERANCES], count, frames;
   struct linnet_word_search_settings settings;
   struct linnet_word_search *search;
   double seconds;
@@ -31,7 +31,7 @@ struct task {
 static void read_lengths(struct task *task, const char *path) {
   FILE *file = fopen(path, "r");
   REQUIRE(file, "%s", path);
-  while (task->count < MOST_UTTERANCES && fscanf(file, "%zu", &task->lengths[task->count]) == 1)
+  while (task->count < MAX_UTTERANCES && fscanf(file, "%zu", &task->lengths[task->count]) == 1)
     task->frames += task->lengths[task->count++];
   fclose(file);
 }

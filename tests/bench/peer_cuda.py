@@ -31,7 +31,7 @@ PRECISIONS = ("float32", "tf32", "bfloat16")
 MEDIAN, LONGEST = 740, 2400  # frames of an utterance, as in bench_cuda.c
 CHECK_FRAMES = 3000
 CHUNK = 64  # rows
-BUCKET_FRAMES, MOST_BUCKETS = 5000, 12
+BUCKET_FRAMES, MAX_BUCKETS = 5000, 12
 BOUNDS = {"float32": 1e-3, "tf32": 1e-2, "bfloat16": 3e-2}  # of a loss, relative; of attention's outputs
 NETWORKS = {"linear": "paper", "softmax": "paper", "blstm": "blstm"}
 
@@ -117,7 +117,7 @@ class Packed:
 
 
 def bucket_count(frames):
-    return max(1, min(MOST_BUCKETS, frames // BUCKET_FRAMES))
+    return max(1, min(MAX_BUCKETS, frames // BUCKET_FRAMES))
 
 
 def make_batches(config, frames, packed, device, dtype):

@@ -33,12 +33,12 @@ static void note_condition(struct mirrors *m, const struct buffer *nudged, const
 
 /* Sums with the sums of what they add up, each without its sign. */
 static void note_cancellation(struct mirrors *m, const struct buffer *unsigned_sums, const struct buffer *sums) {
-  double most = 0, largest = 1;
+  double worst_sum = 0, largest = 1;
   for (size_t i = 0; i < sums->n; i++) {
-    most = test_worst(most, fabs(unsigned_sums->x[i]));
+    worst_sum = test_worst(worst_sum, fabs(unsigned_sums->x[i]));
     largest = test_worst(largest, fabs(sums->x[i]));
   }
-  m->condition = worst(m->condition, most / largest);
+  m->condition = worst(m->condition, worst_sum / largest);
 }
 
 static struct buffer buffer_unsigned(struct test_random *r, const struct buffer *other) {
@@ -50,13 +50,13 @@ static struct buffer buffer_unsigned(struct test_random *r, const struct buffer 
 
 /* --- Packed batches */
 
-enum { MOST_SEQUENCES = 8 };
+enum { MAX_SEQUENCES = 8 };
 
 /* Some sequences, some empty, seldom long ones. Where races are searched, in few cases, all have what there is to have:
  * a second piece, a second tile of one, a sequence without frames. */
 static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t longest) {
   static const size_t searched[] = {0, 140, 140, 150};
-  struct linnet_pack p = {test_below(r, MOST_SEQUENCES), offsets};
+  struct linnet_pack p = {test_below(r, MAX_SEQUENCES), offsets};
   longest *= longest > 140 ? test_cuda_stretch() : 1;
   offsets[0] = 0;
   for (size_t i = 0; i < p.sequences; i++)

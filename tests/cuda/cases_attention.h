@@ -9,7 +9,7 @@
 struct attention_case {
   struct linnet_attention a;
   struct linnet_pack pack;
-  size_t offsets[MOST_SEQUENCES + 1], rows;
+  size_t offsets[MAX_SEQUENCES + 1], rows;
   struct buffer qkv, dout;
   size_t k, v; /* columns where they begin */
 };
@@ -26,7 +26,7 @@ static void attention_case(struct mirrors *m, enum linnet_attention_kind kind, b
   if (mapped) {
     a->map = LINNET_MAP_IDENTITY;
     a->key_width = 1 + some_size(r, 150);
-    a->least = test_below(r, 2) ? 0 : 1;
+    a->min_normaliser = test_below(r, 2) ? 0 : 1;
   }
   size_t keys = a->heads * a->key_width;
   a->out_ld = a->heads * a->width + (test_below(r, 2) ? test_below(r, 5) : 0);
@@ -43,7 +43,7 @@ static void attention_case(struct mirrors *m, enum linnet_attention_kind kind, b
   c->dout = activations_random(m, c->rows * a->out_ld);
   const float length = 1 / sqrtf((float)a->key_width);
   for (size_t i = 0; i < c->qkv.n && a->map == LINNET_MAP_IDENTITY; i++)
-    c->qkv.x[i] = a->least > 0 ? c->qkv.x[i] * length : fabsf(c->qkv.x[i]) + 0.5f;
+    c->qkv.x[i] = a->min_normaliser > 0 ? c->qkv.x[i] * length : fabsf(c->qkv.x[i]) + 0.5f;
   round_activations(m, &c->qkv);
   c->k = (maps - 2) * keys, c->v = (maps - 1) * keys;
 }
@@ -52,7 +52,7 @@ static void run_reference(enum linnet_attention_kind kind, const struct attentio
                           float *out, float *d) {
   const struct linnet_attention_ops *ops = linnet_cpu_ops("reference")->attention[kind];
   struct linnet_attention a = c->a;
-  a.form = LINNET_CAUSAL_STATE;
+  a.form = LINNET_CAUSAL_LINEAR_STATE;
   void *saved = malloc(ops->saved_bytes(&a, c->rows, c->pack.sequences) + 64);
   void *work = malloc(ops->work_bytes(&a, c->rows) + 64);
   const float *q = qkv->x;
@@ -105,7 +105,7 @@ static double test_attention(struct mirrors *m, enum linnet_attention_kind kind,
   struct buffer work = buffer_poisoned(r, ops->work_bytes(&c.a, c.rows, c.pack.sequences) / sizeof(float));
   saved.x = saved.memory + GUARD, work.x = work.memory + GUARD;
   struct linnet_cuda_pack pack = mirror_pack(m, &c.pack);
-  void *q = mirror_activations(m, &c.qkv), *kept = mirror(m, &saved), *room = mirror(m, &work);
+  void *q = mirror_activations(m, &c.qkv), *mirrored = mirror(m, &saved), *workspace = mirror(m, &work);
   void *k = linnet_activation_at(m->device, q, c.k), *v = linnet_activation_at(m->device, q, c.v);
   void *y = mirror_activations(m, &out2), *dy = mirror_activations(m, &c.dout);
   void *d = mirror_activations(m, &gradient2);
@@ -114,9 +114,9 @@ static double test_attention(struct mirrors *m, enum linnet_attention_kind kind,
                                              .q = q,
                                              .k = k,
                                              .v = v,
-                                             .saved = kept,
+                                             .saved = mirrored,
                                              .out = y,
-                                             .work = room,
+                                             .work = workspace,
                                              .dout = dy,
                                              .dq = d,
                                              .dk = linnet_activation_at(m->device, d, c.k),
@@ -138,7 +138,7 @@ static double test_mapped_attention(struct mirrors *m) {
   return test_attention(m, LINNET_ATTENTION_LINEAR, true, 600);
 }
 
-static double test_causal_attention(struct mirrors *m) {
+static double test_causal_linear_attention(struct mirrors *m) {
   return test_attention(m, LINNET_ATTENTION_CAUSAL_LINEAR, false, 3000);
 }
 

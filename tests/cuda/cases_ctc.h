@@ -7,10 +7,10 @@
 
 struct ctc_case {
   struct linnet_pack pack;
-  size_t offsets[MOST_SEQUENCES + 1], symbols, most_labels;
-  uint32_t label_offsets[MOST_SEQUENCES + 1];
+  size_t offsets[MAX_SEQUENCES + 1], symbols, max_labels;
+  uint32_t label_offsets[MAX_SEQUENCES + 1];
   int *labels;
-  double loss[MOST_SEQUENCES];
+  double loss[MAX_SEQUENCES];
   struct buffer logits, gradient;
 };
 
@@ -22,14 +22,14 @@ static void ctc_labels(struct test_random *r, struct ctc_case *c, size_t s) {
   for (size_t i = 0; i < count; i++)
     c->labels[first + i] = 1 + (int)test_below(r, kinds);
   c->label_offsets[s + 1] = (uint32_t)(first + count);
-  c->most_labels = count > c->most_labels ? count : c->most_labels;
+  c->max_labels = count > c->max_labels ? count : c->max_labels;
 }
 
 static void ctc_case(struct test_random *r, struct ctc_case *c) {
   *c = (struct ctc_case){.symbols = 2 + some_size(r, scaled(100))};
   c->pack = some_pack(r, c->offsets, test_below(r, 8) ? 700 : 3000);
   size_t rows = c->offsets[c->pack.sequences];
-  c->labels = malloc((rows + 2 * MOST_SEQUENCES) * sizeof *c->labels);
+  c->labels = malloc((rows + 2 * MAX_SEQUENCES) * sizeof *c->labels);
   for (size_t s = 0; s < c->pack.sequences; s++)
     ctc_labels(r, c, s);
   c->logits = buffer_random(r, rows * c->symbols);
@@ -88,7 +88,7 @@ static double test_ctc(struct mirrors *m) {
   size_t total = c.label_offsets[c.pack.sequences];
   struct linnet_cuda_ctc op = {.pack = &pack,
                                .symbols = c.symbols,
-                               .most_labels = c.most_labels,
+                               .max_labels = c.max_labels,
                                .label_offsets =
                                    mirror_bytes(m, c.label_offsets, (c.pack.sequences + 1) * sizeof *c.label_offsets),
                                .labels = mirror_bytes(m, c.labels, total * sizeof *c.labels),
@@ -96,7 +96,7 @@ static double test_ctc(struct mirrors *m) {
                                .logits = mirror(m, &c.logits),
                                .scale = 0.5f,
                                .loss = (double *)(void *)mirror(m, &only)};
-  void *work = mirror_room(m, linnet_cuda_ctc_work_bytes(&op));
+  void *work = mirror_workspace(m, linnet_cuda_ctc_work_bytes(&op));
   linnet_cuda_ctc(m->device, &op, work);
   op.loss = (double *)(void *)mirror(m, &losses);
   op.gradient = mirror(m, &gradient);

@@ -17,12 +17,12 @@ static void some_span(struct test_random *r, size_t total, size_t *first, size_t
 }
 
 static double test_spec_augment(struct mirrors *m) {
-  enum { MOST_MASKS = 12 };
+  enum { MAX_MASKS = 12 };
   struct test_random *r = &m->random;
-  size_t offsets[MOST_SEQUENCES + 1];
-  struct linnet_feature_mask masks[MOST_SEQUENCES * MOST_MASKS];
+  size_t offsets[MAX_SEQUENCES + 1];
+  struct linnet_feature_mask masks[MAX_SEQUENCES * MAX_MASKS];
   struct linnet_pack p = some_pack(r, offsets, 1000);
-  struct linnet_masks t = {.count = test_below(r, MOST_MASKS + 1), .stack = 1 + test_below(r, 4), .masks = masks};
+  struct linnet_masks t = {.count = test_below(r, MAX_MASKS + 1), .stack = 1 + test_below(r, 4), .masks = masks};
   t.channels = 1 + some_size(r, 100);
   for (size_t i = 0; i < p.sequences * t.count; i++) {
     const size_t s = i / t.count;
@@ -46,7 +46,7 @@ static double test_conv(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_conv c = {1 + some_size(r, scaled(100)), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10), 0};
   c.left = test_below(r, 2) ? c.kernel / 2 : test_below(r, c.kernel);
-  size_t offsets[MOST_SEQUENCES + 1];
+  size_t offsets[MAX_SEQUENCES + 1];
   struct linnet_pack p = some_pack(r, offsets, test_below(r, 2) ? 30 : 1000);
   size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;
   struct buffer x = activations_random(m, n), w = buffer_random(r, taps), bias = buffer_random(r, c.channels);
@@ -76,7 +76,7 @@ static double test_conv(struct mirrors *m) {
 
 static double test_packed_rows(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t offsets[MOST_SEQUENCES + 1], width = 1 + some_size(r, scaled(70)), ld = width + test_below(r, 3), longest = 0;
+  size_t offsets[MAX_SEQUENCES + 1], width = 1 + some_size(r, scaled(70)), ld = width + test_below(r, 3), longest = 0;
   struct linnet_pack p = some_pack(r, offsets, 700);
   size_t rows = offsets[p.sequences];
   bool reverse = test_below(r, 2);
@@ -129,9 +129,9 @@ static void note_lstm_condition(struct mirrors *m, const struct linnet_lstm *l, 
 static double test_lstm(struct mirrors *m) {
   struct test_random *r = &m->random;
   enum { SEQUENCES = 80 };
-  size_t offsets[SEQUENCES + 1] = {0}, width = 1 + some_size(r, 70), most = test_below(r, 3) ? 6 : SEQUENCES;
-  struct linnet_span spans[SEQUENCES];
-  struct linnet_pack pack = {test_below(r, most), offsets};
+  size_t offsets[SEQUENCES + 1] = {0}, width = 1 + some_size(r, 70), max_sequences = test_below(r, 3) ? 6 : SEQUENCES;
+  struct linnet_sequence_span spans[SEQUENCES];
+  struct linnet_pack pack = {test_below(r, max_sequences), offsets};
   for (size_t s = 0; s < pack.sequences; s++)
     offsets[s + 1] = offsets[s] + some_size(r, test_below(r, 10) ? 9 : scaled(120));
   linnet_spans_longest_first(&pack, spans);
@@ -149,18 +149,18 @@ static double test_lstm(struct mirrors *m) {
   struct buffer state = buffer_random(r, 2 * pack.sequences * width), state2 = buffer_copy(r, &state);
   struct buffer work = buffer_poisoned(r, linnet_lstm_work(width, pack.sequences));
   struct buffer work2 = buffer_poisoned(r, linnet_cuda_lstm_work(width, pack.sequences));
-  const struct linnet_span *device_spans = mirror_bytes(m, spans, pack.sequences * sizeof *spans);
+  const struct linnet_sequence_span *device_spans = mirror_bytes(m, spans, pack.sequences * sizeof *spans);
   l.weights = weights.x, l.bias = bias.x;
   note_lstm_condition(m, &l, &gates, &state, h.n, &dh);
   linnet_lstm_forward_reference(&l, gates.x, cells.x, state.x, h.x, work.x);
   memcpy(gates3.x, gates.x, gates.n * sizeof(float));
   void *forward = mirror_activations(m, &gates2), *backward = mirror_activations(m, &gates3);
-  float *room = mirror(m, &work2), *kept = mirror(m, &cells2);
+  float *workspace = mirror(m, &work2), *saved = mirror(m, &cells2);
   struct linnet_lstm device = l;
   device.weights = mirror(m, &weights), device.bias = mirror(m, &bias);
-  linnet_cuda_lstm_forward(m->device, &device, device_spans, forward, kept, mirror(m, &state2),
-                           mirror_activations(m, &h2), room);
-  linnet_cuda_lstm_backward(m->device, &device, device_spans, kept, mirror_activations(m, &dh), backward, room);
+  linnet_cuda_lstm_forward(m->device, &device, device_spans, forward, saved, mirror(m, &state2),
+                           mirror_activations(m, &h2), workspace);
+  linnet_cuda_lstm_backward(m->device, &device, device_spans, saved, mirror_activations(m, &dh), backward, workspace);
   mirrors_return(m);
   double error = worst(buffer_error(&gates2, &gates), buffer_error(&cells2, &cells));
   error = worst(error, worst(buffer_error(&h2, &h), buffer_error(&state2, &state)));
@@ -172,11 +172,11 @@ static double test_lstm(struct mirrors *m) {
 
 /* The tables of steps on the device. */
 static struct linnet_cuda_steps mirror_steps(struct mirrors *m, const struct linnet_pack *p) {
-  struct linnet_span *spans = malloc((p->sequences + 1) * sizeof *spans);
+  struct linnet_sequence_span *spans = malloc((p->sequences + 1) * sizeof *spans);
   size_t bytes = linnet_cuda_steps_bytes(p);
   void *host = malloc(bytes + 1), *device = mirror_add(m, NULL, bytes);
   linnet_spans_longest_first(p, spans);
-  const struct linnet_span *device_spans = mirror_bytes(m, spans, p->sequences * sizeof *spans);
+  const struct linnet_sequence_span *device_spans = mirror_bytes(m, spans, p->sequences * sizeof *spans);
   struct linnet_cuda_steps steps = linnet_cuda_steps_write(p, spans, device_spans, host, device);
   linnet_cuda_upload(m->device, device, host, bytes);
   linnet_cuda_wait(m->device, NULL);
@@ -187,9 +187,9 @@ static struct linnet_cuda_steps mirror_steps(struct mirrors *m, const struct lin
 
 static double test_rows_of_steps(struct mirrors *m) {
   struct test_random *r = &m->random;
-  size_t offsets[MOST_SEQUENCES + 1], width = 1 + some_size(r, scaled(70)), row = 0, running = 1;
+  size_t offsets[MAX_SEQUENCES + 1], width = 1 + some_size(r, scaled(70)), row = 0, running = 1;
   struct linnet_pack p = some_pack(r, offsets, 300);
-  struct linnet_span spans[MOST_SEQUENCES];
+  struct linnet_sequence_span spans[MAX_SEQUENCES];
   size_t n = offsets[p.sequences] * width;
   struct buffer x = activations_random(m, n), y = buffer_poisoned(r, n), back = buffer_poisoned(r, n);
   struct buffer expected = buffer_poisoned(r, n);
@@ -216,20 +216,21 @@ static double test_rows_of_steps(struct mirrors *m) {
 static double test_lstm_tensors(struct mirrors *m) {
   struct test_random *r = &m->random;
   struct linnet_cuda_lstm_tensors t = {.count = 1 + test_below(r, LINNET_CUDA_LSTM_TENSORS)};
-  size_t n = 0, room = 0;
+  size_t n = 0, space_size = 0;
   for (size_t i = 0; i < t.count; i++) {
     t.tensor[i].offset = n;
     n += t.tensor[i].size = some_size(r, scaled(40000));
     t.largest = t.tensor[i].size > t.largest ? t.tensor[i].size : t.largest;
   }
-  room = n + t.count;
-  struct buffer weights = buffer_random(r, n), space = buffer_poisoned(r, room), expected = buffer_copy(r, &space);
+  space_size = n + t.count;
+  struct buffer weights = buffer_random(r, n), space = buffer_poisoned(r, space_size),
+                expected = buffer_copy(r, &space);
   struct buffer gradients = buffer_random(r, n), sums = buffer_copy(r, &gradients);
   float *device = mirror(m, &space);
   for (size_t i = 0; i < t.count; i++) {
-    room -= t.tensor[i].size + 1;
-    t.tensor[i].space = device + room;
-    memcpy(expected.x + room, weights.x + t.tensor[i].offset, t.tensor[i].size * sizeof(float));
+    space_size -= t.tensor[i].size + 1;
+    t.tensor[i].space = device + space_size;
+    memcpy(expected.x + space_size, weights.x + t.tensor[i].offset, t.tensor[i].size * sizeof(float));
   }
   for (size_t i = 0; i < n; i++)
     sums.x[i] += weights.x[i];

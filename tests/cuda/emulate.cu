@@ -33,12 +33,12 @@ void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes,
   launched = kernel;
   if (block.x % 32 != 0 || block.y != 1 || block.z != 1)
     fail("a block that is not emulated");
-  if (block.x == 0 || block.x > MOST_THREADS)
+  if (block.x == 0 || block.x > MAX_THREADS)
     fail("no threads, or too many");
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > MOST_BLOCKS_YZ ||
-      grid.z > MOST_BLOCKS_YZ)
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > MAX_BLOCKS_YZ ||
+      grid.z > MAX_BLOCKS_YZ)
     fail("no blocks, or too many");
-  if (shared_bytes > MOST_SHARED)
+  if (shared_bytes > MAX_SHARED)
     fail("too much shared memory");
   run(grid, block, shared_bytes, body);
 }
@@ -47,7 +47,7 @@ void launch(const char *kernel, dim3 grid, dim3 block, std::size_t shared_bytes,
 
 namespace {
 /* Operand k of a row of a, or of a column of b, whose registers four lanes have. */
-double operand_of(const std::uint32_t (&lanes)[4][MOST_WORDS], unsigned packed, unsigned word, unsigned k) {
+double operand_of(const std::uint32_t (&lanes)[4][MAX_WORDS], unsigned packed, unsigned word, unsigned k) {
   const std::uint32_t bits = lanes[k % (4 * packed) / packed][word];
   if (packed == 1 && (bits & 0x1fff) != 0)
     fail("an operand that is not rounded to TF32");
@@ -57,13 +57,13 @@ double operand_of(const std::uint32_t (&lanes)[4][MOST_WORDS], unsigned packed, 
 
 void mma(unsigned packed, float *upper, float *lower, const std::uint32_t *a, const std::uint32_t *b) {
   const unsigned lane = thread_index.x % 32, row = lane / 4, column = lane % 4 * 2, depth = 8 * packed;
-  const std::uint32_t own[MOST_WORDS] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-  std::uint32_t of_row[4][MOST_WORDS], of_column[2][4][MOST_WORDS];
-  give(own, MOST_WORDS);
+  const std::uint32_t own[MAX_WORDS] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  std::uint32_t of_row[4][MAX_WORDS], of_column[2][4][MAX_WORDS];
+  give(own, MAX_WORDS);
   for (unsigned t = 0; t < 4; t++) {
-    take(4 * row + t, of_row[t], MOST_WORDS);
+    take(4 * row + t, of_row[t], MAX_WORDS);
     for (unsigned c = 0; c < 2; c++)
-      take(4 * (column + c) + t, of_column[c][t], MOST_WORDS);
+      take(4 * (column + c) + t, of_column[c][t], MAX_WORDS);
   }
   for (unsigned c = 0; c < 2; c++) {
     double sums[2] = {upper[c], lower[c]};
@@ -85,7 +85,7 @@ struct emulated_device {
 
 /* Memory of all emulated devices, in bytes. */
 namespace {
-size_t limit = SIZE_MAX, in_use, most_in_use;
+size_t limit = SIZE_MAX, in_use, peak;
 bool with_cudnn; /* what the machine has is not for host memory */
 } // namespace
 
@@ -140,7 +140,7 @@ void *linnet_cuda_alloc(struct linnet_device *, size_t bytes) {
   unsigned char *block = static_cast<unsigned char *>(std::aligned_alloc(256, (bytes + 512) / 256 * 256));
   std::memcpy(block, &bytes, sizeof bytes);
   in_use += bytes;
-  most_in_use = in_use > most_in_use ? in_use : most_in_use;
+  peak = in_use > peak ? in_use : peak;
   return block + 256;
 }
 void linnet_cuda_free(struct linnet_device *, void *memory) {
@@ -156,7 +156,7 @@ size_t linnet_cuda_free_bytes(struct linnet_device *) {
   return limit - in_use;
 }
 size_t linnet_cuda_peak_bytes(struct linnet_device *) {
-  return most_in_use;
+  return peak;
 }
 void test_cuda_limit(size_t bytes) {
   limit = bytes;

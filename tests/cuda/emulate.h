@@ -34,7 +34,7 @@ struct alignas(16) float4 {
 
 namespace emulate {
 /* Of the smallest device, sm_75, and of a kernel that has not asked for more shared memory (cudaFuncSetAttribute). */
-enum { MOST_THREADS = 1024, MOST_SHARED = 48 * 1024, MOST_PARAMETERS = 4096, MOST_BLOCKS_YZ = 65535 };
+enum { MAX_THREADS = 1024, MAX_SHARED = 48 * 1024, MAX_PARAMETERS = 4096, MAX_BLOCKS_YZ = 65535 };
 
 extern __thread dim3 thread_index, block_index, block_size, grid_size;
 
@@ -51,9 +51,9 @@ void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<vo
 void *shared_memory();
 void wait_block();
 void wait_warp();
-/* A lane gives words (at most MOST_WORDS) to its warp, then reads the words of lane `from`. This does not order any
+/* A lane gives words (at most MAX_WORDS) to its warp, then reads the words of lane `from`. This does not order any
  * other memory access. */
-enum { MOST_WORDS = 6 };
+enum { MAX_WORDS = 6 };
 void give(const std::uint32_t *words, unsigned count);
 void take(unsigned from, std::uint32_t *words, unsigned count);
 std::uint32_t atomic_add(std::uint32_t *sum, std::uint32_t value);
@@ -119,7 +119,7 @@ static inline int max(int a, int b) {
 
 #define LINNET_LAUNCH(device, kernel, grid, block, shared, ...)                                                        \
   ((void)(device), emulate::launch(#kernel, (grid), (block), (shared), [&] {                                           \
-     static_assert(sizeof(emulate::parameters(__VA_ARGS__)) <= emulate::MOST_PARAMETERS, "too many parameters");       \
+     static_assert(sizeof(emulate::parameters(__VA_ARGS__)) <= emulate::MAX_PARAMETERS, "too many parameters");        \
      kernel(__VA_ARGS__);                                                                                              \
    }))
 #define LINNET_SHARED(type, name) type *name = static_cast<type *>(emulate::shared_memory())

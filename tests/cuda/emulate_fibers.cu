@@ -18,25 +18,25 @@ enum wait { RUNNING, AT_WARP, AT_BLOCK, DONE };
 
 struct fiber {
   ucontext_t start;
-  jmp_buf place;
+  jmp_buf position;
   bool started;
   enum wait wait;
   unsigned
       exchanges; /* number of the exchange; two slots are used in turn, because a lane is at most one exchange ahead */
-  std::uint32_t slot[2][MOST_WORDS];
+  std::uint32_t slot[2][MAX_WORDS];
   std::vector<char> stack;
 };
 
-fiber fibers[MOST_THREADS];
+fiber fibers[MAX_THREADS];
 fiber *current;
 jmp_buf scheduler;
 const std::function<void()> *kernel;
-alignas(16) unsigned char shared[MOST_SHARED];
+alignas(16) unsigned char shared[MAX_SHARED];
 bool reversed;
 
 void leave(enum wait wait) {
   current->wait = wait;
-  if (!_setjmp(current->place))
+  if (!_setjmp(current->position))
     _longjmp(scheduler, 1);
 }
 
@@ -55,7 +55,7 @@ void resume(unsigned i) {
   if (_setjmp(scheduler))
     return;
   if (current->started)
-    _longjmp(current->place, 1);
+    _longjmp(current->position, 1);
   current->started = true;
   current->stack.resize(STACK_BYTES);
   getcontext(&current->start);

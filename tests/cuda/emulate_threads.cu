@@ -28,8 +28,8 @@ void sleep_while(word &w, std::uint32_t value) {
   syscall(SYS_futex, &w, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 }
 
-void wake(word &w, int most) {
-  syscall(SYS_futex, &w, FUTEX_WAKE_PRIVATE, most, nullptr, nullptr, 0);
+void wake(word &w, int count) {
+  syscall(SYS_futex, &w, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
 
 /* Where all of some threads come before one goes on. ORDERED: what each did before is known to all behind it. */
@@ -63,14 +63,14 @@ public:
 /* The words that a lane gives in an exchange, with the number of the exchange. Two slots are used in turn, because a
  * lane is at most one exchange ahead. */
 struct lane {
-  std::atomic<std::uint64_t> given[2][MOST_WORDS];
+  std::atomic<std::uint64_t> given[2][MAX_WORDS];
 };
 
 /* Where one block after the other runs. */
 struct slot {
-  alignas(16) unsigned char shared[MOST_SHARED];
-  meeting block, warp[MOST_THREADS / 32];
-  lane lanes[MOST_THREADS];
+  alignas(16) unsigned char shared[MAX_SHARED];
+  meeting block, warp[MAX_THREADS / 32];
+  lane lanes[MAX_THREADS];
 };
 
 struct job {
@@ -119,7 +119,7 @@ struct worker {
   word jobs; /* that it was given */
 };
 
-worker workers[SLOTS][MOST_THREADS];
+worker workers[SLOTS][MAX_THREADS];
 word busy; /* workers */
 
 void *work(void *argument) {

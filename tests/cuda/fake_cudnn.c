@@ -13,7 +13,7 @@
 #include "backend/cuda/cudnn_api.h"
 
 enum { BAD_PARAM = 2000, EXECUTION_FAILED = 5000 }; /* as of version 9 */
-enum { GATES = 4, DIRECTIONS = 2, LINEAR = 2 * GATES, MOST_SEQUENCES = 64, GAP = 3 };
+enum { GATES = 4, DIRECTIONS = 2, LINEAR = 2 * GATES, MAX_SEQUENCES = 64, GAP = 3 };
 
 struct fake_cudnn fake_cudnn_state;
 
@@ -37,7 +37,7 @@ struct cudnnRNNStruct {
 
 struct cudnnRNNDataStruct {
   size_t longest, sequences, width, rows;
-  int lengths[MOST_SEQUENCES];
+  int lengths[MAX_SEQUENCES];
 };
 
 /* --- what every call does ----------------------------------------------------------------------------------------- */
@@ -114,10 +114,10 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDa
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int room, cudnnDataType_t *type,
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int requested, cudnnDataType_t *type,
                                          int *dimensions, int sizes[], int strides[]) {
   BEGIN;
-  NEED(room == 3 && tensor->dimensions == 3);
+  NEED(requested == 3 && tensor->dimensions == 3);
   *type = CUDNN_DATA_FLOAT, *dimensions = 3;
   memcpy(sizes, tensor->sizes, sizeof tensor->sizes);
   memcpy(strides, tensor->strides, sizeof tensor->strides);
@@ -153,7 +153,7 @@ cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnData
                                         const int lengths[], void *padding) {
   BEGIN;
   NEED(type == CUDNN_DATA_FLOAT && layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED && width > 0 && !padding);
-  NEED(sequences > 0 && sequences <= MOST_SEQUENCES && longest == lengths[0]);
+  NEED(sequences > 0 && sequences <= MAX_SEQUENCES && longest == lengths[0]);
   data->rows = 0;
   for (int s = 0; s < sequences; s++) {
     NEED(lengths[s] > 0 && lengths[s] <= lengths[s > 0 ? s - 1 : 0]);
@@ -299,9 +299,9 @@ static void forward_step(const struct layer *l, const float *weights, size_t dir
     for (size_t g = 0; g < GATES; g++)
       a[g] = linear_sum(l, weights, direction, g, u, x) + linear_sum(l, weights, direction, GATES + g, u, h);
     double i = logistic(a[0]), f = logistic(a[1]), cell = tanh(a[2]), o = logistic(a[3]);
-    double kept = f * (c ? c[u] : 0) + i * cell;
+    double updated = f * (c ? c[u] : 0) + i * cell;
     gates[u] = (float)i, gates[width + u] = (float)f, gates[2 * width + u] = (float)cell;
-    gates[3 * width + u] = (float)o, cells[u] = (float)kept, y[u] = (float)(o * tanh(kept));
+    gates[3 * width + u] = (float)o, cells[u] = (float)updated, y[u] = (float)(o * tanh(updated));
   }
 }
 

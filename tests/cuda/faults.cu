@@ -47,7 +47,7 @@ static __global__ void no_warp_barrier_kernel(float *x) {
   pass_on(x, 1, [] { warp_sum(1); });
 }
 
-static __global__ void same_place_kernel(float *x) {
+static __global__ void same_address_kernel(float *x) {
   x[threadIdx.x] = 1;
 }
 
@@ -77,7 +77,7 @@ const fault faults[] = {
     {"early_return", early_return_kernel, 1, THREADS, 0},
     {"no_barrier", no_barrier_kernel, 1, THREADS, THREADS * sizeof(float)},
     {"no_warp_barrier", no_warp_barrier_kernel, 1, THREADS, THREADS * sizeof(float)},
-    {"same_place", same_place_kernel, 2, THREADS, 0},
+    {"same_address", same_address_kernel, 2, THREADS, 0},
 };
 
 } // namespace

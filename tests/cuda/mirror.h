@@ -39,7 +39,7 @@ static inline void *mirror_bytes(struct mirrors *m, const void *host, size_t byt
 }
 
 /* Poisoned memory of the device alone. */
-static inline void *mirror_room(struct mirrors *m, size_t bytes) {
+static inline void *mirror_workspace(struct mirrors *m, size_t bytes) {
   size_t n = bytes / sizeof(float) + 1;
   float *poisoned = malloc(n * sizeof *poisoned);
   for (size_t i = 0; i < n; i++)

@@ -7,7 +7,7 @@
 #include "model/training/network.h"
 #include "random_model.h"
 
-enum { MOST_SEQUENCES = 9, MOST_FRAMES = 24, BATCHES = 8, LAYERS = 3 };
+enum { MAX_SEQUENCES = 9, MAX_FRAMES = 24, BATCHES = 8, LAYERS = 3 };
 #define BOUND 1e-5
 
 /* A network, and what it is run on. */
@@ -15,7 +15,7 @@ struct problem {
   struct linnet_context *context;
   struct linnet_config config;
   struct linnet_parameters *parameters;
-  size_t offsets[MOST_SEQUENCES + 1], frames;
+  size_t offsets[MAX_SEQUENCES + 1], frames;
   struct linnet_pack pack;
   struct buffer features, weights, dlogits;
   struct buffer gradients; /* before they are added to */
@@ -27,9 +27,9 @@ struct result {
 
 /* Some sequences have one frame, some, but not the first, none. */
 static void make_pack(struct problem *p, struct test_random *r) {
-  p->pack = (struct linnet_pack){1 + test_below(r, MOST_SEQUENCES), p->offsets};
+  p->pack = (struct linnet_pack){1 + test_below(r, MAX_SEQUENCES), p->offsets};
   for (size_t s = 0; s < p->pack.sequences; s++)
-    p->offsets[s + 1] = p->offsets[s] + test_below(r, test_below(r, 3) ? MOST_FRAMES : 3) + (s == 0);
+    p->offsets[s + 1] = p->offsets[s] + test_below(r, test_below(r, 3) ? MAX_FRAMES : 3) + (s == 0);
   p->frames = p->offsets[p->pack.sequences];
 }
 
@@ -84,16 +84,16 @@ static struct result run(struct linnet_device *d, const struct problem *p, bool 
   REQUIRE(d->ops->upload_batch(d, p->context, &batch, &shard.features) == LINNET_OK, "no memory");
   size_t bytes = linnet_pass_bytes(pass, &shard.pack, forward_only);
   struct buffer memory = buffer_poisoned(&r, bytes / sizeof(float));
-  float *room = upload(d, &memory), *weights = upload(d, &p->weights), *logits = upload(d, &result.logits);
+  float *workspace = upload(d, &memory), *weights = upload(d, &p->weights), *logits = upload(d, &result.logits);
   float *dlogits = upload(d, &p->dlogits), *gradients = upload(d, &result.gradients);
-  linnet_pass_forward(pass, weights, &shard, room, bytes, logits);
+  linnet_pass_forward(pass, weights, &shard, workspace, bytes, logits);
   if (!forward_only)
     linnet_pass_backward(pass, dlogits, gradients);
   download(d, &result.logits, logits);
   download(d, &result.gradients, gradients);
   download(d, &p->dlogits, dlogits);
   download(d, &p->weights, weights);
-  d->ops->free(d, room);
+  d->ops->free(d, workspace);
   linnet_pass_destroy(pass);
   RELEASE(memory);
   return result;

@@ -34,8 +34,8 @@ static const struct {
     {"update", test_update, 30, {1e-6, 1e-6, 0}},
     {"linear_attention", test_linear_attention, 40, {2e-6, 1e-2, 2e-3}},
     {"mapped_attention", test_mapped_attention, 20, {1e-4, 1e-1, 2e-2}}, /* signed features cancel in sums */
-    {"causal_attention", test_causal_attention, 30, {2e-6, 1e-2, 2e-3}},
-    {"mapped_causal", test_mapped_causal, 20, {1e-4, 1e-1, 2e-2}},
+    {"causal_linear_attention", test_causal_linear_attention, 30, {2e-6, 1e-2, 2e-3}},
+    {"mapped_causal_linear", test_mapped_causal, 20, {1e-4, 1e-1, 2e-2}},
     {"ctc", test_ctc, 60, {5e-6, 5e-6, 0}},
     {"softmax_attention", test_softmax_attention, 20, {5e-6, 3e-2, 1e-2}}, /* exponents of scores up to about 100 */
     {"causal_softmax", test_causal_softmax, 20, {5e-6, 3e-2, 1e-2}},

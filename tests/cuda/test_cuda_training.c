@@ -48,13 +48,13 @@ static struct linnet_model *load(struct linnet_context *context, const char *fol
 
 /* The largest difference of two vectors, relative to the largest value or 1. */
 static double largest_difference(const float *a, const float *b, size_t n) {
-  double most = 0, largest = 1;
+  double difference = 0, largest = 1;
   for (size_t i = 0; i < n; i++) {
     double d = fabs((double)a[i] - (double)b[i]);
-    most = d > most || isnan(d) ? d : most;
+    difference = d > difference || isnan(d) ? d : difference;
     largest = fmax(largest, fabs((double)b[i]));
   }
-  return most / largest;
+  return difference / largest;
 }
 
 /* A model's posteriors where the context runs networks. */

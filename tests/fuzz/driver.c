@@ -122,36 +122,36 @@ static size_t change_digit(uint8_t *data, size_t size, size_t capacity) {
 static size_t set_integer(uint8_t *data, size_t size, size_t capacity) {
   static const uint64_t telling[] = {0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, INT64_MAX, UINT64_MAX};
   uint64_t value = telling[below(sizeof telling / sizeof *telling)] + below(3) - 1;
-  size_t bytes = (size_t)1 << below(4), place = below(size);
+  size_t bytes = (size_t)1 << below(4), position = below(size);
   (void)capacity;
-  for (size_t i = 0; i < bytes && place + i < size; i++)
-    data[place + i] = (uint8_t)(value >> 8 * i);
+  for (size_t i = 0; i < bytes && position + i < size; i++)
+    data[position + i] = (uint8_t)(value >> 8 * i);
   return size;
 }
 
 static size_t delete_range(uint8_t *data, size_t size, size_t capacity) {
-  size_t place = below(size), n = 1 + below(size - place < 64 ? size - place : 64);
+  size_t position = below(size), n = 1 + below(size - position < 64 ? size - position : 64);
   (void)capacity;
-  memmove(data + place, data + place + n, size - place - n);
+  memmove(data + position, data + position + n, size - position - n);
   return size - n;
 }
 
 /* Copies a range to another offset. */
 static size_t insert_range(uint8_t *data, size_t size, size_t capacity) {
   uint8_t range[64];
-  size_t from = below(size), place = below(size), n = 1 + below(size - from < 64 ? size - from : 64);
+  size_t from = below(size), position = below(size), n = 1 + below(size - from < 64 ? size - from : 64);
   if (n > capacity - size)
     return size;
   memcpy(range, data + from, n);
-  memmove(data + place + n, data + place, size - place);
-  memcpy(data + place, range, n);
+  memmove(data + position + n, data + position, size - position);
+  memcpy(data + position, range, n);
   return size + n;
 }
 
 static size_t copy_range(uint8_t *data, size_t size, size_t capacity) {
-  size_t from = below(size), to = below(size), most = size - (from > to ? from : to);
+  size_t from = below(size), to = below(size), max_bytes = size - (from > to ? from : to);
   (void)capacity;
-  memmove(data + to, data + from, 1 + below(most < 64 ? most : 64));
+  memmove(data + to, data + from, 1 + below(max_bytes < 64 ? max_bytes : 64));
   return size;
 }
 

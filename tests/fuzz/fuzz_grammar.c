@@ -9,7 +9,7 @@
 #include "fuzz.h"
 
 /* What the limits of grammar.h come to. */
-static const size_t most_bytes = (size_t)1 << 28;
+static const size_t max_bytes = (size_t)1 << 28;
 
 static const char words[] = "A A\nB B\nC A B\nON B A\n";
 
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!lexicon)
     lexicon = make_lexicon(context);
   size_t before = budget.live;
-  budget.limit = before + most_bytes;
+  budget.limit = before + max_bytes;
   enum linnet_status status = linnet_grammar_load_memory(context, data, size, "FILE", lexicon, &grammar);
   check_result(context, status, grammar);
   if (grammar)

@@ -23,14 +23,14 @@ static inline void check_ngram(const struct linnet_ngram *ngram) {
   }
 }
 
-static inline int fuzz_ngram(const uint8_t *data, size_t size, size_t most) {
+static inline int fuzz_ngram(const uint8_t *data, size_t size, size_t max_bytes) {
   static struct linnet_context *context;
   if (!context)
     context = budget_context();
   check(context != NULL, "no context");
   struct linnet_ngram *ngram = NULL;
   size_t before = budget.live;
-  budget.limit = before + most;
+  budget.limit = before + max_bytes;
   enum linnet_status status = linnet_ngram_load_memory(context, data, size, "FILE", &ngram);
   budget.limit = 0;
   check(!budget.exceeded, "asked for more memory than such a file deserves");

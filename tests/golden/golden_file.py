@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-MOST_BYTES = 300 * 1000
+MAX_BYTES = 300 * 1000
 
 
 def as_stored(x):
@@ -39,7 +39,7 @@ def with_sorted_metadata(data):
 
 def write(name, tensors, metadata=None):
     data = with_sorted_metadata(save({key: as_stored(x) for key, x in tensors.items()}, metadata))
-    assert len(data) < MOST_BYTES, name
+    assert len(data) < MAX_BYTES, name
     with open(os.path.join(FOLDER, name), "wb") as file:
         file.write(data)
     print(f"{name}: {len(tensors)} tensors, {len(data)} bytes")

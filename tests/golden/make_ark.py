@@ -19,7 +19,7 @@ import kaldi_native_io as kaldi
 import numpy as np
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-MOST_BYTES = 20 * 1000
+MAX_BYTES = 20 * 1000
 METHODS = {"cm": kaldi.CompressionMethod.kSpeechFeature, "cm2": kaldi.CompressionMethod.kTwoByteAuto,
            "cm3": kaldi.CompressionMethod.kOneByteAuto, "few-cm": kaldi.CompressionMethod.kSpeechFeature,
            "constant-cm": kaldi.CompressionMethod.kSpeechFeature}
@@ -63,7 +63,7 @@ def join(name, parts):
     for part in parts:
         with open(part, "rb") as file:
             data += file.read()
-    assert len(data) <= MOST_BYTES
+    assert len(data) <= MAX_BYTES
     with open(in_folder(name), "wb") as file:
         file.write(data)
     print(f"{name}: {len(data)} bytes")

@@ -27,7 +27,7 @@ CASES = [
     ("two outputs", 9, 2, [1, 1, 1, 1], 1),
     ("more labels than frames", 3, 6, [1, 2, 3, 4], 1),
 ]
-MOST_PATHS = 20000
+MAX_PATHS = 20000
 
 
 def log_softmax(logits):
@@ -87,7 +87,7 @@ def check(logits, labels, loss, gradient):
         assert math.isinf(loss_by_recursion(logits, labels)) and not gradient.any()
         return "infeasible"
     error = abs(loss - loss_by_recursion(logits, labels))
-    if outputs ** frames <= MOST_PATHS:
+    if outputs ** frames <= MAX_PATHS:
         error = max(error, abs(loss - loss_by_paths(logits, labels)))
     assert error < 1e-10, error
     slope = np.abs(gradient - gradient_by_differences(logits, labels)).max()

@@ -87,7 +87,7 @@ static void data_map(struct attention_data *d, const struct golden *g, enum linn
   d->attention.key_width = linnet_feature_map_size(map, width, count / width);
   d->attention.key_ld = d->map.phi_ld = d->map.heads * d->attention.key_width;
   d->attention.map = LINNET_MAP_IDENTITY;
-  d->attention.least = map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0;
+  d->attention.min_normaliser = map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0;
 }
 
 static struct attention_data data;
@@ -187,8 +187,8 @@ static void check_kind(struct linnet_context *context, enum linnet_attention_kin
   data_read(&data, &g, kind);
   if (map_name)
     data_map(&data, &g, map);
-  for (int form = 0; form < (kind == LINNET_ATTENTION_CAUSAL_LINEAR ? LINNET_CAUSAL_FORMS : 1); form++) {
-    data.attention.form = (enum linnet_causal_form)form;
+  for (int form = 0; form < (kind == LINNET_ATTENTION_CAUSAL_LINEAR ? LINNET_CAUSAL_LINEAR_FORMS : 1); form++) {
+    data.attention.form = (enum linnet_causal_linear_form)form;
     printf("%s, form %d\n", name, form);
     test_each_table(check_table);
   }

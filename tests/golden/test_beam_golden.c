@@ -59,9 +59,9 @@ static void check_case(struct linnet_context *context, const struct beam_case *c
     REQUIRE(linnet_beam_hypothesis(beam, i, &h) == LINNET_OK, "%s: hypothesis %zu", c->name, i);
     check_labels(c, i, &h, labels);
     labels += c->counts[i];
-    double least = (double)c->scores[i], most = (double)c->exact[i], slack = 1e-6 * fmax(1, fabs(most));
-    CHECK(h.score >= least - slack && h.score <= most + slack, "%s: hypothesis %zu has score %.9g, not %.9g to %.9g",
-          c->name, i, h.score, least, most);
+    double lower = (double)c->scores[i], upper = (double)c->exact[i], slack = 1e-6 * fmax(1, fabs(upper));
+    CHECK(h.score >= lower - slack && h.score <= upper + slack, "%s: hypothesis %zu has score %.9g, not %.9g to %.9g",
+          c->name, i, h.score, lower, upper);
   }
   linnet_beam_destroy(beam);
 }

@@ -102,11 +102,11 @@ static void read_parameters(const struct encoder_case *c, const char *prefix, fl
   }
 }
 
-static size_t most_labels(const struct encoder_case *c) {
-  int32_t most = 0;
+static size_t max_labels(const struct encoder_case *c) {
+  int32_t maximum = 0;
   for (size_t i = 0; i < c->sequences; i++)
-    most = c->label_lengths[i] > most ? c->label_lengths[i] : most;
-  return (size_t)most;
+    maximum = c->label_lengths[i] > maximum ? c->label_lengths[i] : maximum;
+  return (size_t)maximum;
 }
 
 static void run_create(struct run *r, const struct encoder_case *c, const struct linnet_ops *ops) {
@@ -117,7 +117,7 @@ static void run_create(struct run *r, const struct encoder_case *c, const struct
   REQUIRE(linnet_pass_create(c->context, &r->network, &r->pass) == LINNET_OK, "no memory");
   r->bytes = linnet_pass_bytes(r->pass, &pack, false);
   r->memory = linnet_alloc(c->context, r->bytes, 1);
-  r->work = linnet_alloc(c->context, linnet_ctc_work_bytes(c->frames, c->config.outputs, most_labels(c)), 1);
+  r->work = linnet_alloc(c->context, linnet_ctc_work_bytes(c->frames, c->config.outputs, max_labels(c)), 1);
   float **buffers[] = {&r->weights, &r->gradients, &r->m, &r->v};
   for (size_t i = 0; i < 4; i++)
     *buffers[i] = linnet_calloc(c->context, n, sizeof(float));

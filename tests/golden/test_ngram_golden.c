@@ -16,10 +16,11 @@ static char *read_file(const char *path) {
   return text;
 }
 
-static size_t split(char *text, const char *separator, char **parts, size_t most) {
+static size_t split(char *text, const char *separator, char **parts, size_t max_parts) {
   size_t count = 0;
   char *rest = NULL;
-  for (char *part = strtok_r(text, separator, &rest); part && count < most; part = strtok_r(NULL, separator, &rest))
+  for (char *part = strtok_r(text, separator, &rest); part && count < max_parts;
+       part = strtok_r(NULL, separator, &rest))
     parts[count++] = part;
   return count;
 }

@@ -82,13 +82,13 @@ def positive_map(x, directions):
 
 FEATURE_MAPS = {"elu": elu_map, "relu": relu_map, "polynomial": polynomial_map, "fourier": fourier_map,
                 "positive": positive_map}
-LEAST_NORMALISER = {"fourier": 1.0}
+MIN_NORMALISER = {"fourier": 1.0}
 
 
 def normaliser(sums, feature_map):
     """Of sums phi(q) . z."""
-    if feature_map in LEAST_NORMALISER:
-        sums = sums.clamp(min=LEAST_NORMALISER[feature_map])
+    if feature_map in MIN_NORMALISER:
+        sums = sums.clamp(min=MIN_NORMALISER[feature_map])
     return (sums + ATTENTION_EPSILON).unsqueeze(2)
 
 

@@ -55,9 +55,9 @@ static inline double gradient_difference(gradient_fn f, void *user, double step)
   return (8 * near - far) / (12 * step);
 }
 
-/* |a - b| relative to the maximum of |a|, |b| and `least`. NaN gives infinity. */
-static inline double gradient_error(double a, double b, double least) {
-  double error = fabs(a - b) / fmax(fmax(fabs(a), fabs(b)), least);
+/* |a - b| relative to the maximum of |a|, |b| and `min_scale`. NaN gives infinity. */
+static inline double gradient_error(double a, double b, double min_scale) {
+  double error = fabs(a - b) / fmax(fmax(fabs(a), fabs(b)), min_scale);
   return isnan(error) ? INFINITY : error;
 }
 

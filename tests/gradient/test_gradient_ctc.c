@@ -33,10 +33,10 @@ struct moving {
 
 static double loss_moved(void *user, double by) {
   struct moving *m = user;
-  real kept = *m->logit;
+  real saved = *m->logit;
   *m->logit += by;
   double loss = linnet_cpu_ops("reference")->ctc(&m->ctc, m->work);
-  *m->logit = kept;
+  *m->logit = saved;
   return loss;
 }
 

@@ -102,7 +102,7 @@ static void hashing_gemm(const struct linnet_gemm *g, real *work) {
 /* Hashes which normalisers of a sequence and head are at the minimum. */
 static void hash_normalisers(const struct linnet_attention *a, size_t rows, bool causal, const real *q, const real *k) {
   for (size_t t = 0; t < rows; t++) {
-    real sum = -a->least;
+    real sum = -a->min_normaliser;
     for (size_t j = 0; j < (causal ? t + 1 : rows); j++)
       sum += gradient_dot(a->key_width, q + t * a->key_ld, k + j * a->key_ld);
     hash_signs(1, &sum);
@@ -117,7 +117,7 @@ static void hashing_map(const struct linnet_feature_map_terms *m, size_t rows, c
 
 static void hash_keys(const struct linnet_attention *a, const struct linnet_pack *p, bool causal, const real *q,
                       const real *k) {
-  for (size_t s = 0; a->least > 0 && s < p->sequences; s++)
+  for (size_t s = 0; a->min_normaliser > 0 && s < p->sequences; s++)
     for (size_t h = 0; h < a->heads; h++) {
       size_t first = p->offsets[s] * a->key_ld + h * a->key_width;
       hash_normalisers(a, p->offsets[s + 1] - p->offsets[s], causal, q + first, k + first);
@@ -343,8 +343,8 @@ struct moving {
 
 static double loss_moved(void *user, double by) {
   struct moving *m = user;
-  real *w = m->p->weights + m->tensor->offset, *kept = gradient_reals(m->tensor->count);
-  memcpy(kept, w, m->tensor->count * sizeof *w);
+  real *w = m->p->weights + m->tensor->offset, *saved = gradient_reals(m->tensor->count);
+  memcpy(saved, w, m->tensor->count * sizeof *w);
   for (size_t i = 0; m->direction && i < m->tensor->count; i++)
     w[i] += by * m->direction[i];
   if (!m->direction)
@@ -352,8 +352,8 @@ static double loss_moved(void *user, double by) {
   signs = 0;
   double loss = pass(m->p, &m->p->shard, 0, m->p->logits, NULL);
   m->crossed |= signs != m->signs;
-  memcpy(w, kept, m->tensor->count * sizeof *w);
-  free(kept);
+  memcpy(w, saved, m->tensor->count * sizeof *w);
+  free(saved);
   return loss;
 }
 

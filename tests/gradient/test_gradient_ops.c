@@ -36,7 +36,7 @@ struct problem {
   struct test_random random;
   size_t offsets[MAX_SEQUENCES + 1];
   struct linnet_pack pack;
-  struct linnet_span spans[MAX_SEQUENCES];
+  struct linnet_sequence_span spans[MAX_SEQUENCES];
   struct input {
     const char *name;
     size_t n;
@@ -517,12 +517,12 @@ static const struct op table[] = {
     {"map", map_shapes, map_setup, map_forward, map_backward, 0, {0}},
     {"gemm", gemm_shapes, gemm_setup, gemm_forward, gemm_backward, 0, {0}},
     {"lstm", lstm_shapes, lstm_setup, lstm_forward, lstm_backward, 0, {0}},
-    CAUSAL("state", LINNET_CAUSAL_STATE, 0),
-    CAUSAL("prefix", LINNET_CAUSAL_PARALLEL_STATE, 0),
-    CAUSAL("attention", LINNET_CAUSAL_ATTENTION, 0),
-    CAUSAL("chunked 1", LINNET_CAUSAL_CHUNKED, 1),
-    CAUSAL("chunked 4", LINNET_CAUSAL_CHUNKED, 4),
-    CAUSAL("chunked", LINNET_CAUSAL_CHUNKED, 0),
+    CAUSAL("state", LINNET_CAUSAL_LINEAR_STATE, 0),
+    CAUSAL("prefix", LINNET_CAUSAL_LINEAR_PARALLEL_STATE, 0),
+    CAUSAL("attention", LINNET_CAUSAL_LINEAR_ATTENTION, 0),
+    CAUSAL("chunked 1", LINNET_CAUSAL_LINEAR_CHUNKED, 1),
+    CAUSAL("chunked 4", LINNET_CAUSAL_LINEAR_CHUNKED, 4),
+    CAUSAL("chunked", LINNET_CAUSAL_LINEAR_CHUNKED, 0),
 };
 
 struct moving {
@@ -533,18 +533,19 @@ struct moving {
 
 static double loss_moved(void *user, double by) {
   struct moving *m = user;
-  real kept = *m->x;
+  real saved = *m->x;
   *m->x += by;
   m->op->forward(m->problem);
-  *m->x = kept;
+  *m->x = saved;
   return gradient_dot(m->problem->num_outputs, m->problem->out, m->problem->dout);
 }
 
 static double input_error(const struct op *op, struct problem *p, struct input *in) {
-  double worst = 0, least = gradient_rms(in->n, in->gradient) / 10;
+  double worst = 0, min_scale = gradient_rms(in->n, in->gradient) / 10;
   for (size_t i = 0; i < in->n; i++) {
     struct moving m = {op, p, in->x + i};
-    worst = fmax(worst, gradient_error(gradient_difference(loss_moved, &m, 1e-3), in->gradient[i], fmax(least, 1e-6)));
+    worst =
+        fmax(worst, gradient_error(gradient_difference(loss_moved, &m, 1e-3), in->gradient[i], fmax(min_scale, 1e-6)));
   }
   return worst;
 }

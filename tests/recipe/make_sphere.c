@@ -93,14 +93,14 @@ static void put_block(struct encoder *e, const int32_t *x, int count) {
     keep_mean(e, x, count);
     return;
   }
-  double least = predict(e, x, count, 0, residual);
+  double smallest = predict(e, x, count, 0, residual);
   for (int order = 1; order <= 3; order++) {
     double sum = predict(e, x, count, order, residual);
-    best = sum < least ? order : best;
-    least = sum < least ? sum : least;
+    best = sum < smallest ? order : best;
+    smallest = sum < smallest ? sum : smallest;
   }
   predict(e, x, count, best, residual);
-  int energy = (int)ceil(log2(1 + least / count)) - 1;
+  int energy = (int)ceil(log2(1 + smallest / count)) - 1;
   energy = energy > 0 ? energy : 0;
   put_uvar(e, (unsigned long)(DIFF0 + best), 2);
   put_uvar(e, (unsigned long)energy, 3);

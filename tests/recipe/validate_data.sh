@@ -141,8 +141,8 @@ validate 1 'bad/wav.scp: is missing, and so is feats.scp' bad
 make_folder bad
 for i in $(seq 1 30); do echo "c-$((i + 10)) WORDS"; done >> bad/text
 validate 1 'bad/text: 20 more such faults' bad
-validate 1 'bad: 30 faults' bad --most 40
-[[ $(grep -c 'is not in utt2spk' out) -eq 30 ]] || fail '--most is not heeded'
+validate 1 'bad: 30 faults' bad --max-faults 40
+[[ $(grep -c 'is not in utt2spk' out) -eq 30 ]] || fail '--max-faults is not heeded'
 [[ -z $(find . -name '*.tmp.*') ]] || fail 'temporary files were left behind'
 
 echo "$failures failures"

@@ -291,7 +291,7 @@ int tool_align(int argc, const char **argv) {
        "with --jumps: cost of each frame of sound outside the text (default 2)", "X"},
       {"model", 'm', POPT_ARG_STRING, &options.model, 0, "model file (default: the model that ships)", "FILE"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, align_words_options, 0, "Words of the text:", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, inputs_options, 0, "Input:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_common_options, 0, "Common options:", NULL},
       POPT_TABLEEND};

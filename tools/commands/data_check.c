@@ -64,7 +64,7 @@ __attribute__((format(printf, 5, 6))) static void report(struct check *check, en
   vsnprintf(what, sizeof what, format, arguments);
   va_end(arguments);
   check->total++;
-  if (++check->counts[list][fault] > check->settings->most)
+  if (++check->counts[list][fault] > check->settings->max_faults)
     return;
   const struct data_file *file = &check->lists->files[list];
   printf("%s/%s:", check->lists->folder, file->name);
@@ -78,9 +78,9 @@ __attribute__((format(printf, 5, 6))) static void report(struct check *check, en
 static void report_rest(const struct check *check) {
   for (enum data_list list = 0; list < DATA_LISTS; list++)
     for (enum fault fault = 0; fault < FAULTS; fault++)
-      if (check->counts[list][fault] > check->settings->most)
+      if (check->counts[list][fault] > check->settings->max_faults)
         printf("%s/%s: %zu more such faults; %s\n", check->lists->folder, check->lists->files[list].name,
-               check->counts[list][fault] - check->settings->most, remedies[fault]);
+               check->counts[list][fault] - check->settings->max_faults, remedies[fault]);
 }
 
 /* --- every list by itself ----------------------------------------------------------------------------------------- */

@@ -69,8 +69,8 @@ const char *data_next_field(const char *value, char *field, size_t size);
 /* The checks of `linnet validate-data`. Each prints "FILE:LINE: what is wrong; what to do" and marks the bad lines. */
 
 struct data_check_settings {
-  size_t most;     /* maximum of printed faults per kind and file; others are only counted */
-  bool open_audio; /* open the recordings, besides checking that they exist */
+  size_t max_faults; /* maximum of printed faults per kind and file; others are only counted */
+  bool open_audio;   /* open the recordings, besides checking that they exist */
 };
 
 /* Runs all checks; returns the number of faults. */

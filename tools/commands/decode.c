@@ -7,6 +7,7 @@
 #include <linnet/lexicon.h>
 
 #include "common/beam_options.h"
+#include "common/formats.h"
 #include "common/journal.h"
 #include "common/lattices.h"
 #include "common/matrix_source.h"
@@ -246,7 +247,7 @@ static bool read_options(struct decoding *d) {
     return false;
   }
   if (!d->format || linnet_output_format_is_single(d->format)) {
-    tool_usage("--format %s: not one of text, json, ctm, stm", options.format);
+    tool_usage("--format %s: not one of %s", options.format, format_names(false));
     return false;
   }
   if (beam_options_nbest() && !linnet_output_format_has_alternatives(d->format)) {
@@ -306,8 +307,7 @@ int tool_decode(int argc, const char **argv) {
   const struct poptOption table[] = {
       {"symbols", 's', POPT_ARG_STRING, &options.symbols, 0,
        "symbol of each column, one per line, or Kaldi's lines 'name index'; 0 is the blank (required)", "FILE"},
-      {"format", 'f', POPT_ARG_STRING, &options.format, 0,
-       "text (default), json (one line per utterance, with times), ctm, stm", "FORMAT"},
+      {"format", 'f', POPT_ARG_STRING, &options.format, 0, format_help(false, "utterance"), "FORMAT"},
       {"output", 'o', POPT_ARG_STRING, &options.output, 0, "where to write results (default: standard output)", "FILE"},
       {"resume", 0, POPT_ARG_NONE, &options.resume, 0,
        "skip utterances that have a result from an interrupted run; compares names only: use the same options", NULL},

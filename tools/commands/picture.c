@@ -8,7 +8,7 @@ enum {
   COLUMNS = 1600,   /* maximum, of an image and of the waveform; several frames share a column if needed */
   MAX_SYMBOLS = 45, /* rows of posteriors */
 };
-#define LEAST_POSTERIOR 0.05 /* a symbol that never exceeds this is not shown */
+#define MIN_POSTERIOR 0.05 /* a symbol that never exceeds this is not shown */
 
 /* The visible part of a matrix: rows [first, first + count); `step` rows become one column of the picture. */
 struct view {
@@ -36,10 +36,10 @@ static bool find_view(const struct picture *p, const struct rows *rows, double s
 /* The maximum of one column of the matrix over the rows of one column of the picture. */
 static float largest(const struct rows *rows, const struct view *view, size_t column, size_t value) {
   size_t first = view->first + column * view->step, end = view->first + view->count;
-  float most = -INFINITY;
+  float maximum = -INFINITY;
   for (size_t i = first; i < first + view->step && i < end; i++)
-    most = fmaxf(most, rows->values[i * rows->cols + value]);
-  return most;
+    maximum = fmaxf(maximum, rows->values[i * rows->cols + value]);
+  return maximum;
 }
 
 /* --- data --------------------------------------------------------------------------------------------------------- */
@@ -83,13 +83,13 @@ static void put_features(const struct picture *p, const struct view *view, FILE 
 /* A symbol that the picture shows. */
 struct seen {
   size_t symbol, column; /* the time of its maximum */
-  float most;
+  float maximum;
 };
 
 static int by_probability(const void *a, const void *b) {
   const struct seen *x = a, *y = b;
-  if (x->most > y->most || x->most < y->most)
-    return x->most > y->most ? -1 : 1;
+  if (x->maximum > y->maximum || x->maximum < y->maximum)
+    return x->maximum > y->maximum ? -1 : 1;
   return x->symbol < y->symbol ? -1 : 1;
 }
 
@@ -104,16 +104,16 @@ static int by_time(const void *a, const void *b) {
 static size_t choose_symbols(const struct picture *p, const struct view *view, struct seen *seen) {
   size_t count = 0;
   for (size_t v = 0; v < p->posteriors.cols; v++) {
-    seen[v] = (struct seen){.symbol = v, .most = -INFINITY};
+    seen[v] = (struct seen){.symbol = v, .maximum = -INFINITY};
     for (size_t c = 0; c < view->columns; c++) {
       float value = largest(&p->posteriors, view, c, v);
-      if (value > seen[v].most)
+      if (value > seen[v].maximum)
         seen[v] = (struct seen){v, c, value};
     }
   }
   qsort(seen, p->posteriors.cols, sizeof *seen, by_probability);
   while (count < p->posteriors.cols && count < MAX_SYMBOLS &&
-         (count < 2 || exp((double)seen[count].most) >= LEAST_POSTERIOR))
+         (count < 2 || exp((double)seen[count].maximum) >= MIN_POSTERIOR))
     count++;
   qsort(seen, count, sizeof *seen, by_time);
   return count;
@@ -176,8 +176,8 @@ static void put_spans(const struct picture *p, const struct linnet_span *spans, 
             start, low, end, high, 0.05 + 0.35 * (double)spans[i].confidence);
     fputs("set label ", script);
     gnuplot_put_string(script, spans[i].text);
-    double place = stagger ? 0.3 + 0.4 * (double)(i % 2) : 0.5;
-    fprintf(script, " at %.6g,%g center font ',9'\n", (start + end) / 2, low + place * (high - low));
+    double position = stagger ? 0.3 + 0.4 * (double)(i % 2) : 0.5;
+    fprintf(script, " at %.6g,%g center font ',9'\n", (start + end) / 2, low + position * (high - low));
   }
 }
 

@@ -10,7 +10,7 @@
 /* The minimum prior of a symbol that was seen: dividing by a smaller one would let the symbol win by noise alone. A
  * symbol with prior 0 was never seen and is impossible: all of its log-posteriors become HTK's logarithm of 0, which
  * every reader of numbers accepts. */
-#define LEAST_PRIOR 1e-8
+#define MIN_PRIOR 1e-8
 #define LOG_ZERO (-1e10F)
 
 static struct {
@@ -33,7 +33,7 @@ struct posteriors {
 
 /* --- one utterance ------------------------------------------------------------------------------------------------ */
 
-static bool make_room(struct posteriors *p, size_t frames) {
+static bool reserve(struct posteriors *p, size_t frames) {
   if (p->frames + frames <= p->capacity)
     return true;
   size_t capacity = 2 * p->capacity + frames;
@@ -49,7 +49,7 @@ static bool make_room(struct posteriors *p, size_t frames) {
 static int take(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct posteriors *p = user;
   (void)first;
-  if (!make_room(p, frames))
+  if (!reserve(p, frames))
     return tool_fail("out of memory for %zu frames", p->frames + frames);
   float *to = p->values + p->frames * p->symbols;
   for (size_t i = 0; i < frames * p->symbols; i++) {
@@ -155,7 +155,7 @@ static bool take_priors(struct posteriors *p, const struct linnet_matrix *priors
   }
   for (size_t v = 0; v < p->symbols; v++) {
     double prior = (double)priors->values[v] / sum;
-    p->log_priors[v] = prior > 0 ? (float)(options.prior_scale * log(fmax(prior, LEAST_PRIOR))) : -LOG_ZERO;
+    p->log_priors[v] = prior > 0 ? (float)(options.prior_scale * log(fmax(prior, MIN_PRIOR))) : -LOG_ZERO;
   }
   tell_impossible(p);
   return true;

@@ -135,7 +135,7 @@ int tool_transcribe(int argc, const char **argv) {
       {"model", 'm', POPT_ARG_STRING, &model_option, 0,
        "model file (phones), or folder of a recognizer (default: the recognizer that ships)", "PATH"},
       {"phones", 0, POPT_ARG_NONE, &phones_option, 0, "recognise phones with the model of a recognizer", NULL},
-      {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0, "Output:", NULL},
+      {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0, "Output:", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, beam_options_table, 0,
        "Search (default: as the recognizer says; of a model alone greedy):", NULL},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, lattices_options, 0, "Lattices:", NULL},

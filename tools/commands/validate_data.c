@@ -2,7 +2,7 @@
 #include "common/tool.h"
 #include "data_lists.h"
 
-static struct { int fix, no_audio, most; } options = {.most = 10};
+static struct { int fix, no_audio, max_faults; } options = {.max_faults = 10};
 
 /* The number of speakers in good lines. */
 static size_t count_good(const struct data_file *file) {
@@ -28,7 +28,8 @@ static void print_good(const struct data_lists *lists) {
 /* Checks a folder; with `fix`, removes faulty lines. Returns the number of faults, SIZE_MAX if it cannot be read or
  * fixed. */
 static size_t check_once(struct linnet_context *context, const char *folder, bool fix) {
-  const struct data_check_settings settings = {.most = (size_t)options.most, .open_audio = !options.no_audio};
+  const struct data_check_settings settings = {.max_faults = (size_t)options.max_faults,
+                                               .open_audio = !options.no_audio};
   struct data_lists lists;
   size_t faults = SIZE_MAX;
   if (data_lists_open(&lists, folder)) {
@@ -61,15 +62,15 @@ int tool_validate_data(int argc, const char **argv) {
       {"fix", 0, POPT_ARG_NONE, &options.fix, 0,
        "keep utterances that all files have, sort, write spk2utt; old files go to DIR/.backup", NULL},
       {"no-audio", 0, POPT_ARG_NONE, &options.no_audio, 0, "check that audio files exist, but do not open them", NULL},
-      {"most", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.most, 0,
+      {"max-faults", 0, POPT_ARG_INT | POPT_ARGFLAG_SHOW_DEFAULT, &options.max_faults, 0,
        "print at most N faults of each kind and file", "N"},
       {NULL, 0, POPT_ARG_INCLUDE_TABLE, tool_plain_options, 0, "Common options:", NULL},
       POPT_TABLEEND};
   poptContext parsed = tool_parse(argc, argv, table, "[OPTIONS] DIR...   (Kaldi data folders)", NULL, NULL);
   size_t count = 0;
   const char **folders = parsed ? tool_arguments(parsed, "DIR", SIZE_MAX, &count) : NULL;
-  if (folders && options.most < 0) {
-    tool_usage("--most %d: cannot be negative", options.most);
+  if (folders && options.max_faults < 0) {
+    tool_usage("--max-faults %d: cannot be negative", options.max_faults);
     folders = NULL;
   }
   struct linnet_context *context = folders ? tool_context() : NULL;

@@ -10,7 +10,7 @@ void ordered_open(struct ordered *ordered, FILE *stream) {
   pthread_mutex_init(&ordered->mutex, NULL);
 }
 
-static bool make_room(struct ordered *ordered, size_t item) {
+static bool reserve(struct ordered *ordered, size_t item) {
   if (item < ordered->capacity)
     return true;
   size_t capacity = 2 * item + 64;
@@ -38,7 +38,7 @@ static void write_ready(struct ordered *ordered) {
 
 bool ordered_put(struct ordered *ordered, size_t item, char *text, size_t bytes) {
   pthread_mutex_lock(&ordered->mutex);
-  bool good = make_room(ordered, item);
+  bool good = reserve(ordered, item);
   if (good) {
     ordered->pieces[item] = (struct ordered_piece){text, bytes, true};
     write_ready(ordered);

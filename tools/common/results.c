@@ -8,27 +8,33 @@
 #include <unistd.h>
 
 #include "beam_options.h"
+#include "formats.h"
 #include "lattices.h"
 
 static char *format_name = "text", *output_path, *output_folder;
 static int resume;
 
-struct poptOption results_options[] = {
-    {"format", 'f', POPT_ARG_STRING, &format_name, 0,
-     "text (default), json (one line per recording, with times), ctm, stm, textgrid, srt, vtt", "FORMAT"},
+static struct poptOption options[] = {
+    {"format", 'f', POPT_ARG_STRING, &format_name, 0, NULL, "FORMAT"},
     {"output", 'o', POPT_ARG_STRING, &output_path, 0,
-     "where to write results (default: standard output); a folder for several textgrid, srt or vtt", "FILE"},
+     "where to write results (default: standard output); a folder for several inputs if the format holds one per file",
+     "FILE"},
     {"output-dir", 0, POPT_ARG_STRING, &output_folder, 0,
      "write one file per input, DIR/NAME.txt (.json, ...); NAME is the input's name or relative path", "DIR"},
     {"resume", 0, POPT_ARG_NONE, &resume, 0,
      "skip inputs that have a result from an interrupted run; compares names only: use the same options", NULL},
     POPT_TABLEEND};
 
+struct poptOption *results_options(void) {
+  options[0].descrip = format_help(true, "recording");
+  return options;
+}
+
 static bool find_format(struct results *results) {
   results->format = linnet_output_format_find(format_name);
   if (results->format)
     return true;
-  tool_fail("--format %s: not one of text, json, ctm, stm, textgrid, srt, vtt", format_name);
+  tool_fail("--format %s: not one of %s", format_name, format_names(true));
   return false;
 }
 

@@ -8,9 +8,9 @@
 #include "journal.h"
 #include "ordered.h"
 
-/* --format, --output, --output-dir, --resume: include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options, 0,
+/* --format, --output, --output-dir, --resume: include as {NULL, 0, POPT_ARG_INCLUDE_TABLE, results_options(), 0,
  * "Output:", NULL}. */
-extern struct poptOption results_options[];
+struct poptOption *results_options(void);
 
 struct results {
   const struct linnet_output_format *format;

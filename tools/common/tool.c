@@ -187,15 +187,15 @@ poptContext tool_parse(int argc, const char **argv, const struct poptOption *opt
   return NULL;
 }
 
-const char **tool_arguments(poptContext parsed, const char *needed, size_t most, size_t *count) {
+const char **tool_arguments(poptContext parsed, const char *needed, size_t max_count, size_t *count) {
   static const char *none[1];
   const char **arguments = poptGetArgs(parsed), *missing = needed;
   for (*count = 0; arguments && arguments[*count]; ++*count) {
     missing += strcspn(missing, " ");
     missing += strspn(missing, " ");
   }
-  if (*count > most)
-    tool_usage("'%s' is one argument too many", arguments[most]);
+  if (*count > max_count)
+    tool_usage("'%s' is one argument too many", arguments[max_count]);
   else if (*missing)
     tool_usage("%s %s missing", missing, strchr(missing, ' ') ? "are" : "is");
   else

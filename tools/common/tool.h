@@ -54,9 +54,9 @@ typedef bool (*tool_option_fn)(void *user, int val, const char *argument);
 poptContext tool_parse(int argc, const char **argv, const struct poptOption *options, const char *usage,
                        tool_option_fn handle, void *user);
 
-/* The positional arguments, at most `most`. `needed` has the names of the required ones as in the usage, separated by
- * spaces ("REF HYP"; "": none). NULL after printing what is wrong. */
-const char **tool_arguments(poptContext parsed, const char *needed, size_t most, size_t *count);
+/* The positional arguments, at most `max_count`. `needed` has the names of the required ones as in the usage, separated
+ * by spaces ("REF HYP"; "": none). NULL after printing what is wrong. */
+const char **tool_arguments(poptContext parsed, const char *needed, size_t max_count, size_t *count);
 
 /* Creates a context from the common options; its warnings and errors go to stderr. NULL after printing why it failed.
  */

@@ -15,8 +15,8 @@ struct parts {
   void *pack;
   uint32_t *label_offsets; /* (sequences + 1) */
   int *labels;
-  struct linnet_span *spans;         /* (sequences) */
-  struct linnet_feature_mask *masks; /* (num_masks) */
+  struct linnet_sequence_span *spans; /* (sequences) */
+  struct linnet_feature_mask *masks;  /* (num_masks) */
   size_t num_masks;
   void *steps;
 };

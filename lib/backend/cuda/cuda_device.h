@@ -13,8 +13,8 @@ struct linnet_cuda_batch {
   struct linnet_cuda_pack pack;
   const uint32_t *label_offsets; /* (sequences + 1) */
   const int *labels;
-  const struct linnet_span *spans; /* (sequences), longest first */
-  const struct linnet_span *host_spans;
+  const struct linnet_sequence_span *spans; /* (sequences), longest first */
+  const struct linnet_sequence_span *host_spans;
   const struct linnet_feature_mask *masks; /* (sequences, masks per sequence) */
   struct linnet_cuda_steps steps;
   const int32_t *host_lengths;     /* (steps.sequences), longest first */

@@ -286,15 +286,15 @@ static struct spaces plan_spaces(const struct call *call, struct linnet_arena *a
 }
 
 /* Saved for backward: cuDNN's reserve, and y as cuDNN wrote it, which the activation type may not hold exactly. */
-static void plan_kept(const struct call *call, struct linnet_arena *arena, struct spaces *s) {
+static void plan_saved(const struct call *call, struct linnet_arena *arena, struct spaces *s) {
   s->y = take_rows(call, arena, DIRECTIONS * call->layer->width);
   s->reserve = call->layer->forward_only ? NULL : take(arena, call->reserve_bytes);
 }
 
-static struct spaces place_spaces(const struct call *call, void *saved, void *work) {
+static struct spaces lay_out_spaces(const struct call *call, void *saved, void *work) {
   struct linnet_arena for_saved = {.base = saved, .size = SIZE_MAX}, for_work = {.base = work, .size = SIZE_MAX};
   struct spaces s = plan_spaces(call, &for_work);
-  plan_kept(call, &for_saved, &s);
+  plan_saved(call, &for_saved, &s);
   return s;
 }
 
@@ -306,7 +306,7 @@ bool linnet_cuda_lstm_layer_bytes(struct linnet_device *device, const struct lin
   if (!describe(device, l, p, &call))
     return false;
   struct spaces s = plan_spaces(&call, &for_work);
-  plan_kept(&call, &for_saved, &s);
+  plan_saved(&call, &for_saved, &s);
   *saved = for_saved.used, *work = for_work.used;
   return true;
 }
@@ -378,7 +378,7 @@ bool linnet_cuda_lstm_layer_forward(struct linnet_device *device, const struct l
   if (!describe(device, l, p, &call))
     return false;
   struct linnet_cuda_cudnn *c = call.cudnn;
-  struct spaces s = place_spaces(&call, saved, work);
+  struct spaces s = lay_out_spaces(&call, saved, work);
   linnet_cuda_rows_to_steps(device, call.steps, l->inputs, x, s.x);
   if (!copy_weights(&call, s.weights) ||
       !good(c, c->forward(c->handle, call.plan->rnn, mode_of(l), call.steps->lengths, c->x_data, s.x, c->y_data, s.y,
@@ -409,7 +409,7 @@ bool linnet_cuda_lstm_layer_backward(struct linnet_device *device, const struct 
   struct call call;
   if (!describe(device, l, p, &call))
     return false;
-  struct spaces s = place_spaces(&call, saved, work);
+  struct spaces s = lay_out_spaces(&call, saved, work);
   linnet_cuda_rows_to_steps(device, call.steps, l->inputs, x, s.x);
   linnet_cuda_rows_to_steps(device, call.steps, DIRECTIONS * l->width, dout, s.dy);
   if (!copy_weights(&call, s.weights) || !find_tensors(&call, s.gradients, &t) || !backward(&call, &s))

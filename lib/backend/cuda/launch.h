@@ -38,16 +38,16 @@ struct linnet_cuda_pack linnet_cuda_pack_write(const struct linnet_pack *p, void
  * of all sequences that have one, and so on. Sequences without frames are left out. */
 struct linnet_cuda_steps {
   size_t sequences, longest;
-  const struct linnet_span *spans; /* (sequences), longest first */
-  const uint32_t *first;           /* (longest): each step's first row */
-  const int32_t *lengths;          /* (sequences) */
+  const struct linnet_sequence_span *spans; /* (sequences), longest first */
+  const uint32_t *first;                    /* (longest): each step's first row */
+  const int32_t *lengths;                   /* (sequences) */
 };
 
 size_t linnet_cuda_steps_bytes(const struct linnet_pack *p);
 /* As linnet_cuda_pack_write. The lengths are the first table. `spans` (p->sequences) is host memory, and `device_spans`
  * its copy. */
-struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, const struct linnet_span *spans,
-                                                 const struct linnet_span *device_spans, void *host,
+struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, const struct linnet_sequence_span *spans,
+                                                 const struct linnet_sequence_span *device_spans, void *host,
                                                  const void *device);
 
 /* --- products (products.c, ops/gemm.cu) --------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ extern const struct linnet_cuda_attention_ops *const linnet_cuda_attention[LINNE
 struct linnet_cuda_ctc {
   const struct linnet_cuda_pack *pack;
   size_t symbols;
-  size_t most_labels;            /* the maximum over the sequences */
+  size_t max_labels;             /* the maximum over the sequences */
   const uint32_t *label_offsets; /* (sequences + 1), device */
   const int *labels;             /* (label_offsets[sequences]), device */
   size_t total_labels;
@@ -157,11 +157,11 @@ void linnet_cuda_ctc(struct linnet_device *device, const struct linnet_cuda_ctc 
  * Work: linnet_cuda_lstm_work elements. */
 size_t linnet_cuda_lstm_work(size_t width, size_t sequences);
 void linnet_cuda_lstm_forward(struct linnet_device *device, const struct linnet_lstm *l,
-                              const struct linnet_span *spans, void *gates, float *cells, float *state, void *h,
-                              float *work);
+                              const struct linnet_sequence_span *spans, void *gates, float *cells, float *state,
+                              void *h, float *work);
 void linnet_cuda_lstm_backward(struct linnet_device *device, const struct linnet_lstm *l,
-                               const struct linnet_span *spans, const float *cells, const void *dh, void *gates,
-                               float *work);
+                               const struct linnet_sequence_span *spans, const float *cells, const void *dh,
+                               void *gates, float *work);
 
 /* --- an LSTM layer by cuDNN (ops/lstm_layer.cu) ------------------------------------------------------------------- */
 

@@ -22,12 +22,12 @@ static enum linnet_status no_device(struct linnet_context *context, int index, c
  * use. */
 static cudaError_t keep_memory(int index) {
   cudaMemPool_t pool;
-  uint64_t threshold = UINT64_MAX, most = 0;
+  uint64_t threshold = UINT64_MAX, peak = 0;
   cudaError_t error = cudaDeviceGetDefaultMemPool(&pool, index);
   if (error == cudaSuccess)
     error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold);
   if (error == cudaSuccess)
-    error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most);
+    error = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &peak);
   return error;
 }
 

@@ -57,8 +57,8 @@ size_t linnet_cuda_steps_bytes(const struct linnet_pack *p) {
   return p->sequences * sizeof(int32_t) + longest_of(p) * sizeof(uint32_t);
 }
 
-struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, const struct linnet_span *spans,
-                                                 const struct linnet_span *device_spans, void *host,
+struct linnet_cuda_steps linnet_cuda_steps_write(const struct linnet_pack *p, const struct linnet_sequence_span *spans,
+                                                 const struct linnet_sequence_span *device_spans, void *host,
                                                  const void *device) {
   struct linnet_cuda_steps steps = {.longest = longest_of(p), .spans = device_spans, .lengths = device};
   int32_t *lengths = host;

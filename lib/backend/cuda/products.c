@@ -40,7 +40,7 @@ struct plan {
 struct linnet_cuda_products {
   struct linnet_context *context;
   const char *device; /* the device's name, for messages */
-  bool told;          /* the first refusal was reported */
+  bool reported;      /* the first refusal was reported */
   void *library, *workspace;
   cudaStream_t stream;
   cublasLtHandle_t handle;
@@ -201,13 +201,13 @@ static bool set_bias(struct linnet_cuda_products *p, struct plan *plan, const re
 static void give_up(struct linnet_cuda_products *p, struct plan *plan) {
   const struct shape *s = &plan->shape;
   plan->usable = false;
-  if (!p->told)
+  if (!p->reported)
     linnet_log(
         p->context, LINNET_LOG_WARNING,
         "%s: cuBLASLt refuses a product of %zu x %zu by %zu x %zu (aligned to %u bytes): what it refuses is made "
         "without it, slowly",
         p->device, s->m, s->k, s->k, s->n, s->alignment);
-  p->told = true;
+  p->reported = true;
 }
 
 /* The plan for a shape, made when the shape first occurs. The heuristic may depend on the address of the bias. */
@@ -230,13 +230,13 @@ static struct plan *plan_of(struct linnet_cuda_products *p, const struct shape *
 /* --- the op ------------------------------------------------------------------------------------------------------- */
 
 static bool multiply(struct linnet_cuda_products *p, enum linnet_precision mode, const struct linnet_gemm *g) {
-  const float one = 1, kept = g->accumulate ? 1 : 0;
+  const float one = 1, beta = g->accumulate ? 1 : 0;
   struct shape shape = shape_of(g, mode);
   struct plan *plan = plan_of(p, &shape, g->bias);
   if (!plan->usable)
     return false;
   if (!set_bias(p, plan, g->bias) ||
-      p->matmul(p->handle, plan->desc, &one, g->b, plan->b, g->a, plan->a, &kept, g->c, plan->c, g->c, plan->c,
+      p->matmul(p->handle, plan->desc, &one, g->b, plan->b, g->a, plan->a, &beta, g->c, plan->c, g->c, plan->c,
                 &plan->algorithm, p->workspace, WORKSPACE, p->stream) != CUBLAS_STATUS_SUCCESS)
     give_up(p, plan);
   return plan->usable;

@@ -23,10 +23,10 @@ static void use_weights(struct linnet_device *d, size_t size, const float *weigh
 /* Replaces a pointer into the weights by one to the rounded weights. Returns other pointers unchanged. */
 static const float *operand_of(const struct linnet_device *d, const float *x) {
   const struct linnet_cuda_weights *w = &linnet_cuda_device(d)->weights;
-  const uintptr_t place = (uintptr_t)x, first = (uintptr_t)w->from;
-  if (d->activation_bytes == sizeof *x || place < first || place - first >= w->size * sizeof *x)
+  const uintptr_t address = (uintptr_t)x, first = (uintptr_t)w->from;
+  if (d->activation_bytes == sizeof *x || address < first || address - first >= w->size * sizeof *x)
     return x;
-  return (const float *)(const void *)(w->rounded + (place - first) / sizeof *x);
+  return (const float *)(const void *)(w->rounded + (address - first) / sizeof *x);
 }
 
 static void gemm(struct linnet_device *d, const struct linnet_gemm *g, float *work) {
@@ -185,7 +185,7 @@ static struct linnet_cuda_ctc ctc_of(const struct linnet_device *d, const struct
                                 .loss = c->loss};
   for (size_t s = 0; s < c->pack->sequences; s++) {
     ctc.total_labels += c->num_labels[s];
-    ctc.most_labels = c->num_labels[s] > ctc.most_labels ? c->num_labels[s] : ctc.most_labels;
+    ctc.max_labels = c->num_labels[s] > ctc.max_labels ? c->num_labels[s] : ctc.max_labels;
   }
   return ctc;
 }

@@ -114,7 +114,7 @@ static __device__ __forceinline__ size_t frame_of(const tile_rows &t, int row) {
 /* The position of a column in a row of weights. Columns are permuted so that the lanes of a warp, which write eight
  * rows and four pairs of columns at a time, write to different banks. The matrix that is multiplied by the weights has
  * its rows in the same order. */
-static __device__ __forceinline__ int weight_place(int column) {
+static __device__ __forceinline__ int weight_position(int column) {
   return (column & ~31) | (column >> 1 & 3) << 3 | (column >> 3 & 3) << 1 | (column & 1);
 }
 
@@ -139,21 +139,21 @@ static __device__ __forceinline__ void load_tile(const operand<T> &o, const tile
   for (int i = 0; i < EACH; i++) {
     const int row = first + i * APART;
     const float mapped = o.elu ? elu_map(value[i]) : value[i];
-    const int place = BY_WEIGHTS ? weight_place(row) : row;
-    to[place * TILE_LD + lane] = inside && row < t.rows ? mapped * scale[i] : 0;
+    const int position = BY_WEIGHTS ? weight_position(row) : row;
+    to[position * TILE_LD + lane] = inside && row < t.rows ? mapped * scale[i] : 0;
   }
 }
 
-/* y(i, j) += x_i . a_j over all columns. `room` is scratch for two tiles. Before the call, all threads have passed a
- * barrier since the last read of `room`; the function ends with a barrier. */
+/* y(i, j) += x_i . a_j over all columns. `scratch` holds two tiles. Before the call, all threads have passed a
+ * barrier since the last read of `scratch`; the function ends with a barrier. */
 template <class P, class T>
 static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operand<T> &x, const tile_rows &i,
-                                                     const operand<T> &a, const tile_rows &j, float *room) {
+                                                     const operand<T> &a, const tile_rows &j, float *scratch) {
   for (size_t k = 0; k < x.width; k += TILE_COLUMNS) {
-    load_tile(x, i, k, room);
-    load_tile(a, j, k, room + TILE_SIZE);
+    load_tile(x, i, k, scratch);
+    load_tile(a, j, k, scratch + TILE_SIZE);
     __syncthreads();
-    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(y, room, room + TILE_SIZE);
+    tile_multiply<P, TILE_COLUMNS, TILE_LD, 1, 1, TILE_LD>(y, scratch, scratch + TILE_SIZE);
     __syncthreads();
   }
 }
@@ -162,10 +162,10 @@ static __device__ __forceinline__ void multiply_rows(tile<4, 4> *y, const operan
  * needed between writing the weights and the call. */
 template <class P, class T>
 static __device__ __forceinline__ void multiply_weights(tile<4, 2> *y, const float *weights, const operand<T> &b,
-                                                        const tile_rows &j, size_t column, float *room) {
-  load_tile<true>(b, j, column, room);
+                                                        const tile_rows &j, size_t column, float *scratch) {
+  load_tile<true>(b, j, column, scratch);
   __syncthreads();
-  tile_multiply<P, TILE_ROWS, WEIGHT_LD, 1, TILE_LD, 1>(y, weights, room);
+  tile_multiply<P, TILE_ROWS, WEIGHT_LD, 1, TILE_LD, 1>(y, weights, scratch);
   __syncthreads();
 }
 

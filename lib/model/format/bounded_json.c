@@ -10,12 +10,12 @@
 
 /* --- messages ------------------------------------------------------------------------------------------------- */
 
-/* The length of a prefix of at most `most` bytes that does not end within a UTF-8 character. */
-static size_t prefix_length(const char *text, size_t most) {
-  size_t n = strnlen(text, most + 1);
-  if (n <= most)
+/* The length of a prefix of at most `max_bytes` bytes that does not end within a UTF-8 character. */
+static size_t prefix_length(const char *text, size_t max_bytes) {
+  size_t n = strnlen(text, max_bytes + 1);
+  if (n <= max_bytes)
     return n;
-  n = most;
+  n = max_bytes;
   while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80)
     n--;
   return n;

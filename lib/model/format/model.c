@@ -79,11 +79,11 @@ enum linnet_status linnet_symbols_validate(struct linnet_context *context, const
   return check_unique(context, name, symbols, count);
 }
 
-/* Copies a text to *place and advances *place past its end. */
-static const char *place_text(char **place, const char *text) {
+/* Copies a text to *end and advances *end past its end. */
+static const char *append_text(char **end, const char *text) {
   size_t bytes = strlen(text) + 1;
-  char *copy = memcpy(*place, text, bytes);
-  *place += bytes;
+  char *copy = memcpy(*end, text, bytes);
+  *end += bytes;
   return copy;
 }
 
@@ -96,9 +96,9 @@ static const char **copy_strings(struct linnet_context *context, const char *con
   const char **copies = linnet_alloc(context, *bytes, 1);
   if (!copies)
     return NULL;
-  char *place = (char *)(copies + count);
+  char *end = (char *)(copies + count);
   for (size_t i = 0; i < count; i++)
-    copies[i] = place_text(&place, strings[i]);
+    copies[i] = append_text(&end, strings[i]);
   return copies;
 }
 
@@ -201,10 +201,10 @@ static enum linnet_status copy_metadata(struct linnet_model *model, const struct
   model->metadata = linnet_alloc(model->context, bytes, 1);
   if (!model->metadata)
     return linnet_fail(model->context, LINNET_ERROR_MEMORY, "%s: out of memory for metadata", file->name);
-  char *place = (char *)(model->metadata + count);
+  char *end = (char *)(model->metadata + count);
   for (size_t i = 0; i < count; i++) {
-    model->metadata[i].key = place_text(&place, file->metadata[i].key);
-    model->metadata[i].value = place_text(&place, file->metadata[i].value);
+    model->metadata[i].key = append_text(&end, file->metadata[i].key);
+    model->metadata[i].value = append_text(&end, file->metadata[i].value);
   }
   model->num_metadata = count;
   model->memory += bytes;
@@ -576,16 +576,16 @@ static enum linnet_status write_tensors(struct linnet_writer *writer, const stru
 
 static enum linnet_status write_file(struct linnet_context *context, const char *path, const struct plan *plan,
                                      const struct linnet_model_contents *c) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   struct linnet_writer writer;
-  LINNET_TRY(linnet_output_open(context, path, &output));
+  LINNET_TRY(linnet_output_file_open(context, path, &output));
   enum linnet_status status = linnet_writer_begin(context, &output, plan->entries, plan->num_entries, plan->metadata,
                                                   plan->num_metadata, true, &writer);
   if (status == LINNET_OK)
     status = write_tensors(&writer, c);
   if (status == LINNET_OK)
-    return linnet_output_commit(&output);
-  linnet_output_abandon(&output);
+    return linnet_output_file_commit(&output);
+  linnet_output_file_abandon(&output);
   return status;
 }
 

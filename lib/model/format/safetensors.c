@@ -314,7 +314,7 @@ static enum linnet_status read_tensor(const struct linnet_safetensors *file, con
   return read_offsets(file, json_object_get(value, "data_offsets"), data, tensor);
 }
 
-static int compare_place(const void *left, const void *right) {
+static int compare_data(const void *left, const void *right) {
   const struct linnet_tensor *a = left, *b = right;
   if (a->data != b->data)
     return a->data < b->data ? -1 : 1;
@@ -328,20 +328,20 @@ static int compare_name(const void *left, const void *right) {
 
 /* The tensors must fill the data: each begins at the end of the one before. */
 static enum linnet_status check_layout(struct linnet_safetensors *file, const struct linnet_reader *data) {
-  const unsigned char *place = data->data + data->position, *end = data->data + data->size;
+  const unsigned char *expected = data->data + data->position, *end = data->data + data->size;
   if (file->count > 0)
-    qsort(file->tensors, file->count, sizeof *file->tensors, compare_place);
+    qsort(file->tensors, file->count, sizeof *file->tensors, compare_data);
   for (size_t i = 0; i < file->count; i++) {
     const struct linnet_tensor *tensor = &file->tensors[i];
-    if (tensor->data < place)
+    if (tensor->data < expected)
       return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "its data overlap those of another tensor");
-    if (tensor->data > place)
+    if (tensor->data > expected)
       return fail_tensor(file, tensor->name, LINNET_ERROR_FORMAT, "there is a gap before its data");
-    place += tensor->bytes;
+    expected += tensor->bytes;
   }
-  if (place != end)
+  if (expected != end)
     return linnet_fail(file->context, LINNET_ERROR_FORMAT, "%s: %zu bytes behind the last tensor belong to none",
-                       file->name, (size_t)(end - place));
+                       file->name, (size_t)(end - expected));
   return LINNET_OK;
 }
 
@@ -455,22 +455,22 @@ static json_t *entry_value(const struct linnet_tensor_entry *entry, size_t begin
                    (json_int_t)begin, (json_int_t)end);
 }
 
-/* Adds an entry to the header. *place is the offset of its data, and becomes the offset of their end. */
+/* Adds an entry to the header. *offset is the offset of its data, and becomes the offset of their end. */
 static enum linnet_status add_entry(struct linnet_context *context, const struct linnet_tensor_entry *entry,
-                                    json_t *header, size_t *place) {
+                                    json_t *header, size_t *offset) {
   size_t count, bytes, end;
   if ((unsigned)entry->dtype >= DTYPE_COUNT || entry->rank > LINNET_MAX_RANK)
     return fail_entry(context, entry->name, "unknown type, or more than 8 dimensions");
   if (!measure_shape(entry->dtype, entry->rank, entry->shape, &count, &bytes) ||
-      !linnet_add_size(*place, bytes, &end) || end > PTRDIFF_MAX)
+      !linnet_add_size(*offset, bytes, &end) || end > PTRDIFF_MAX)
     return fail_entry(context, entry->name, "its size overflows");
   if (entry->name[0] == '\0' || strlen(entry->name) > LINNET_MAX_TENSOR_NAME)
     return fail_entry(context, entry->name, "its name is empty or longer than 127 bytes");
   if (strcmp(entry->name, METADATA_KEY) == 0 || json_object_get(header, entry->name))
     return fail_entry(context, entry->name, "its name is taken");
-  if (json_object_set_new(header, entry->name, entry_value(entry, *place, end)) != 0)
+  if (json_object_set_new(header, entry->name, entry_value(entry, *offset, end)) != 0)
     return fail_entry(context, entry->name, "its name is not UTF-8, or memory ran out");
-  *place = end;
+  *offset = end;
   return LINNET_OK;
 }
 
@@ -505,9 +505,9 @@ static enum linnet_status build_header(const struct linnet_writer *writer, const
   LINNET_TRY(linnet_json_reserve(context, writer->output->path, 16 * writer->count + metadata_count, bytes));
   if (metadata_count > 0)
     LINNET_TRY(add_metadata(context, metadata, metadata_count, header));
-  size_t place = 0;
+  size_t offset = 0;
   for (size_t i = 0; i < writer->count; i++)
-    LINNET_TRY(add_entry(context, &writer->entries[i], header, &place));
+    LINNET_TRY(add_entry(context, &writer->entries[i], header, &offset));
   return LINNET_OK;
 }
 
@@ -553,7 +553,7 @@ static void first_entry(struct linnet_writer *writer) {
   next_entry(writer);
 }
 
-enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output *output,
+enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output_file *output,
                                        const struct linnet_tensor_entry *entries, size_t count,
                                        const struct linnet_metadata *metadata, size_t metadata_count, bool finite,
                                        struct linnet_writer *writer) {

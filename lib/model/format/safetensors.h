@@ -109,13 +109,14 @@ struct linnet_tensor_entry {
 /* Writes a file: begin, then the data of each entry in their order, then end. `entries` must live until the end. After
  * a failure all further calls fail, and the caller must abandon the output.
  *
- *   LINNET_TRY(linnet_output_open(context, path, &output));
+ *   LINNET_TRY(linnet_output_file_open(context, path, &output));
  *   linnet_writer_begin(context, &output, entries, count, metadata, metadata_count, true, &writer);
  *   for each entry: linnet_writer_floats(&writer, values, n);       // in any number of pieces
- *   if (linnet_writer_end(&writer) == LINNET_OK) linnet_output_commit(&output); else linnet_output_abandon(&output); */
+ *   if (linnet_writer_end(&writer) == LINNET_OK) linnet_output_file_commit(&output); else
+ * linnet_output_file_abandon(&output); */
 struct linnet_writer {
   struct linnet_context *context;
-  struct linnet_output *output;
+  struct linnet_output_file *output;
   const struct linnet_tensor_entry *entries;
   size_t count, current; /* entries, and the one being written */
   size_t left;           /* elements of the current entry that are missing */
@@ -124,7 +125,7 @@ struct linnet_writer {
   struct linnet_crc32 crc; /* of all bytes written so far */
 };
 
-enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output *output,
+enum linnet_status linnet_writer_begin(struct linnet_context *context, struct linnet_output_file *output,
                                        const struct linnet_tensor_entry *entries, size_t count,
                                        const struct linnet_metadata *metadata, size_t metadata_count, bool finite,
                                        struct linnet_writer *writer);

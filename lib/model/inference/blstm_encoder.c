@@ -23,7 +23,7 @@ static real *state(const struct linnet_encoder *e, size_t direction) {
 
 static void run_block(const struct linnet_encoder *e, const struct scratch *s, size_t direction, struct rows r) {
   const struct linnet_packed_direction *l = &e->model->linear_layers->directions[e->layer][direction];
-  const struct linnet_span span = {0, r.count};
+  const struct linnet_sequence_span span = {0, r.count};
   size_t units = e->model->config.width;
   struct linnet_lstm lstm = {.width = units,
                              .ld = e->width,

@@ -138,13 +138,13 @@ static enum linnet_status reserve(struct linnet_recurrence *r) {
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
-static size_t most_mapped(const struct linnet_config *config) {
-  size_t most = 0;
+static size_t max_mapped_columns(const struct linnet_config *config) {
+  size_t maximum = 0;
   for (size_t l = 0; l < config->layers; l++) {
     size_t mapped = linnet_mapped_columns(config, l);
-    most = mapped > most ? mapped : most;
+    maximum = mapped > maximum ? mapped : maximum;
   }
-  return most;
+  return maximum;
 }
 
 static enum linnet_status allocate(struct linnet_recurrence *r) {
@@ -155,7 +155,7 @@ static enum linnet_status allocate(struct linnet_recurrence *r) {
   r->input = linnet_alloc(context, config->stack * config->input_dim, sizeof *r->input);
   r->x = linnet_alloc(context, config->width, sizeof *r->x);
   r->qkv = linnet_alloc(context, 3 * config->width, sizeof *r->qkv);
-  r->phi = linnet_alloc(context, most_mapped(config), sizeof *r->phi);
+  r->phi = linnet_alloc(context, max_mapped_columns(config), sizeof *r->phi);
   r->window = linnet_alloc(context, config->convolution * config->width, sizeof *r->window);
   r->positions = linnet_alloc(context, POSITIONS * config->width, sizeof *r->positions);
   if (!r->states || !r->input || !r->x || !r->qkv || !r->phi || !r->window || !r->positions)

@@ -34,12 +34,12 @@ static size_t scratch_wide(const struct linnet_config *config) {
 
 /* The maximum number of columns of mapped queries or keys. */
 static size_t scratch_mapped(const struct linnet_config *config) {
-  size_t most = 0;
+  size_t maximum = 0;
   for (size_t l = 0; l < config->layers; l++) {
     size_t columns = linnet_mapped_columns(config, l) / 2;
-    most = columns > most ? columns : most;
+    maximum = columns > maximum ? columns : maximum;
   }
-  return most;
+  return maximum;
 }
 
 static size_t scratch_work(const struct linnet_encoder *e) {

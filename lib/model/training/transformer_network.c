@@ -36,14 +36,15 @@ static size_t widest_row(const struct linnet_config *config) {
 static size_t work_bytes(const struct linnet_pass *pass) {
   const struct linnet_config *config = pass->network->config;
   struct linnet_device *d = pass->network->device;
-  size_t most = d->ops->gemm_work(d) * sizeof(real);
+  size_t max_bytes = d->ops->gemm_work(d) * sizeof(real);
   for (size_t l = 0; l < config->layers; l++) {
     struct linnet_attention a = linnet_layer_attention(config, l);
-    most = linnet_max_size(most, d->ops->attention_work_bytes(d, &a, pass->frames, pass->shard->pack.sequences));
+    max_bytes =
+        linnet_max_size(max_bytes, d->ops->attention_work_bytes(d, &a, pass->frames, pass->shard->pack.sequences));
     if (linnet_mapped_columns(config, l) > 0)
-      most = linnet_max_size(most, d->ops->feature_map_work(d) * sizeof(real));
+      max_bytes = linnet_max_size(max_bytes, d->ops->feature_map_work(d) * sizeof(real));
   }
-  return most;
+  return max_bytes;
 }
 
 static const struct linnet_block *const blocks[LINNET_BLOCK_KINDS] = {
@@ -69,16 +70,16 @@ static void plan_saving(struct linnet_pass *pass, struct linnet_arena *arena, st
 /* All sublayers share memory, except for an output that is the input of the next one. */
 static void plan_passing(struct linnet_pass *pass, struct linnet_arena *arena, struct transformer *t) {
   void *out[2];
-  size_t most = 0;
+  size_t max_used = 0;
   for (size_t i = 0; i < 2; i++)
     out[i] = linnet_take_activations(pass, arena, pass->width);
   for (size_t i = 0; i < t->count; i++) {
     struct linnet_arena shared = *arena;
     plan_sublayer(pass, &shared, &t->sublayers[i]);
     t->sublayers[i].out = out[i % 2];
-    most = linnet_max_size(most, shared.used);
+    max_used = linnet_max_size(max_used, shared.used);
   }
-  arena->used = linnet_max_size(arena->used, most);
+  arena->used = linnet_max_size(arena->used, max_used);
 }
 
 static void plan(struct linnet_pass *pass, struct linnet_arena *arena) {

@@ -55,14 +55,14 @@ struct problem {
 
 static struct linnet_context *context;
 
-static enum linnet_causal_form form_of(const char *name) {
-  static const char *const names[] = {[LINNET_CAUSAL_CHUNKED] = "chunked",
-                                      [LINNET_CAUSAL_STATE] = "state",
-                                      [LINNET_CAUSAL_PARALLEL_STATE] = "parallel-state",
-                                      [LINNET_CAUSAL_ATTENTION] = "attention"};
-  for (size_t i = 0; i < LINNET_CAUSAL_FORMS; i++)
+static enum linnet_causal_linear_form form_of(const char *name) {
+  static const char *const names[] = {[LINNET_CAUSAL_LINEAR_CHUNKED] = "chunked",
+                                      [LINNET_CAUSAL_LINEAR_STATE] = "state",
+                                      [LINNET_CAUSAL_LINEAR_PARALLEL_STATE] = "parallel-state",
+                                      [LINNET_CAUSAL_LINEAR_ATTENTION] = "attention"};
+  for (size_t i = 0; i < LINNET_CAUSAL_LINEAR_FORMS; i++)
     if (strcmp(name, names[i]) == 0)
-      return (enum linnet_causal_form)i;
+      return (enum linnet_causal_linear_form)i;
   experiment_die("no form is called %s", name);
 }
 

@@ -63,8 +63,8 @@ struct copy {
   struct linnet_network network;
   struct experiment experiment;
   struct shard shards[EXPERIMENT_SHARDS];
-  size_t most_frames, bytes; /* of a shard */
-  size_t predictions;        /* of the batch */
+  size_t max_frames, bytes; /* of a shard */
+  size_t predictions;       /* of the batch */
   bool training;
 };
 
@@ -78,8 +78,8 @@ static uint32_t draw(uint64_t batch, size_t index, size_t i) {
 
 /* Appends "# w #" and w without its last symbol: rows of features, and what follows each in the second half. */
 static void add_sequence(struct copy *c, struct shard *s, uint64_t batch, size_t index) {
-  size_t least = (size_t)options.length / 4, most = ((size_t)options.length - 2) / 2;
-  size_t n = least + draw(batch, index, 0) % (most - least + 1), rows = 2 * n + 1;
+  size_t min_symbols = (size_t)options.length / 4, max_symbols = ((size_t)options.length - 2) / 2;
+  size_t n = min_symbols + draw(batch, index, 0) % (max_symbols - min_symbols + 1), rows = 2 * n + 1;
   size_t first = s->offsets[s->sequences], symbols = (size_t)options.symbols;
   for (size_t t = 0; t < rows; t++) {
     bool separator = t == 0 || t == n + 1;
@@ -164,16 +164,16 @@ static void create(struct copy *c, struct linnet_context *context) {
   linnet_parameters_initialise(c->parameters, (uint64_t)options.seed, c->experiment.weights);
   c->network = (struct linnet_network){linnet_device_of(context), config, c->parameters};
   size_t sequences = ((size_t)options.batch + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS;
-  c->most_frames = sequences * (size_t)options.length;
+  c->max_frames = sequences * (size_t)options.length;
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++) {
     struct shard *s = &c->shards[i];
     check(linnet_pass_create(context, &c->network, &s->pass), context);
     for (size_t k = 0; k <= sequences; k++)
       s->offsets[k] = k * (size_t)options.length;
     c->bytes = linnet_pass_bytes(s->pass, &(struct linnet_pack){sequences, s->offsets}, false);
-    s->target = experiment_alloc(context, c->most_frames, sizeof *s->target);
-    s->features = experiment_alloc(context, c->most_frames * config->input_dim, sizeof(real));
-    s->logits = experiment_alloc(context, c->most_frames * config->outputs, sizeof(real));
+    s->target = experiment_alloc(context, c->max_frames, sizeof *s->target);
+    s->features = experiment_alloc(context, c->max_frames * config->input_dim, sizeof(real));
+    s->logits = experiment_alloc(context, c->max_frames * config->outputs, sizeof(real));
     s->memory = experiment_alloc(context, c->bytes, 1);
   }
 }

@@ -34,9 +34,8 @@ enum { LENGTH = 100, CHANNELS = 64, KERNEL = 5, LAYERS = 5, SHAPES = 4, TEST = 1
 /* --- signals -------------------------------------------------------------------------------------------------------
  */
 
-static const double least_height = 1, most_height = 25, least_width = 5, most_width = 11,
-                    scale = 10; /* of the network's
-                                  input, output */
+static const double min_height = 1, max_height = 25, min_width = 5, max_width = 11, scale = 10; /* of the network's
+                                                                                                  input, output */
 
 struct signal {
   float input[LENGTH], target[LENGTH];
@@ -52,13 +51,13 @@ static double uniform(uint64_t set, size_t index, size_t draw) {
 }
 
 /* Where shapes would touch, centers are drawn again. */
-static void place_shapes(uint64_t set, size_t index, struct shape shapes[SHAPES]) {
+static void draw_shapes(uint64_t set, size_t index, struct shape shapes[SHAPES]) {
   size_t draw = 0;
   for (size_t i = 0; i < SHAPES; i++) {
     struct shape *s = &shapes[i];
     s->triangle = i < 2;
-    s->height = least_height + (most_height - least_height) * uniform(set, index, draw++);
-    s->width = least_width + (most_width - least_width) * uniform(set, index, draw++);
+    s->height = min_height + (max_height - min_height) * uniform(set, index, draw++);
+    s->width = min_width + (max_width - min_width) * uniform(set, index, draw++);
     s->center = s->width + (LENGTH - 2 * s->width) * uniform(set, index, draw++);
     for (size_t j = 0; j < i; j++)
       if (fabs(s->center - shapes[j].center) < (s->width + shapes[j].width) / 2 + 2) {
@@ -75,7 +74,7 @@ static double shape_value(const struct shape *s, double height, double t) {
 
 static void make_signal(uint64_t set, size_t index, struct signal *signal) {
   struct shape shapes[SHAPES];
-  place_shapes(set, index, shapes);
+  draw_shapes(set, index, shapes);
   for (size_t t = 0; t < LENGTH; t++) {
     double input = 0, target = 0;
     for (size_t i = 0; i < SHAPES; i++) {
@@ -355,18 +354,18 @@ static void create(struct net *n, struct linnet_context *context) {
                                          .out_ld = CHANNELS};
   }
   initialise(n);
-  size_t most = (size_t)(options.batch > TEST ? options.batch : TEST);
+  size_t largest = (size_t)(options.batch > TEST ? options.batch : TEST);
   for (size_t i = 0; i < EXPERIMENT_SHARDS; i++)
-    create_shard(n, context, i, (most + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS);
+    create_shard(n, context, i, (largest + EXPERIMENT_SHARDS - 1) / EXPERIMENT_SHARDS);
 }
 
 static double run_epoch(struct net *n, const struct signal *signals, size_t *order, int epoch) {
   size_t count = (size_t)options.sequences, batches = 0;
   double loss = 0;
   for (size_t i = count; i > 1; i--) {
-    size_t j = (size_t)(uniform(3 + (uint64_t)epoch, i, 0) * (double)i), kept = order[i - 1];
+    size_t j = (size_t)(uniform(3 + (uint64_t)epoch, i, 0) * (double)i), saved = order[i - 1];
     order[i - 1] = order[j];
-    order[j] = kept;
+    order[j] = saved;
   }
   n->training = true;
   n->signals = signals;

@@ -14,7 +14,7 @@ static const struct {
 } cases[] = {{"v2", 1}, {"v2_big", 1},   {"v2_stereo", 2}, {"v2_no_means", 1},   {"v2_unsigned", 1},
              {"v1", 1}, {"v1_means", 2}, {"v2_ulaw", 1},   {"v2_ulaw_zeros", 2}, {"v1_ulaw", 1}};
 
-enum { MOST = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 /* One channel of a file in memory; *count samples on success. */
 static enum linnet_status read_channel(const void *data, size_t bytes, int channel, float **samples, size_t *count) {
@@ -34,7 +34,7 @@ static unsigned char *load(const char *name, size_t *bytes) {
   char path[128];
   void *data = NULL;
   snprintf(path, sizeof path, "tests/golden/shorten_%s.sph", name);
-  REQUIRE(linnet_file_read(context, test_source(path), MOST, &data, bytes) == LINNET_OK, "%s",
+  REQUIRE(linnet_file_read(context, test_source(path), MAX_BYTES, &data, bytes) == LINNET_OK, "%s",
           linnet_context_error(context));
   return data;
 }
@@ -80,7 +80,7 @@ static void check_flips(size_t index) {
     float *samples = NULL;
     data[bit / 8] ^= 1 << bit % 8;
     if (read_channel(data, bytes, LINNET_CHANNEL_MIX, &samples, &count) == LINNET_OK)
-      CHECK(count < MOST, "%s, bit %zu: %zu samples", cases[index].name, bit, count);
+      CHECK(count < MAX_BYTES, "%s, bit %zu: %zu samples", cases[index].name, bit, count);
     else
       failures++;
     linnet_audio_release(context, samples);

@@ -56,44 +56,44 @@ static bool holds(const char *path, const char *text) {
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 static void check_commit(const char *before) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   const char *path = in_folder("commit");
   if (before)
     put(path, before);
-  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_output_file_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
   fputs("new", output.stream);
   fflush(output.stream);
   CHECK(holds(path, before), "the target changed before the commit");
-  CHECK(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_output_file_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(holds(path, "new") && entries() == 1, "after the commit there are %zu files", entries());
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
   CHECK(holds(path, "new"), "abandoning after the commit did something");
   remove(path);
 }
 
 static void check_abandon(const char *before) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   const char *path = in_folder("abandon");
   if (before)
     put(path, before);
-  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_output_file_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
   fputs("new", output.stream);
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
   CHECK(holds(path, before) && entries() == (before != NULL), "after abandoning there are %zu files", entries());
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
   remove(path);
 }
 
 /* Outputs that cannot be opened say so, leave nothing, and may be abandoned. */
 static void check_refused(const char *path, enum linnet_status expected, const char *mention) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   size_t before = entries();
-  enum linnet_status status = linnet_output_open(context, path, &output);
+  enum linnet_status status = linnet_output_file_open(context, path, &output);
   CHECK(status == expected, "%.40s...: %s instead of %s", path, linnet_status_string(status),
         linnet_status_string(expected));
   CHECK(strstr(linnet_context_error(context), mention), "\"%s\" does not mention \"%s\"", linnet_context_error(context),
         mention);
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
   CHECK(entries() == before, "%.40s...: something was left behind", path);
 }
 
@@ -131,12 +131,12 @@ static void check_target_is_folder(void) {
 
 /* A device is written to, not replaced. */
 static void check_device(void) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   struct stat before, after;
   REQUIRE(stat("/dev/null", &before) == 0, "/dev/null");
-  REQUIRE(linnet_output_open(context, "/dev/null", &output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_output_file_open(context, "/dev/null", &output) == LINNET_OK, "%s", linnet_context_error(context));
   fputs("new", output.stream);
-  CHECK(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_output_file_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
   CHECK(stat("/dev/null", &after) == 0 && before.st_ino == after.st_ino, "the device was replaced");
 }
 
@@ -146,12 +146,12 @@ static bool is_link(const char *path) {
 }
 
 static enum linnet_status write_text(const char *path, const char *text) {
-  struct linnet_output output;
-  enum linnet_status status = linnet_output_open(context, path, &output);
+  struct linnet_output_file output;
+  enum linnet_status status = linnet_output_file_open(context, path, &output);
   if (status != LINNET_OK)
     return status;
   fputs(text, output.stream);
-  return linnet_output_commit(&output);
+  return linnet_output_file_commit(&output);
 }
 
 /* Of a link the target is replaced or made, and the link stays. */
@@ -219,18 +219,18 @@ static void check_special(void) {
 
 /* The disk is full (or the limit of a file's size is reached): what was there stays. */
 static void check_full(void) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   struct rlimit old, small;
   const char *path = in_folder("full");
   put(path, "old");
   REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0, "getrlimit");
   signal(SIGXFSZ, SIG_IGN);
   small = (struct rlimit){4096, old.rlim_max};
-  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_output_file_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
   REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0, "setrlimit");
   for (int i = 0; i < 100000; i++)
     fputc('x', output.stream);
-  enum linnet_status status = linnet_output_commit(&output);
+  enum linnet_status status = linnet_output_file_commit(&output);
   REQUIRE(setrlimit(RLIMIT_FSIZE, &old) == 0, "setrlimit");
   CHECK(status == LINNET_ERROR_IO, "a file cut short was committed: %s", linnet_status_string(status));
   CHECK(strstr(linnet_context_error(context), strerror(EFBIG)), "the reason is missing: %s",
@@ -241,13 +241,13 @@ static void check_full(void) {
 
 /* Two outputs at once do not disturb each other. */
 static void check_two(void) {
-  struct linnet_output first, second;
-  REQUIRE(linnet_output_open(context, in_folder("first"), &first) == LINNET_OK &&
-              linnet_output_open(context, in_folder("second"), &second) == LINNET_OK,
+  struct linnet_output_file first, second;
+  REQUIRE(linnet_output_file_open(context, in_folder("first"), &first) == LINNET_OK &&
+              linnet_output_file_open(context, in_folder("second"), &second) == LINNET_OK,
           "%s", linnet_context_error(context));
   fputs("1", first.stream);
   fputs("2", second.stream);
-  CHECK(linnet_output_commit(&second) == LINNET_OK && linnet_output_commit(&first) == LINNET_OK, "%s",
+  CHECK(linnet_output_file_commit(&second) == LINNET_OK && linnet_output_file_commit(&first) == LINNET_OK, "%s",
         linnet_context_error(context));
   CHECK(holds(in_folder("first"), "1") && holds(in_folder("second"), "2"), "contents");
   remove(in_folder("first"));
@@ -343,10 +343,10 @@ static void check_replace(void) {
   static const char *const texts[] = {"first", "second", "third"};
   const char *path = in_folder("kept"), *previous = in_folder("kept-previous");
   for (size_t i = 0; i < 3; i++) {
-    struct linnet_output output;
-    REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+    struct linnet_output_file output;
+    REQUIRE(linnet_output_file_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
     fputs(texts[i], output.stream);
-    CHECK(linnet_output_replace(&output, previous) == LINNET_OK, "%s", linnet_context_error(context));
+    CHECK(linnet_output_file_replace(&output, previous) == LINNET_OK, "%s", linnet_context_error(context));
     CHECK(holds(path, texts[i]) && holds(previous, i > 0 ? texts[i - 1] : NULL), "after %s", texts[i]);
     CHECK(entries() == (i > 0 ? 2 : 1), "%zu files", entries());
   }
@@ -354,14 +354,14 @@ static void check_replace(void) {
 }
 
 static void check_temporary_names(void) {
-  struct linnet_output output;
+  struct linnet_output_file output;
   const char *path = in_folder("a.tmp.1");
-  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
-  CHECK(linnet_output_temporary(output.temporary) == strlen(path), "%s", output.temporary);
-  linnet_output_abandon(&output);
-  CHECK(linnet_output_temporary("model") == 0 && linnet_output_temporary("") == 0 &&
-            linnet_output_temporary("a.tmp.") == 0 && linnet_output_temporary(".tmp.1") == 0 &&
-            linnet_output_temporary("12") == 0,
+  REQUIRE(linnet_output_file_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+  CHECK(linnet_output_file_temporary_length(output.temporary) == strlen(path), "%s", output.temporary);
+  linnet_output_file_abandon(&output);
+  CHECK(linnet_output_file_temporary_length("model") == 0 && linnet_output_file_temporary_length("") == 0 &&
+            linnet_output_file_temporary_length("a.tmp.") == 0 && linnet_output_file_temporary_length(".tmp.1") == 0 &&
+            linnet_output_file_temporary_length("12") == 0,
         "names of other files");
 }
 

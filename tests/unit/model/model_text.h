@@ -99,45 +99,45 @@ static void append_string(struct text *to, const char *piece) {
 
 /* Replaces the first `find`; NULL does nothing. */
 static void edit(struct text *text, const char *find, const char *replace) {
-  char *place = find ? strstr(text->text, find) : NULL;
+  char *found = find ? strstr(text->text, find) : NULL;
   if (!find)
     return;
-  REQUIRE(place, "the fixture lacks %s", find);
+  REQUIRE(found, "the fixture lacks %s", find);
   struct text after = {.length = 0};
-  *place = '\0';
+  *found = '\0';
   append(&after, text->text);
   append(&after, replace);
-  append(&after, place + strlen(find));
+  append(&after, found + strlen(find));
   *text = after;
 }
 
 static void append_tensor(struct text *header, const char *name, const char *dtype, size_t bytes, size_t rows,
-                          size_t cols, size_t *place) {
+                          size_t cols, size_t *offset) {
   char entry[256], shape[64];
   snprintf(shape, sizeof shape, cols ? "%zu,%zu" : "%zu", rows, cols);
-  size_t end = *place + rows * (cols ? cols : 1) * bytes;
+  size_t end = *offset + rows * (cols ? cols : 1) * bytes;
   snprintf(entry, sizeof entry, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}", name, dtype,
-           shape, *place, end);
+           shape, *offset, end);
   append(header, entry);
-  *place = end;
+  *offset = end;
 }
 
 /* The tensors of the unedited configuration; returns the bytes of data. */
 static size_t append_tensors(struct text *header) {
   struct linnet_config config;
   struct linnet_parameters *parameters;
-  size_t place = 0;
+  size_t offset = 0;
   REQUIRE(linnet_config_parse_complete(context, good_texts[CONFIG], "fixture", &config) == LINNET_OK, "%s",
           linnet_context_error(context));
   REQUIRE(linnet_parameters_create(context, &config, &parameters) == LINNET_OK, "%s", linnet_context_error(context));
-  append_tensor(header, "cmvn.count", "F64", 8, 1, 0, &place);
-  append_tensor(header, "cmvn.sum", "F64", 8, 4, 0, &place);
-  append_tensor(header, "cmvn.square", "F64", 8, 4, 0, &place);
+  append_tensor(header, "cmvn.count", "F64", 8, 1, 0, &offset);
+  append_tensor(header, "cmvn.sum", "F64", 8, 4, 0, &offset);
+  append_tensor(header, "cmvn.square", "F64", 8, 4, 0, &offset);
   for (size_t i = 0; i < parameters->count; i++)
     append_tensor(header, parameters->list[i].name, "F32", 4, parameters->list[i].rows, parameters->list[i].cols,
-                  &place);
+                  &offset);
   linnet_parameters_destroy(parameters);
-  return place;
+  return offset;
 }
 
 static void put_u64(unsigned char *to, uint64_t value) {

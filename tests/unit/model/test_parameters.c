@@ -35,23 +35,23 @@ static bool is_adjacent(const char *name) {
 static void test_layout(void) {
   struct linnet_config config = small_config();
   struct linnet_parameters *p = make(&config);
-  size_t place = 0, trained = 0;
+  size_t end = 0, trained = 0;
   for (size_t i = 0; i < p->count; i++) {
     const struct linnet_parameter *tensor = &p->list[i];
-    size_t gap = tensor->offset - place;
-    CHECK(tensor->offset >= place && gap < LINNET_PARAMETER_ALIGN, "%s at %zu after %zu", tensor->name, tensor->offset,
-          place);
+    size_t gap = tensor->offset - end;
+    CHECK(tensor->offset >= end && gap < LINNET_PARAMETER_ALIGN, "%s at %zu after %zu", tensor->name, tensor->offset,
+          end);
     if (is_adjacent(tensor->name))
       CHECK(gap == 0, "%s: gap of %zu", tensor->name, gap);
     else
       CHECK(tensor->offset % LINNET_PARAMETER_ALIGN == 0, "%s at %zu", tensor->name, tensor->offset);
     CHECK(tensor->count == tensor->rows * (tensor->cols ? tensor->cols : 1), "%s: count", tensor->name);
     CHECK(linnet_parameters_find(p, tensor->name) == tensor, "%s: not found, or twice", tensor->name);
-    place = tensor->offset + tensor->count;
+    end = tensor->offset + tensor->count;
     trained += tensor->count;
   }
-  CHECK(p->size >= place && p->size - place < LINNET_PARAMETER_ALIGN && p->size % LINNET_PARAMETER_ALIGN == 0,
-        "size %zu after %zu", p->size, place);
+  CHECK(p->size >= end && p->size - end < LINNET_PARAMETER_ALIGN && p->size % LINNET_PARAMETER_ALIGN == 0,
+        "size %zu after %zu", p->size, end);
   CHECK(p->trained == trained, "%zu trained, %zu counted", p->trained, trained);
   CHECK(!linnet_parameters_find(p, "layers.2.norm1.bias"), "there are two layers");
   linnet_parameters_destroy(p);
@@ -184,12 +184,12 @@ static void test_initial_values(void) {
   real *values = linnet_alloc(context, p->size, sizeof *values), *again = linnet_alloc(context, p->size, sizeof *again);
   memset(values, 0x55, p->size * sizeof *values);
   linnet_parameters_initialise(p, 7, values);
-  size_t place = 0;
+  size_t offset = 0;
   for (size_t i = 0; i < p->count; i++) {
-    for (; place < p->list[i].offset; place++)
-      CHECK(values[place] == 0, "padding at %zu is %g", place, values[place]);
+    for (; offset < p->list[i].offset; offset++)
+      CHECK(values[offset] == 0, "padding at %zu is %g", offset, values[offset]);
     check_values(&p->list[i], values + p->list[i].offset);
-    place += p->list[i].count;
+    offset += p->list[i].count;
   }
   linnet_parameters_initialise(p, 7, again);
   CHECK(memcmp(values, again, p->size * sizeof *values) == 0, "the same seed gives the same bytes");

@@ -89,9 +89,9 @@ static void test_python(void) {
   unload(&l);
 }
 
-static struct linnet_output open_output(void) {
-  struct linnet_output output;
-  REQUIRE(linnet_output_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
+static struct linnet_output_file open_output(void) {
+  struct linnet_output_file output;
+  REQUIRE(linnet_output_file_open(context, path, &output) == LINNET_OK, "%s", linnet_context_error(context));
   return output;
 }
 
@@ -159,12 +159,12 @@ static void check_integers(const struct linnet_safetensors *file) {
 }
 
 static void test_round_trip(void) {
-  struct linnet_output output = open_output();
+  struct linnet_output_file output = open_output();
   struct linnet_writer writer;
   REQUIRE(linnet_writer_begin(context, &output, entries, ENTRIES, metadata, 4, true, &writer) == LINNET_OK, "%s",
           linnet_context_error(context));
   write_all(&writer);
-  REQUIRE(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_output_file_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
   struct loaded l = load(path);
   const unsigned char *size = l.data;
   CHECK((size[0] | size[1] << 8) % 8 == 0, "the header ends at a multiple of 8");
@@ -192,13 +192,13 @@ static void test_finite(void) {
   const enum linnet_dtype dtypes[] = {LINNET_F16, LINNET_F32, LINNET_F64};
   for (int i = 0; i < 9; i++) {
     const struct linnet_tensor_entry entry = {"x", dtypes[i / 3], 1, {4}};
-    struct linnet_output output = open_output();
+    struct linnet_output_file output = open_output();
     struct linnet_writer writer;
     linnet_writer_begin(context, &output, &entry, 1, NULL, 0, false, &writer);
     linnet_writer_doubles(&writer, good, 3);
     linnet_writer_doubles(&writer, &bad[i % 3], 1);
     REQUIRE(linnet_writer_end(&writer) == LINNET_OK, "%s", linnet_context_error(context));
-    REQUIRE(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+    REQUIRE(linnet_output_file_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
     struct loaded l = load(path);
     struct linnet_tensor tensor = l.file.tensors[0];
     CHECK(!linnet_tensor_finite(&tensor), "case %d is not finite", i);
@@ -213,32 +213,32 @@ static void test_finite(void) {
 
 static void refuse_value(enum linnet_dtype dtype, double value) {
   const struct linnet_tensor_entry entry = {"x.weight", dtype, 1, {1}};
-  struct linnet_output output = open_output();
+  struct linnet_output_file output = open_output();
   struct linnet_writer writer;
   linnet_writer_begin(context, &output, &entry, 1, NULL, 0, true, &writer);
   CHECK(linnet_writer_doubles(&writer, &value, 1) == LINNET_ERROR_NUMERIC &&
             strstr(linnet_context_error(context), "x.weight"),
         "%g as %s: %s", value, linnet_dtype_name(dtype), linnet_context_error(context));
   CHECK(linnet_writer_end(&writer) == LINNET_ERROR_NUMERIC, "the writer stays failed");
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
 }
 
 static void refuse_entry(struct linnet_tensor_entry entry, const char *word) {
   const struct linnet_tensor_entry pair[] = {{"first", LINNET_F32, 1, {1}}, entry};
-  struct linnet_output output = open_output();
+  struct linnet_output_file output = open_output();
   struct linnet_writer writer;
   enum linnet_status status = linnet_writer_begin(context, &output, pair, 2, NULL, 0, true, &writer);
   CHECK(status == LINNET_ERROR_ARGUMENT && strstr(linnet_context_error(context), word), "%s: status %d, %s", word,
         status, linnet_context_error(context));
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
 }
 
 static void refuse_metadata(const struct linnet_metadata *pair) {
-  struct linnet_output output = open_output();
+  struct linnet_output_file output = open_output();
   struct linnet_writer writer;
   CHECK(linnet_writer_begin(context, &output, entries, 1, pair, 2, true, &writer) == LINNET_ERROR_ARGUMENT,
         "metadata \"%s\"", pair[1].key);
-  linnet_output_abandon(&output);
+  linnet_output_file_abandon(&output);
 }
 
 static void test_writer_refusals(void) {
@@ -268,7 +268,7 @@ static void test_writer_order(void) {
   const struct linnet_tensor_entry pair[] = {{"x", LINNET_F32, 1, {2}}, {"y", LINNET_I32, 1, {1}}};
   const float values[3] = {1, 2, 3};
   for (int i = 0; i < 4; i++) {
-    struct linnet_output output = open_output();
+    struct linnet_output_file output = open_output();
     struct linnet_writer writer;
     linnet_writer_begin(context, &output, pair, i == 1 ? 1 : 2, NULL, 0, true, &writer);
     enum linnet_status status = i == 3   ? linnet_writer_raw(&writer, values, 3)
@@ -278,18 +278,18 @@ static void test_writer_order(void) {
       status = linnet_writer_end(&writer);
     CHECK(status == (i == 2 ? LINNET_ERROR_ARGUMENT : LINNET_ERROR_STATE), "case %d: status %d, %s", i, status,
           linnet_context_error(context));
-    linnet_output_abandon(&output);
+    linnet_output_file_abandon(&output);
   }
 }
 
 /* Nothing at all is a file too. */
 static void test_empty(void) {
-  struct linnet_output output = open_output();
+  struct linnet_output_file output = open_output();
   struct linnet_writer writer;
   REQUIRE(linnet_writer_begin(context, &output, NULL, 0, NULL, 0, true, &writer) == LINNET_OK, "%s",
           linnet_context_error(context));
   CHECK(linnet_writer_end(&writer) == LINNET_OK, "%s", linnet_context_error(context));
-  REQUIRE(linnet_output_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
+  REQUIRE(linnet_output_file_commit(&output) == LINNET_OK, "%s", linnet_context_error(context));
   struct loaded l = load(path);
   CHECK(l.file.count == 0 && l.file.metadata_count == 0 && !linnet_safetensors_find(&l.file, "x"), "nothing");
   unload(&l);

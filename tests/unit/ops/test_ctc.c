@@ -15,7 +15,7 @@ enum kind {
   NO_BLANK,    /* the blank is -infinity everywhere */
   NO_LABELS,   /* all but the blank are -infinity everywhere */
   LOW_BLANK,   /* the blank is -1e5 everywhere */
-  LEAST_BLANK, /* the blank is -3e38 everywhere: of use only where a path does without */
+  MIN_BLANK,   /* the blank is -3e38 everywhere: of use only where a path does without */
   LOW_LABELS,  /* all but the blank are -1e5 everywhere */
   EQUAL        /* all 0 */
 };
@@ -37,7 +37,7 @@ static float draw(struct test_random *r, enum kind kind, size_t symbol) {
     return symbol > 0 ? -INFINITY : (float)u;
   case LOW_BLANK:
     return symbol == 0 ? -1e5f : (float)u;
-  case LEAST_BLANK:
+  case MIN_BLANK:
     return symbol == 0 ? -3e38f : (float)u;
   case LOW_LABELS:
     return symbol > 0 ? -1e5f : (float)u;
@@ -249,14 +249,14 @@ static const struct long_case {
   enum kind kind;
   bool repeats; /* labels 1 1 1 2 2 2 ..., as many frames as they need are added to `frames` */
 } long_cases[] = {
-    {800, 42, 80, PLAIN, false},       {800, 42, 80, SHARP, false},      {801, 42, 81, HUGE_LOGITS, false},
-    {200, 5000, 40, PLAIN, false},     {33, 2, 16, PLAIN, true},         {0, 9, 31, PLAIN, true},
-    {0, 9, 32, SHARP, true},           {1, 9, 33, PLAIN, true},          {300, 12, 300, PLAIN, false},
-    {1500, 8, 0, PLAIN, false},        {1500, 8, 1, NO_BLANK, false},    {1500, 8, 40, NO_BLANK, false},
-    {2500, 6, 900, NO_LABELS, false},  {2500, 6, 0, NO_LABELS, false},   {400, 7, 20, SPARSE, false},
-    {1200, 8, 700, SHARP, false},      {3000, 5, 40, SHARP, true},       {5000, 4, 10, HUGE_LOGITS, false},
-    {17, 40, 16, EQUAL, false},        {5000, 3, 1000, EQUAL, false},    {30000, 4, 5, LOW_BLANK, false},
-    {30000, 4, 5, LEAST_BLANK, false}, {30000, 4, 5, LOW_LABELS, false}, {40000, 3, 600, NO_BLANK, false},
+    {800, 42, 80, PLAIN, false},      {800, 42, 80, SHARP, false},      {801, 42, 81, HUGE_LOGITS, false},
+    {200, 5000, 40, PLAIN, false},    {33, 2, 16, PLAIN, true},         {0, 9, 31, PLAIN, true},
+    {0, 9, 32, SHARP, true},          {1, 9, 33, PLAIN, true},          {300, 12, 300, PLAIN, false},
+    {1500, 8, 0, PLAIN, false},       {1500, 8, 1, NO_BLANK, false},    {1500, 8, 40, NO_BLANK, false},
+    {2500, 6, 900, NO_LABELS, false}, {2500, 6, 0, NO_LABELS, false},   {400, 7, 20, SPARSE, false},
+    {1200, 8, 700, SHARP, false},     {3000, 5, 40, SHARP, true},       {5000, 4, 10, HUGE_LOGITS, false},
+    {17, 40, 16, EQUAL, false},       {5000, 3, 1000, EQUAL, false},    {30000, 4, 5, LOW_BLANK, false},
+    {30000, 4, 5, MIN_BLANK, false},  {30000, 4, 5, LOW_LABELS, false}, {40000, 3, 600, NO_BLANK, false},
 };
 
 static int *long_labels(struct test_random *r, const struct long_case *l) {

@@ -52,7 +52,8 @@ static void attend(const struct linnet_ops *ops, const struct linnet_feature_map
                                      .value_ld = WIDTH,
                                      .out_ld = WIDTH,
                                      .map = LINNET_MAP_IDENTITY,
-                                     .least = m->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0};
+                                     .min_normaliser =
+                                         m->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0};
   const struct linnet_attention_ops *linear = ops->attention[LINNET_ATTENTION_LINEAR];
   void *saved = test_alloc(linear->saved_bytes(&a, frames, 1), 1),
        *work = test_alloc(linear->work_bytes(&a, frames), 1);

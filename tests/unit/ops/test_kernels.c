@@ -178,8 +178,8 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
 /* --- Attention */
 
 /* A batch of some sequences, some empty. */
-static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t most, size_t longest) {
-  struct linnet_pack p = {test_below(r, most + 1), offsets};
+static struct linnet_pack some_pack(struct test_random *r, size_t *offsets, size_t max_sequences, size_t longest) {
+  struct linnet_pack p = {test_below(r, max_sequences + 1), offsets};
   offsets[0] = 0;
   for (size_t i = 0; i < p.sequences; i++)
     offsets[i + 1] = offsets[i] + some_size(r, longest);
@@ -208,12 +208,12 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   if (mapped) {
     a->map = LINNET_MAP_IDENTITY;
     a->key_width = 1 + some_size(r, test_below(r, 10) ? 150 : 1100);
-    a->least = test_below(r, 2) ? 0 : 1;
+    a->min_normaliser = test_below(r, 2) ? 0 : 1;
   }
   size_t keys = a->heads * a->key_width;
   a->out_ld = a->heads * a->width;
   a->key_ld = a->value_ld = a->out_ld + (maps - 1) * keys + (test_below(r, 2) ? test_below(r, 5) : 0);
-  a->form = (enum linnet_causal_form)test_below(r, LINNET_CAUSAL_FORMS);
+  a->form = (enum linnet_causal_linear_form)test_below(r, LINNET_CAUSAL_LINEAR_FORMS);
   a->chunk = some_size(r, 300); /* 0: the default */
   a->lsh = (struct linnet_lsh){.rounds = 1 + test_below(r, 4),
                                .buckets = 2 + 2 * test_below(r, test_below(r, 2) ? 4 : 64),
@@ -227,7 +227,7 @@ static struct attention_case attention_case(struct test_random *r, enum linnet_a
   c.dout = buffer_random(r, c.rows * a->out_ld);
   const float length = 1 / sqrtf((float)a->key_width);
   for (size_t i = 0; i < c.qkv.n && a->map == LINNET_MAP_IDENTITY; i++)
-    c.qkv.x[i] = a->least > 0 ? c.qkv.x[i] * length : fabsf(c.qkv.x[i]) + 0.5f;
+    c.qkv.x[i] = a->min_normaliser > 0 ? c.qkv.x[i] * length : fabsf(c.qkv.x[i]) + 0.5f;
   c.q = c.qkv.x, c.k = c.q + keys, c.v = c.q + (maps - 1) * keys;
   return c;
 }
@@ -270,7 +270,7 @@ static double test_attention(const struct linnet_ops *ops, struct test_random *r
   struct buffer out = buffer_poisoned(r, c.rows * c.a.out_ld), out2 = buffer_copy(r, &out);
   struct buffer gradient = buffer_poisoned(r, c.rows * c.a.key_ld), gradient2 = buffer_copy(r, &gradient);
   bool good = run_attention(ops, &c, r, &out2, &gradient2);
-  c.a.form = LINNET_CAUSAL_STATE; /* the forms are one function */
+  c.a.form = LINNET_CAUSAL_LINEAR_STATE; /* the forms are one function */
   good = good && run_attention(linnet_cpu_ops("reference"), &c, r, &out, &gradient);
   double error = worst(buffer_error(&out2, &out), buffer_error(&gradient2, &gradient));
   RELEASE(c.qkv, c.dout, out, out2, gradient, gradient2);
@@ -290,11 +290,11 @@ static double test_lsh_attention(const struct linnet_ops *ops, struct test_rando
 }
 
 /* Each form with some chunk against the reference's state form. */
-static double test_causal_attention(const struct linnet_ops *ops, struct test_random *r) {
+static double test_causal_linear_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR, false);
 }
 
-static double test_mapped_causal_attention(const struct linnet_ops *ops, struct test_random *r) {
+static double test_mapped_causal_linear_attention(const struct linnet_ops *ops, struct test_random *r) {
   return test_attention(ops, r, LINNET_ATTENTION_CAUSAL_LINEAR, true);
 }
 
@@ -363,7 +363,7 @@ enum { LSTM_SEQUENCES = 20 };
 
 struct lstm_case {
   struct linnet_lstm lstm;
-  struct linnet_span spans[LSTM_SEQUENCES];
+  struct linnet_sequence_span spans[LSTM_SEQUENCES];
   size_t offsets[LSTM_SEQUENCES + 1], rows;
   struct buffer weights, bias, gates;
 };
@@ -401,9 +401,9 @@ static struct buffer lstm_work(struct test_random *r, const struct linnet_lstm *
 /* The longest sequence alone, in two pieces: the same bits are due. */
 static double lstm_pieces_difference(const struct linnet_ops *ops, struct test_random *r, const struct lstm_case *c,
                                      const struct buffer *state, const struct buffer *whole) {
-  struct linnet_span all = c->spans[0];
+  struct linnet_sequence_span all = c->spans[0];
   size_t width = c->lstm.width, cut = test_below(r, all.frames + 1);
-  struct linnet_span piece[2] = {{all.first, cut}, {all.first + cut, all.frames - cut}};
+  struct linnet_sequence_span piece[2] = {{all.first, cut}, {all.first + cut, all.frames - cut}};
   struct buffer gates = buffer_copy(r, &c->gates), own = buffer_poisoned(r, 2 * width), work = lstm_work(r, &c->lstm);
   struct buffer h = buffer_copy(r, whole);
   memcpy(own.x, state->x, width * sizeof(float));
@@ -735,8 +735,8 @@ static const struct {
     {"linear_attention", test_linear_attention, 1e-5, 100},
     {"mapped_attention", test_mapped_attention, 2e-4, 100}, /* signed features cancel in sums and normalisers */
     {"lsh_attention", test_lsh_attention, 1e-5, 100},
-    {"causal_attention", test_causal_attention, 1e-5, 150},
-    {"mapped_causal", test_mapped_causal_attention, 2e-4, 60},
+    {"causal_linear_attention", test_causal_linear_attention, 1e-5, 150},
+    {"mapped_causal_linear", test_mapped_causal_linear_attention, 2e-4, 60},
     {"linear_steps", test_linear_steps, 1e-5, 50},
     {"linear_state", test_linear_state, 1e-5, 100},
     {"lstm_forward", test_lstm_forward, 5e-6, 100},

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "ops/attention.h"
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 #include "ops/feature_map.h"
 #include "ops/linear_attention.h"
 #include "tables.h"
@@ -23,7 +23,7 @@ enum { WIDTH = 32, SIZE = 32 }; /* largest: of a head's values, and of its mappe
 static const struct scenario {
   const char *name;
   enum linnet_attention_kind kind;
-  enum linnet_causal_form form;
+  enum linnet_causal_linear_form form;
   enum linnet_feature_map map;
   size_t width, features;
   float key_scale, key_mean; /* an even map needs a mean, too; scale 0: keys and values are plain */
@@ -33,16 +33,18 @@ static const struct scenario {
     {"polynomial", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_POLYNOMIAL, 6, 0, 3, 1.5},
     {"fourier", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_FOURIER, 16, 16, 1, 0},
     {"positive", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_POSITIVE, 16, 16, 1, 0},
-    {"causal, state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_STATE, LINNET_MAP_ELU, 32, 0, 3, 0},
-    {"causal, parallel-state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_PARALLEL_STATE, LINNET_MAP_ELU, 32, 0, 3,
-     0},
-    {"causal, chunked", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_ELU, 32, 0, 3, 0},
+    {"causal, state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_STATE, LINNET_MAP_ELU, 32, 0, 3, 0},
+    {"causal, parallel-state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_PARALLEL_STATE, LINNET_MAP_ELU, 32,
+     0, 3, 0},
+    {"causal, chunked", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_CHUNKED, LINNET_MAP_ELU, 32, 0, 3, 0},
     {"plain", LINNET_ATTENTION_LINEAR, 0, LINNET_MAP_ELU, 32, 0, 0, 0},
-    {"plain causal, state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_STATE, LINNET_MAP_ELU, 32, 0, 0, 0},
-    {"causal relu", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_RELU, 16, 0, 3, 0},
-    {"causal polynomial", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_POLYNOMIAL, 6, 0, 3, 1.5},
-    {"causal fourier", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_FOURIER, 16, 16, 1, 0},
-    {"causal positive", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_CHUNKED, LINNET_MAP_POSITIVE, 16, 16, 1, 0},
+    {"plain causal, state", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_STATE, LINNET_MAP_ELU, 32, 0, 0, 0},
+    {"causal relu", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_CHUNKED, LINNET_MAP_RELU, 16, 0, 3, 0},
+    {"causal polynomial", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_CHUNKED, LINNET_MAP_POLYNOMIAL, 6, 0, 3,
+     1.5},
+    {"causal fourier", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_CHUNKED, LINNET_MAP_FOURIER, 16, 16, 1, 0},
+    {"causal positive", LINNET_ATTENTION_CAUSAL_LINEAR, LINNET_CAUSAL_LINEAR_CHUNKED, LINNET_MAP_POSITIVE, 16, 16, 1,
+     0},
 };
 
 /* Of the running scenario. */
@@ -73,7 +75,8 @@ static struct linnet_attention attention(void) {
                                    .out_ld = width,
                                    .form = scenario->form,
                                    .map = mapped() ? LINNET_MAP_IDENTITY : LINNET_MAP_ELU,
-                                   .least = scenario->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_LEAST : 0};
+                                   .min_normaliser =
+                                       scenario->map == LINNET_MAP_FOURIER ? LINNET_FOURIER_MIN_NORMALISER : 0};
 }
 
 static void draw(void) {
@@ -128,11 +131,11 @@ static void map(const float *x, double *f) {
 
 /* Computes the normaliser of a mapped query; *above: it exceeds the minimum. */
 static double normaliser(const double *f, bool *above) {
-  double d = 0, least = attention().least;
+  double d = 0, min_normaliser = attention().min_normaliser;
   for (size_t c = 0; c < size; c++)
     d += f[c] * sums.z[c];
-  *above = d > least;
-  return fmax(d, least) + LINNET_ATTENTION_EPSILON;
+  *above = d > min_normaliser;
+  return fmax(d, min_normaliser) + LINNET_ATTENTION_EPSILON;
 }
 
 static double expected_out(const double *f, double *o, bool *above) {
@@ -357,7 +360,7 @@ static void check_table(const struct linnet_ops *ops) {
   check_rows(ops);
   if (scenario->kind == LINNET_ATTENTION_LINEAR)
     check_blocks(ops, state);
-  if (scenario->kind == LINNET_ATTENTION_CAUSAL_LINEAR && scenario->form == LINNET_CAUSAL_STATE)
+  if (scenario->kind == LINNET_ATTENTION_CAUSAL_LINEAR && scenario->form == LINNET_CAUSAL_LINEAR_STATE)
     check_steps(ops, kind);
   free(work);
 }

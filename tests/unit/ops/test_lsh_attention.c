@@ -172,7 +172,7 @@ struct dense {
   size_t frames, key_width, width, rounds, chunk;
   bool causal;
   double *q, *key, *norm, *v, *dout, *out, *dq, *dkey, *dv;
-  size_t *place, *bucket;
+  size_t *index, *bucket;
 };
 
 static double *doubles(size_t n) {
@@ -189,7 +189,7 @@ static double dot(size_t n, const double *x, const double *y) {
 }
 
 static bool visible(const struct dense *d, size_t round, size_t i, size_t j) {
-  size_t at = round * d->frames, ci = d->place[at + i] / d->chunk, cj = d->place[at + j] / d->chunk;
+  size_t at = round * d->frames, ci = d->index[at + i] / d->chunk, cj = d->index[at + j] / d->chunk;
   return d->bucket[at + i] == d->bucket[at + j] && (cj == ci || cj + 1 == ci) && (!d->causal || j <= i);
 }
 
@@ -264,12 +264,12 @@ static struct dense dense_create(const struct problem *p, size_t frames) {
                         .dq = doubles(keys),
                         .dkey = doubles(keys),
                         .dv = doubles(values),
-                        .place = test_alloc(hashes, sizeof(size_t)),
+                        .index = test_alloc(hashes, sizeof(size_t)),
                         .bucket = test_alloc(hashes, sizeof(size_t))};
 }
 
 static void dense_destroy(struct dense *d) {
-  void *const blocks[] = {d->q, d->key, d->norm, d->v, d->dout, d->out, d->dq, d->dkey, d->dv, d->place, d->bucket};
+  void *const blocks[] = {d->q, d->key, d->norm, d->v, d->dout, d->out, d->dq, d->dkey, d->dv, d->index, d->bucket};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     free(blocks[i]);
 }
@@ -293,7 +293,7 @@ static void take_order(const struct problem *p, size_t head, size_t first, struc
     const struct linnet_lsh_row *sorted = saved.sorted + (r * p->a.heads + head) * p->frames + first;
     for (size_t i = 0; i < d->frames; i++) {
       REQUIRE(sorted[i].frame >= first && sorted[i].frame < first + d->frames, "frame %u", sorted[i].frame);
-      d->place[r * d->frames + sorted[i].frame - first] = i;
+      d->index[r * d->frames + sorted[i].frame - first] = i;
       d->bucket[r * d->frames + sorted[i].frame - first] = sorted[i].bucket;
     }
   }

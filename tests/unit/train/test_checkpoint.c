@@ -146,9 +146,9 @@ static void rewrite(const char *folder, const char *format, const char *state, b
   const struct linnet_metadata metadata[] = {{"format", format ? format : linnet_safetensors_metadata(&old, "format")},
                                              {"state", state ? state : linnet_safetensors_metadata(&old, "state")},
                                              {"fingerprint", linnet_safetensors_metadata(&old, "fingerprint")}};
-  struct linnet_output output;
+  struct linnet_output_file output;
   struct linnet_writer writer;
-  REQUIRE(linnet_output_open(context, file.path, &output) == LINNET_OK, "open");
+  REQUIRE(linnet_output_file_open(context, file.path, &output) == LINNET_OK, "open");
   linnet_writer_begin(context, &output, entries, checked ? 4 : 3, metadata, 3, true, &writer);
   for (int i = 0; i < 3; i++)
     linnet_writer_raw(&writer, linnet_safetensors_find(&old, names[i])->data, size);
@@ -157,7 +157,7 @@ static void rewrite(const char *folder, const char *format, const char *state, b
     sum[i] = (unsigned char)(writer.crc.value >> 8 * i);
   if (checked)
     linnet_writer_raw(&writer, sum, 4);
-  REQUIRE(linnet_writer_end(&writer) == LINNET_OK && linnet_output_commit(&output) == LINNET_OK, "%s",
+  REQUIRE(linnet_writer_end(&writer) == LINNET_OK && linnet_output_file_commit(&output) == LINNET_OK, "%s",
           linnet_context_error(context));
   linnet_safetensors_close(&old);
   release(&file);

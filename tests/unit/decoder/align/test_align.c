@@ -136,11 +136,11 @@ static void test_all_paths(void) {
 
 /* Posteriors that give labels[i] at frame place[i] a probability of about 0.9, and otherwise the blank. With `r`, one
  * frame in 50 is random. */
-static void synthesise(struct test_random *r, const int *labels, const size_t *place, size_t count, size_t frames,
+static void synthesise(struct test_random *r, const int *labels, const size_t *positions, size_t count, size_t frames,
                        size_t symbols, float *rows) {
   size_t next = 0;
   for (size_t t = 0; t < frames; t++) {
-    int heard = next < count && place[next] == t ? labels[next++] : 0;
+    int heard = next < count && positions[next] == t ? labels[next++] : 0;
     if (r && test_below(r, 50) == 0)
       heard = (int)test_below(r, symbols);
     for (size_t k = 0; k < symbols; k++)
@@ -150,11 +150,11 @@ static void synthesise(struct test_random *r, const int *labels, const size_t *p
 }
 
 /* Every third frame or so a label. */
-static size_t make_speech(struct test_random *r, size_t frames, size_t symbols, int *labels, size_t *place) {
+static size_t make_speech(struct test_random *r, size_t frames, size_t symbols, int *labels, size_t *positions) {
   size_t count = 0;
   for (size_t t = 2; t + 2 < frames; t += 2 + test_below(r, 3)) {
     labels[count] = 1 + (int)test_below(r, symbols - 1);
-    place[count++] = t;
+    positions[count++] = t;
   }
   return count;
 }
@@ -162,7 +162,7 @@ static size_t make_speech(struct test_random *r, size_t frames, size_t symbols, 
 struct speech {
   size_t frames, symbols, count;
   int *labels;
-  size_t *place;
+  size_t *positions;
   float *rows;
   struct linnet_pronunciation *variants;
   struct linnet_align_word *words;
@@ -172,23 +172,23 @@ static struct speech speak(uint64_t seed, size_t frames, size_t symbols) {
   struct test_random r = {seed};
   struct speech s = {.frames = frames, .symbols = symbols};
   s.labels = malloc(frames * sizeof *s.labels);
-  s.place = malloc(frames * sizeof *s.place);
+  s.positions = malloc(frames * sizeof *s.positions);
   s.rows = malloc(frames * symbols * sizeof *s.rows);
   s.variants = malloc(frames * sizeof *s.variants);
   s.words = malloc(frames * sizeof *s.words);
-  REQUIRE(s.labels && s.place && s.rows && s.variants && s.words, "out of memory");
-  s.count = make_speech(&r, frames, symbols, s.labels, s.place);
+  REQUIRE(s.labels && s.positions && s.rows && s.variants && s.words, "out of memory");
+  s.count = make_speech(&r, frames, symbols, s.labels, s.positions);
   for (size_t i = 0; i < s.count; i++) {
     s.variants[i] = (struct linnet_pronunciation){&s.labels[i], 1};
     s.words[i] = (struct linnet_align_word){&s.variants[i], 1};
   }
-  synthesise(&r, s.labels, s.place, s.count, frames, symbols, s.rows);
+  synthesise(&r, s.labels, s.positions, s.count, frames, symbols, s.rows);
   return s;
 }
 
 static void forget(struct speech *s) {
   free(s->labels);
-  free(s->place);
+  free(s->positions);
   free(s->rows);
   free(s->variants);
   free(s->words);
@@ -246,7 +246,7 @@ static void test_widening(void) {
   all.band = SIZE_MAX;
   narrow.band = 16;
   /* Labels 100 ... 139 are not heard at all. */
-  for (size_t t = s.place[100]; t < s.place[140]; t++)
+  for (size_t t = s.positions[100]; t < s.positions[140]; t++)
     for (size_t k = 0; k < s.symbols; k++)
       s.rows[t * s.symbols + k] = k == 0 ? -0.1f : -6;
   struct linnet_alignment *a, *b;
@@ -277,7 +277,7 @@ static void test_hour(void) {
   const struct linnet_aligned_phone *phones = linnet_alignment_phones(alignment, &count);
   CHECK(count == s.count, "%zu labels, expected %zu", count, s.count);
   for (size_t i = 0; i < count; i++)
-    wrong += phones[i].start > s.place[i] || phones[i].end <= s.place[i];
+    wrong += phones[i].start > s.positions[i] || phones[i].end <= s.positions[i];
   CHECK(wrong <= count / 50, "%zu of %zu labels are not where they were put", wrong, count);
   CHECK(usage.peak - before < 32u << 20, "%.1f MB", (double)(usage.peak - before) / 1e6);
   printf("an hour, %zu labels: %.1f MB, %zu misplaced\n", count, (double)(usage.peak - before) / 1e6, wrong);
@@ -294,12 +294,12 @@ enum { SYMBOLS = 20, SAID = 60, SPACING = 3 };
 /* Says text[order[0]], text[order[1]] ...; -1 says a symbol that is not in the text. */
 static size_t say(const int *text, const int *order, size_t count, float *rows) {
   int labels[2 * SAID];
-  size_t place[2 * SAID];
+  size_t positions[2 * SAID];
   for (size_t i = 0; i < count; i++) {
     labels[i] = order[i] < 0 ? SYMBOLS - 1 : text[order[i]];
-    place[i] = 1 + SPACING * i;
+    positions[i] = 1 + SPACING * i;
   }
-  synthesise(NULL, labels, place, count, SPACING * count + 3, SYMBOLS, rows);
+  synthesise(NULL, labels, positions, count, SPACING * count + 3, SYMBOLS, rows);
   return SPACING * count + 3;
 }
 
@@ -405,7 +405,7 @@ static void test_doubt(void) {
   struct linnet_alignment *alignment;
   size_t count, odd = s.count / 2;
   for (size_t k = 0; k < s.symbols; k++)
-    s.rows[s.place[odd] * s.symbols + k] = k == 0 ? logf(0.999f) : logf(1e-5f);
+    s.rows[s.positions[odd] * s.symbols + k] = k == 0 ? logf(0.999f) : logf(1e-5f);
   struct linnet_align_settings settings;
   linnet_align_settings_default(&settings);
   settings.doubt = -4;

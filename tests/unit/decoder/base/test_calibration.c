@@ -132,12 +132,12 @@ static void test_models(void) {
 
 /* --- decoders ----------------------------------------------------------------------------------------------------- */
 
-enum { FRAMES = 40, MOST = 100 };
+enum { FRAMES = 40, MAX_SEGMENTS = 100 };
 static const struct linnet_calibrations maps = {{0.7, -0.4}, {1.5, 0.3}};
 
 /* The confidences that a decoder reports. */
 struct report {
-  float phones[MOST], words[MOST];
+  float phones[MAX_SEGMENTS], words[MAX_SEGMENTS];
   size_t num_phones, num_words;
 };
 
@@ -146,7 +146,7 @@ typedef void (*decode_fn)(struct linnet_context *context, const float *rows, con
                           struct report *report);
 
 static void take_segments(const struct linnet_segment *segments, size_t count, struct report *report) {
-  REQUIRE(report->num_phones + count <= MOST, "%zu segments more", count);
+  REQUIRE(report->num_phones + count <= MAX_SEGMENTS, "%zu segments more", count);
   for (size_t i = 0; i < count; i++)
     report->phones[report->num_phones++] = segments[i].confidence;
 }

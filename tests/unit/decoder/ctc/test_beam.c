@@ -78,7 +78,7 @@ static void test_chunks(struct linnet_context *context) {
 static void test_stable(struct linnet_context *context) {
   float row[SYMBOLS];
   int stable[FRAMES];
-  size_t known = 0, most = 0;
+  size_t known = 0, maximum = 0;
   struct test_random r = {1};
   struct linnet_beam *beam = create(context, SYMBOLS, 10);
   for (size_t t = 0; t < FRAMES; t++) {
@@ -95,10 +95,10 @@ static void test_stable(struct linnet_context *context) {
           stable[j] = h.segments[j].symbol, known = j + 1;
         CHECK(h.segments[j].symbol == stable[j], "frame %zu: symbol %zu of hypothesis %zu changed", t, j, i);
       }
-      most = h.num_segments > most ? h.num_segments : most;
+      maximum = h.num_segments > maximum ? h.num_segments : maximum;
     }
   }
-  CHECK(known > most / 2, "%zu of %zu symbols were stable", known, most);
+  CHECK(known > maximum / 2, "%zu of %zu symbols were stable", known, maximum);
   linnet_beam_destroy(beam);
 }
 

@@ -2,12 +2,12 @@
  * frames (Graves et al. 2006, eq. 3), with and without a language model. */
 #include "beam_cases.h"
 
-enum { MOST_FRAMES = 6, MOST_SYMBOLS = 4, SEQUENCES = 4096 };
+enum { MAX_FRAMES = 6, MAX_SYMBOLS = 4, SEQUENCES = 4096 };
 
-/* A label sequence by its number in base MOST_SYMBOLS, most significant first, with no zeros: 0 is the empty one. */
+/* A label sequence by its number in base MAX_SYMBOLS, most significant first, with no zeros: 0 is the empty one. */
 struct sequence {
   double sum, best; /* probabilities: of all its paths, of the best one */
-  int label[MOST_FRAMES];
+  int label[MAX_FRAMES];
   size_t count;
   double language, score;
 };
@@ -15,7 +15,7 @@ struct sequence {
 struct problem {
   uint64_t seed;
   size_t frames, symbols;
-  float rows[MOST_FRAMES * MOST_SYMBOLS];
+  float rows[MAX_FRAMES * MAX_SYMBOLS];
   struct sequence all[SEQUENCES];
   const struct bigram *bigram;
   struct linnet_beam_settings settings;
@@ -24,7 +24,7 @@ struct problem {
 static size_t number_of(const int *label, size_t count) {
   size_t number = 0;
   for (size_t i = 0; i < count; i++)
-    number = number * MOST_SYMBOLS + (size_t)label[i];
+    number = number * MAX_SYMBOLS + (size_t)label[i];
   return number;
 }
 
@@ -45,7 +45,7 @@ static void add_path(struct problem *p, const int *path) {
 }
 
 static void add_all_paths(struct problem *p) {
-  int path[MOST_FRAMES] = {0};
+  int path[MAX_FRAMES] = {0};
   for (size_t t = 0; t < p->frames || p->frames == 0;) {
     add_path(p, path);
     for (t = 0; t < p->frames && ++path[t] == (int)p->symbols; t++)
@@ -84,7 +84,7 @@ static void check_alignment(const struct problem *p, const struct linnet_hypothe
 }
 
 static void check_hypothesis(const struct problem *p, const struct linnet_hypothesis *h) {
-  int label[MOST_FRAMES];
+  int label[MAX_FRAMES];
   REQUIRE(h->num_segments <= p->frames, "seed %llu: %zu symbols", (unsigned long long)p->seed, h->num_segments);
   for (size_t i = 0; i < h->num_segments; i++)
     label[i] = h->segments[i].symbol;
@@ -119,8 +119,8 @@ static void check_problem(struct linnet_context *context, struct problem *p) {
 static void make_problem(struct problem *p, uint64_t seed, const struct bigram *bigram,
                          const struct linnet_language_model *model) {
   struct test_random r = {seed};
-  *p = (struct problem){.seed = seed, .frames = test_below(&r, MOST_FRAMES + 1), .bigram = bigram};
-  p->symbols = 1 + test_below(&r, MOST_SYMBOLS);
+  *p = (struct problem){.seed = seed, .frames = test_below(&r, MAX_FRAMES + 1), .bigram = bigram};
+  p->symbols = 1 + test_below(&r, MAX_SYMBOLS);
   fill_posteriors(&r, p->rows, p->frames, p->symbols, seed % 3 == 0 ? 12 : 2);
   for (size_t i = 0; i < p->frames * p->symbols && seed % 5 == 0; i++)
     if (i % p->symbols != 0 && test_below(&r, 6) == 0) /* the blank stays possible: no row without any */

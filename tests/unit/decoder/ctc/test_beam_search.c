@@ -3,10 +3,10 @@
 #include "beam_cases.h"
 #include "decoder/ctc/beam_parts.h"
 
-enum { MOST_FRAMES = 120, MOST_SYMBOLS = BIGRAM_SYMBOLS, MOST_PREFIXES = 4000 };
+enum { MAX_FRAMES = 120, MAX_SYMBOLS = BIGRAM_SYMBOLS, MAX_PREFIXES = 4000 };
 
 struct prefix {
-  int label[MOST_FRAMES];
+  int label[MAX_FRAMES];
   size_t count;
   double blank, symbol; /* log P of alignments that end in the blank, and in the last symbol */
   double score;
@@ -16,7 +16,7 @@ struct textbook {
   const struct linnet_beam_settings *settings;
   const struct bigram *bigram;
   size_t symbols, count, made;
-  struct prefix now[MOST_PREFIXES], next[MOST_PREFIXES];
+  struct prefix now[MAX_PREFIXES], next[MAX_PREFIXES];
 };
 
 static double log_add(double a, double b) {
@@ -35,7 +35,7 @@ static struct prefix *find_or_make(struct textbook *t, const int *label, size_t 
   struct prefix *found = find(t->next, t->made, label, length);
   if (found)
     return found;
-  REQUIRE(t->made < MOST_PREFIXES, "too many prefixes");
+  REQUIRE(t->made < MAX_PREFIXES, "too many prefixes");
   found = &t->next[t->made++];
   *found = (struct prefix){.count = length, .blank = -INFINITY, .symbol = -INFINITY};
   memcpy(found->label, label, length * sizeof *label);
@@ -55,7 +55,7 @@ static bool appends(const struct textbook *t, const float *row, size_t symbol) {
 }
 
 static void extend(struct textbook *t, const struct prefix *from, const float *row, size_t symbol) {
-  int label[MOST_FRAMES];
+  int label[MAX_FRAMES];
   memcpy(label, from->label, from->count * sizeof *label);
   label[from->count] = (int)symbol;
   bool repeats = from->count > 0 && from->label[from->count - 1] == (int)symbol;
@@ -127,7 +127,7 @@ static void vary_settings(struct test_random *r, struct linnet_beam_settings *se
 }
 
 static void test_textbook(struct linnet_context *context) {
-  static float rows[MOST_FRAMES * MOST_SYMBOLS];
+  static float rows[MAX_FRAMES * MAX_SYMBOLS];
   static struct textbook t;
   for (uint64_t seed = 0; seed < 300; seed++) {
     struct test_random r = {seed};
@@ -140,10 +140,10 @@ static void test_textbook(struct linnet_context *context) {
     if (t.bigram)
       use_bigram(&settings, &model);
     t.settings = &settings;
-    t.symbols = 2 + test_below(&r, MOST_SYMBOLS - 1);
+    t.symbols = 2 + test_below(&r, MAX_SYMBOLS - 1);
     t.count = 1;
     t.now[0] = (struct prefix){.blank = 0, .symbol = -INFINITY};
-    size_t frames = test_below(&r, MOST_FRAMES);
+    size_t frames = test_below(&r, MAX_FRAMES);
     fill_posteriors(&r, rows, frames, t.symbols, 1 + (double)(seed % 7));
     struct linnet_beam *beam;
     REQUIRE(linnet_beam_create(context, (int)t.symbols, &settings, &beam) == LINNET_OK, "create");
@@ -164,11 +164,12 @@ static int candidate_order(const void *a, const void *b) {
 
 /* Few different scores, so that ties are common. */
 static void test_rank(void) {
-  enum { MOST = 300 };
-  struct linnet_candidate a[MOST], b[MOST];
+  enum { MAX_CANDIDATES = 300 };
+  struct linnet_candidate a[MAX_CANDIDATES], b[MAX_CANDIDATES];
   for (uint64_t seed = 0; seed < 2000; seed++) {
     struct test_random r = {seed};
-    size_t count = test_below(&r, MOST + 1), keep = test_below(&r, MOST + 1), range = 1 + test_below(&r, 400);
+    size_t count = test_below(&r, MAX_CANDIDATES + 1), keep = test_below(&r, MAX_CANDIDATES + 1),
+           range = 1 + test_below(&r, 400);
     for (uint32_t i = 0; i < count; i++)
       a[i] = b[i] = (struct linnet_candidate){(double)test_below(&r, range), (uint32_t)test_below(&r, 3), i};
     qsort(b, count, sizeof *b, candidate_order);

@@ -225,22 +225,22 @@ static size_t distance(const int *a, size_t n, const int *b, size_t m, const int
 static void check_oracle(struct test_random *r, struct linnet_lattice *lattice, struct strings *strings,
                          const int *labels) {
   int reference[MAX_LENGTH];
-  size_t count = test_below(r, 7), least = SIZE_MAX;
+  size_t count = test_below(r, 7), minimum = SIZE_MAX;
   for (size_t i = 0; i < count; i++)
     reference[i] = 1 + (int)test_below(r, 3);
   for (size_t i = 0; i < strings->count; i++) {
     size_t d = distance(strings->items[i].symbols, strings->items[i].length, reference, count, labels);
-    least = d < least ? d : least;
+    minimum = d < minimum ? d : minimum;
   }
   struct linnet_lattice_nearest nearest;
   REQUIRE(linnet_lattice_oracle(lattice, labels, reference, count, &nearest) == LINNET_OK, "oracle");
   const struct linnet_score *s = &nearest.score;
   size_t errors = s->num_substitutions + s->num_insertions + s->num_deletions;
-  CHECK(errors == least && s->num_reference == count, "oracle %zu errors, expected %zu", errors, least);
+  CHECK(errors == minimum && s->num_reference == count, "oracle %zu errors, expected %zu", errors, minimum);
   struct string path = {.length = nearest.num_symbols};
   memcpy(path.symbols, nearest.symbols, nearest.num_symbols * sizeof(int));
   CHECK(find_string(strings, &path) != NULL, "the oracle's path is not in the lattice");
-  CHECK(distance(path.symbols, path.length, reference, count, labels) == least, "the oracle's path is not as told");
+  CHECK(distance(path.symbols, path.length, reference, count, labels) == minimum, "the oracle's path is not as told");
 }
 
 static void test_random_graphs(void) {

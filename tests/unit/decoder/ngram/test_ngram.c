@@ -233,11 +233,11 @@ static void test_sums(struct linnet_context *context) {
   }
 }
 
-static void check_refused(struct linnet_context *context, const char *word, const char *place) {
+static void check_refused(struct linnet_context *context, const char *word, const char *location) {
   struct linnet_ngram_estimator *estimator = NULL;
   REQUIRE(linnet_ngram_estimator_create(context, NULL, &estimator) == LINNET_OK, "create");
   CHECK(linnet_ngram_estimator_add(estimator, &word, 1) == LINNET_ERROR_FORMAT &&
-            strstr(linnet_context_error(context), place),
+            strstr(linnet_context_error(context), location),
         "'%s': %s", word, linnet_context_error(context));
   linnet_ngram_estimator_destroy(estimator);
 }

@@ -35,7 +35,7 @@ static void test_good_arpa(struct linnet_context *context) {
 
 /* What is refused, and what the message says. */
 static const struct {
-  const char *text, *place;
+  const char *text, *location;
 } BAD_ARPA[] = {
     {"", "FILE:0: the file ends"},
     {"nothing\nof the sort\n", "FILE:2: the file ends"},
@@ -98,8 +98,8 @@ static void test_bad_arpa(struct linnet_context *context) {
     struct linnet_ngram *ngram = NULL;
     enum linnet_status status =
         linnet_ngram_load_memory(context, BAD_ARPA[i].text, strlen(BAD_ARPA[i].text), "FILE", &ngram);
-    CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), BAD_ARPA[i].place),
-          "%zu, wanted '%s': %d '%s'", i, BAD_ARPA[i].place, (int)status, linnet_context_error(context));
+    CHECK(status != LINNET_OK && !ngram && strstr(linnet_context_error(context), BAD_ARPA[i].location),
+          "%zu, wanted '%s': %d '%s'", i, BAD_ARPA[i].location, (int)status, linnet_context_error(context));
     linnet_ngram_destroy(ngram);
   }
 }

@@ -10,7 +10,7 @@
 
 /* --- alignment -------------------------------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b) {
+static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
@@ -19,7 +19,7 @@ static size_t search(const int *a, size_t n, const int *b, size_t m) {
   if (n == 0 || m == 0)
     return 3 * (n + m);
   size_t diagonal = search(a + 1, n - 1, b + 1, m - 1) + (a[0] == b[0] ? 0 : 4);
-  return least(diagonal, 3 + least(search(a + 1, n - 1, b, m), search(a, n, b + 1, m - 1)));
+  return smaller(diagonal, 3 + smaller(search(a + 1, n - 1, b, m), search(a, n, b + 1, m - 1)));
 }
 
 /* Counts by the whole table of costs, walked back with the preference diagonal, insertion, deletion. */
@@ -31,8 +31,8 @@ static struct linnet_score plain_score(const int *a, size_t n, const int *b, siz
       size_t *at = cost + i * width + j;
       *at = i == 0 ? 3 * j : 3 * i;
       if (i > 0 && j > 0)
-        *at =
-            least(at[-(ptrdiff_t)width - 1] + (a[i - 1] == b[j - 1] ? 0 : 4), 3 + least(at[-1], at[-(ptrdiff_t)width]));
+        *at = smaller(at[-(ptrdiff_t)width - 1] + (a[i - 1] == b[j - 1] ? 0 : 4),
+                      3 + smaller(at[-1], at[-(ptrdiff_t)width]));
     }
   struct linnet_score score = {.num_reference = n};
   for (size_t i = n, j = m; i > 0 || j > 0;) {
@@ -313,11 +313,11 @@ static const char *write_file(const char *text) {
 }
 
 static void check_map(struct linnet_context *context, const char *text, enum linnet_status expected,
-                      const char *place) {
+                      const char *location) {
   struct linnet_scorer *scorer = make_scorer(context, 0);
   enum linnet_status status = linnet_scorer_load_map(scorer, write_file(text));
   CHECK(status == expected, "'%s': status %d", text, (int)status);
-  CHECK(status == LINNET_OK || strstr(linnet_context_error(context), place), "'%s'", linnet_context_error(context));
+  CHECK(status == LINNET_OK || strstr(linnet_context_error(context), location), "'%s'", linnet_context_error(context));
   linnet_scorer_destroy(scorer);
 }
 

@@ -153,7 +153,7 @@ static void test_capitals(const struct world *w) {
 
 static void test_bad_utf8(const struct world *w) {
   static const struct {
-    const char *text, *place;
+    const char *text, *location;
   } cases[] = {{"a b\nc \xFF", "TEXT:2:3: the byte 0xFF"},
                {"\xC3", "TEXT:1:1: the byte 0xC3"},
                {"é\xED\xA0\x80", "TEXT:1:2: the byte 0xED"},
@@ -162,8 +162,8 @@ static void test_bad_utf8(const struct world *w) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_pronounced_text *text;
     CHECK(pronounce(w, cases[i].text, &text) == LINNET_ERROR_FORMAT && !text, "text %zu", i);
-    CHECK(strstr(linnet_context_error(w->context), cases[i].place), "'%s', not '%s'", linnet_context_error(w->context),
-          cases[i].place);
+    CHECK(strstr(linnet_context_error(w->context), cases[i].location), "'%s', not '%s'",
+          linnet_context_error(w->context), cases[i].location);
   }
 }
 

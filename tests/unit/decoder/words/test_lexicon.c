@@ -43,9 +43,9 @@ static void test_symbols(struct linnet_context *context) {
   linnet_symbols_destroy(NULL);
 }
 
-/* `expected` NULL: an error that names `place`; else the names after the blank, joined by spaces. */
+/* `expected` NULL: an error that names `location`; else the names after the blank, joined by spaces. */
 static void check_symbol_file(struct linnet_context *context, const char *text, const char *expected,
-                              const char *place) {
+                              const char *location) {
   struct linnet_symbols *s;
   char joined[256] = "";
   enum linnet_status status = linnet_symbols_load(context, write_file(text), &s);
@@ -57,7 +57,7 @@ static void check_symbol_file(struct linnet_context *context, const char *text, 
     CHECK(status == LINNET_OK && strcmp(joined, expected) == 0, "'%s': %d '%s' %s", text, (int)status, joined,
           linnet_context_error(context));
   else
-    CHECK(status == LINNET_ERROR_FORMAT && strstr(linnet_context_error(context), place), "'%s': %d '%s'", text,
+    CHECK(status == LINNET_ERROR_FORMAT && strstr(linnet_context_error(context), location), "'%s': %d '%s'", text,
           (int)status, linnet_context_error(context));
   linnet_symbols_destroy(s);
 }
@@ -160,10 +160,10 @@ static void test_bad_transcripts(struct linnet_context *context) {
 
 /* --- text-phone ------------------------------------------------------------------------------------------------- */
 
-static void check_text_phone(struct linnet_context *context, const char *text, const char *place) {
+static void check_text_phone(struct linnet_context *context, const char *text, const char *location) {
   struct linnet_transcripts *t;
   enum linnet_status status = linnet_transcripts_load_text_phone(context, write_file(text), 1, &t);
-  CHECK(status == LINNET_ERROR_FORMAT && !t && strstr(linnet_context_error(context), place), "'%s': %d '%s'", text,
+  CHECK(status == LINNET_ERROR_FORMAT && !t && strstr(linnet_context_error(context), location), "'%s': %d '%s'", text,
         (int)status, linnet_context_error(context));
 }
 
@@ -349,14 +349,14 @@ static void test_pronounce(struct linnet_context *context) {
 }
 
 static void check_bad_lexicon(struct linnet_context *context, const char *text, enum linnet_status expected,
-                              const char *place) {
+                              const char *location) {
   struct linnet_lexicon_settings settings;
   struct linnet_lexicon *l;
   linnet_lexicon_settings_default(&settings);
   settings.refuse_duplicates = 1;
   enum linnet_status status = load_lexicon(context, text, &settings, NULL, &l);
-  CHECK(status == expected && !l && strstr(linnet_context_error(context), place), "'%.60s': %d '%s'", text, (int)status,
-        linnet_context_error(context));
+  CHECK(status == expected && !l && strstr(linnet_context_error(context), location), "'%.60s': %d '%s'", text,
+        (int)status, linnet_context_error(context));
 }
 
 static void test_bad_lexicons(struct linnet_context *context) {

@@ -4,12 +4,12 @@
 
 #include "word_cases.h"
 
-enum { MOST_FRAMES = 5, MOST_TOKENS = 8, SEQUENCES = 32768, HOTWORDS = 3 };
+enum { MAX_FRAMES = 5, MAX_TOKENS = 8, SEQUENCES = 32768, HOTWORDS = 3 };
 
-/* A word sequence by its number in base MOST_TOKENS, most significant first, with no zeros: 0 is the empty one. */
+/* A word sequence by its number in base MAX_TOKENS, most significant first, with no zeros: 0 is the empty one. */
 struct sequence {
   double sum, best; /* probabilities: of all paths and readings, of the best one */
-  unsigned token[MOST_FRAMES];
+  unsigned token[MAX_FRAMES];
   size_t count;
 };
 
@@ -23,8 +23,8 @@ struct problem {
   uint64_t seed;
   struct word_case words;
   size_t frames, symbols, tokens;
-  float rows[MOST_FRAMES * CASE_SYMBOLS];
-  float lookahead[MOST_TOKENS];
+  float rows[MAX_FRAMES * CASE_SYMBOLS];
+  float lookahead[MAX_TOKENS];
   const struct bigram *bigram;
   struct hotword hotwords[HOTWORDS];
   size_t hotword_count;
@@ -37,7 +37,7 @@ struct reading {
   struct problem *problem;
   const int *phones;
   size_t count;
-  unsigned token[MOST_FRAMES];
+  unsigned token[MAX_FRAMES];
 };
 
 static void read_from(struct reading *r, size_t at, size_t words, double probability);
@@ -72,7 +72,7 @@ static void read_from(struct reading *r, size_t at, size_t words, double probabi
   if (at == r->count) {
     size_t number = 0;
     for (size_t i = 0; i < words; i++)
-      number = number * MOST_TOKENS + r->token[i];
+      number = number * MAX_TOKENS + r->token[i];
     struct sequence *s = &r->problem->all[number];
     s->sum += probability;
     s->best = fmax(s->best, probability);
@@ -87,7 +87,7 @@ static void read_from(struct reading *r, size_t at, size_t words, double probabi
 }
 
 static void add_path(struct problem *p, const int *path) {
-  int phones[MOST_FRAMES], previous = 0;
+  int phones[MAX_FRAMES], previous = 0;
   size_t count = 0;
   double probability = 1;
   for (size_t t = 0; t < p->frames; t++) {
@@ -101,7 +101,7 @@ static void add_path(struct problem *p, const int *path) {
 }
 
 static void add_all_paths(struct problem *p) {
-  int path[MOST_FRAMES] = {0};
+  int path[MAX_FRAMES] = {0};
   for (size_t t = 0; t < p->frames || p->frames == 0;) {
     add_path(p, path);
     for (t = 0; t < p->frames && ++path[t] == (int)p->symbols; t++)
@@ -114,7 +114,7 @@ static void add_all_paths(struct problem *p) {
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
 static double language_of(const struct problem *p, const struct sequence *s) {
-  int labels[MOST_FRAMES];
+  int labels[MAX_FRAMES];
   for (size_t i = 0; i < s->count; i++)
     labels[i] = (int)s->token[i];
   return p->bigram ? bigram_language(p->bigram, labels, s->count, true) : 0;
@@ -182,7 +182,7 @@ static void check_hypothesis(const struct problem *p, const struct linnet_word_h
   const struct linnet_hypothesis phones = {.segments = h->segments, .num_segments = h->num_segments};
   size_t number = 0;
   for (size_t i = 0; i < h->num_words; i++)
-    number = number * MOST_TOKENS + h->words[i].token;
+    number = number * MAX_TOKENS + h->words[i].token;
   REQUIRE(number < SEQUENCES && h->complete, "seed %llu", (unsigned long long)p->seed);
   const struct sequence *s = &p->all[number];
   CHECK(beam_error(h->acoustic, log(s->sum)) < 1e-11, "seed %llu: acoustic %.15g, expected %.15g",
@@ -245,7 +245,7 @@ static struct linnet_hotwords *make_hotwords(struct linnet_context *context, str
 static void make_problem(struct problem *p, struct linnet_context *context, uint64_t seed) {
   static const int silence = CASE_SILENCE;
   struct test_random r = {seed};
-  *p = (struct problem){.seed = seed, .frames = test_below(&r, MOST_FRAMES + 1), .symbols = CASE_SYMBOLS};
+  *p = (struct problem){.seed = seed, .frames = test_below(&r, MAX_FRAMES + 1), .symbols = CASE_SYMBOLS};
   make_word_case(&p->words, context, &r, 1 + test_below(&r, 3));
   p->tokens = linnet_lexicon_num_words(p->words.lexicon) + 2;
   fill_posteriors(&r, p->rows, p->frames, p->symbols, seed % 3 == 0 ? 12 : 2);

@@ -10,7 +10,7 @@ enum { SECOND = 16000 };
 static const struct {
   const char *name;
   int format;
-  double least_snr; /* dB; 0: exact */
+  double min_snr; /* dB; 0: exact */
 } formats[] = {
     {"WAV 16", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 0},    {"WAV 24", SF_FORMAT_WAV | SF_FORMAT_PCM_24, 0},
     {"WAV float", SF_FORMAT_WAV | SF_FORMAT_FLOAT, 0},  {"WAV extensible", SF_FORMAT_WAVEX | SF_FORMAT_PCM_16, 0},
@@ -32,7 +32,7 @@ static void check_format(size_t i, const float *signal, const float *expected) {
     size_t n;
     enum linnet_status status = read_way(way, file.data, (size_t)file.size, NULL, &samples, &n);
     CHECK(status == LINNET_OK, "%s by %s: %s", formats[i].name, way_names[way], linnet_context_error(context));
-    bool exact = formats[i].least_snr == 0;
+    bool exact = formats[i].min_snr == 0;
     CHECK(exact ? n == SECOND : n >= SECOND * 9 / 10 && n <= SECOND * 13 / 10, "%s by %s: %zu samples", formats[i].name,
           way_names[way], n);
     if (exact && n == SECOND)
@@ -40,10 +40,10 @@ static void check_format(size_t i, const float *signal, const float *expected) {
             way_names[way]);
     if (!exact && n >= SECOND) {
       double measured = snr(samples, expected, SECOND);
-      CHECK(measured >= formats[i].least_snr, "%s: SNR %.1f dB, bound %.1f", formats[i].name, measured,
-            formats[i].least_snr);
+      CHECK(measured >= formats[i].min_snr, "%s: SNR %.1f dB, bound %.1f", formats[i].name, measured,
+            formats[i].min_snr);
       if (way == 0)
-        printf("%s: SNR %.1f dB, bound %.1f\n", formats[i].name, measured, formats[i].least_snr);
+        printf("%s: SNR %.1f dB, bound %.1f\n", formats[i].name, measured, formats[i].min_snr);
     }
     linnet_audio_release(context, samples);
   }
@@ -206,18 +206,18 @@ static float *sine(size_t n, double rate, double hertz) {
   return x;
 }
 
-/* Reads in chunks of random sizes up to `most`. */
-static size_t read_pieces(const struct file *file, double rate, size_t most, float *samples, size_t capacity) {
+/* Reads in chunks of random sizes up to `max_piece`. */
+static size_t read_pieces(const struct file *file, double rate, size_t max_piece, float *samples, size_t capacity) {
   struct linnet_audio_settings settings;
   linnet_audio_settings_default(&settings);
   settings.sample_rate = rate;
   struct linnet_audio *audio = NULL;
-  struct test_random random = {most};
+  struct test_random random = {max_piece};
   size_t total = 0, got;
   REQUIRE(linnet_audio_open_memory(context, file->data, (size_t)file->size, &settings, &audio) == LINNET_OK, "%s",
           linnet_context_error(context));
   while (total < capacity) {
-    size_t piece = 1 + test_below(&random, most);
+    size_t piece = 1 + test_below(&random, max_piece);
     if (linnet_audio_read(audio, samples + total, piece < capacity - total ? piece : capacity - total, &got) !=
         LINNET_OK)
       break;
@@ -242,10 +242,10 @@ static void check_rate(int from, double to) {
   double measured = snr(whole + edge, expected + edge, expected_count - 2 * edge);
   CHECK(measured >= 90, "%d to %g Hz: SNR %.1f dB, bound 90", from, to, measured);
   printf("%d to %g Hz: SNR %.1f dB, bound 90\n", from, to, measured);
-  for (size_t most = 7; most < 3000; most = most * 5 + 3) {
-    size_t again = read_pieces(&file, to, most, pieces, capacity);
+  for (size_t max_piece = 7; max_piece < 3000; max_piece = max_piece * 5 + 3) {
+    size_t again = read_pieces(&file, to, max_piece, pieces, capacity);
     CHECK(again == got && memcmp(pieces, whole, got * sizeof *whole) == 0, "%d to %g Hz in pieces of %zu", from, to,
-          most);
+          max_piece);
   }
   free(x), free(expected), free(whole), free(pieces), free(file.data);
 }
@@ -421,24 +421,24 @@ static void test_rates_of_files(void) {
 
 /* mpg123, which libsndfile reads MP3 with, prints about damaged frames: the standard error is turned away meanwhile. */
 static int silence(void) {
-  int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+  int saved = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
   fflush(stderr);
   dup2(null, STDERR_FILENO);
   close(null);
-  return kept;
+  return saved;
 }
 
-static void restore(int kept) {
-  dup2(kept, STDERR_FILENO);
-  close(kept);
+static void restore(int saved) {
+  dup2(saved, STDERR_FILENO);
+  close(saved);
 }
 
 static enum linnet_status read_silently(const unsigned char *data, size_t size, size_t *count) {
-  int kept = silence();
+  int saved = silence();
   float *samples;
   enum linnet_status status = read_way(MEMORY, data, size, NULL, &samples, count);
   linnet_audio_release(context, samples);
-  restore(kept);
+  restore(saved);
   return status;
 }
 

@@ -76,7 +76,7 @@ static void test_masks(void) {
          mean_frames);
 }
 
-static void test_mask_places(void) {
+static void test_mask_positions(void) {
   struct linnet_specaugment_settings s;
   linnet_specaugment_settings_default(&s);
   static float x[SIZE];
@@ -143,11 +143,11 @@ static void test_fill_mean(void) {
 }
 
 /* On a ramp, the value is the frame that it came from. */
-static void check_warp(uint64_t utterance, size_t frames, int most, double *moved) {
+static void check_warp(uint64_t utterance, size_t frames, int max_warp, double *moved) {
   struct linnet_specaugment_settings s;
   linnet_specaugment_settings_default(&s);
   s.num_frequency_masks = s.num_time_masks = 0;
-  s.max_warp = most;
+  s.max_warp = max_warp;
   static float x[SIZE];
   for (size_t i = 0; i < frames * 2; i++)
     x[i] = (float)(i / 2);
@@ -155,8 +155,8 @@ static void check_warp(uint64_t utterance, size_t frames, int most, double *move
   for (size_t t = 0; t < frames; t++) {
     CHECK(x[2 * t] == x[2 * t + 1], "channels move apart");
     CHECK(t == 0 || x[2 * t] >= x[2 * t - 2], "frame %zu goes back", t);
-    CHECK(fabs((double)x[2 * t] - (double)t) <= most + 1e-3, "frame %zu came from %g, more than %d away", t, x[2 * t],
-          most);
+    CHECK(fabs((double)x[2 * t] - (double)t) <= max_warp + 1e-3, "frame %zu came from %g, more than %d away", t,
+          x[2 * t], max_warp);
     *moved = fmax(*moved, fabs((double)x[2 * t] - (double)t));
   }
   CHECK(frames == 0 || (x[0] == 0 && x[2 * frames - 2] == (float)(frames - 1)), "the ends moved");
@@ -333,7 +333,7 @@ static void test_arguments(void) {
 int main(void) {
   struct linnet_context *context = test_context();
   test_masks();
-  test_mask_places();
+  test_mask_positions();
   test_masks_alone();
   test_same_masks();
   test_fill_mean();

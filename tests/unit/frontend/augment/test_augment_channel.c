@@ -44,10 +44,10 @@ static void test_level(void) {
   s.probability = 1, s.gain_low = s.gain_high = 60;
   fill_sine(x, 440, 1000);
   linnet_augment_level(&s, key_of(1), x, SAMPLES);
-  float most = 0;
+  float largest = 0;
   for (size_t i = 0; i < SAMPLES; i++)
-    most = fmaxf(most, fabsf(x[i]));
-  CHECK(most == 32768, "samples of %g, should be clipped to 16 bits", most);
+    largest = fmaxf(largest, fabsf(x[i]));
+  CHECK(largest == 32768, "samples of %g, should be clipped to 16 bits", largest);
 }
 
 /* What a band below `high` Hz does to a sine. */
@@ -64,12 +64,12 @@ static double band_gain(double high, double hertz) {
 
 static void test_band(void) {
   const struct {
-    double high, hertz, least, most; /* dB */
+    double high, hertz, minimum, maximum; /* dB */
   } cases[] = {{3400, 1000, -0.1, 0.1}, {3400, 3000, -0.5, 0.1}, {3400, 4200, -400, -50}, {3400, 7000, -400, -50},
                {5700, 5000, -0.5, 0.1}, {5700, 6500, -400, -50}, {9000, 7900, -0.5, 0.1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     double gain = band_gain(cases[i].high, cases[i].hertz);
-    CHECK(gain >= cases[i].least && gain <= cases[i].most, "band to %g Hz: %g Hz by %.2f dB", cases[i].high,
+    CHECK(gain >= cases[i].minimum && gain <= cases[i].maximum, "band to %g Hz: %g Hz by %.2f dB", cases[i].high,
           cases[i].hertz, gain);
   }
 }

@@ -197,14 +197,14 @@ static void test_log(void) {
 
 /* --- Chunks --------------------------------------------------------------------------------------------------- */
 
-static void check_chunks(struct linnet_fbank *fbank, const float *signal, const float *expected, size_t most,
+static void check_chunks(struct linnet_fbank *fbank, const float *signal, const float *expected, size_t max_chunk,
                          uint64_t seed) {
   struct test_random random = {seed};
   size_t dim = linnet_fbank_dim(fbank), frames = linnet_fbank_num_frames(fbank, SIGNAL), done = 0, got = 0;
   float *features = malloc((frames + 1) * dim * sizeof *features);
   linnet_fbank_reset(fbank);
   while (done < SIGNAL) {
-    size_t now = test_below(&random, most + 1), made = 0;
+    size_t now = test_below(&random, max_chunk + 1), made = 0;
     now = now < SIGNAL - done ? now : SIGNAL - done;
     size_t pending = linnet_fbank_num_pending(fbank, now);
     if (pending > 0)
@@ -220,7 +220,7 @@ static void check_chunks(struct linnet_fbank *fbank, const float *signal, const 
     REQUIRE(got <= frames, "more than %zu frames", frames);
   }
   CHECK(got == frames && memcmp(features, expected, frames * dim * sizeof *features) == 0,
-        "chunks of up to %zu, seed %llu: other bytes", most, (unsigned long long)seed);
+        "chunks of up to %zu, seed %llu: other bytes", max_chunk, (unsigned long long)seed);
   free(features);
 }
 

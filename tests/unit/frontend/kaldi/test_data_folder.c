@@ -264,7 +264,7 @@ static void test_torture(void) {
 }
 
 /* Real folders, if they are there: audio found, texts complete. */
-static void test_real(const char *name, size_t least) {
+static void test_real(const char *name, size_t min_utterances) {
   char list[128], path[4096];
   snprintf(list, sizeof list, "%s/wav.scp", name);
   const char *found = test_data(list);
@@ -280,8 +280,8 @@ static void test_real(const char *name, size_t least) {
     missing += access(linnet_data_folder_path(folder, i), R_OK) != 0;
     silent += linnet_data_folder_text(folder, i) == NULL;
   }
-  CHECK(count >= least && missing == 0 && silent == 0, "%s: %zu utterances, %zu without file, %zu without text", name,
-        count, missing, silent);
+  CHECK(count >= min_utterances && missing == 0 && silent == 0,
+        "%s: %zu utterances, %zu without file, %zu without text", name, count, missing, silent);
   float *samples = NULL;
   size_t n = 0;
   CHECK(linnet_data_folder_audio(folder, context, count / 2, NULL, &samples, &n) == LINNET_OK && n > 8000, "%s",

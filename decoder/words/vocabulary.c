@@ -1,5 +1,5 @@
 /* Names of symbols, and the lexicon over them. */
-#include "decoder/search/vocabulary.h"
+#include "decoder/words/vocabulary.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Per head, with C = key_width and M = width: S_i = sum of phi(k_j) v_j^T and z_i = sum of phi(k_j) over j <= i, and
  *
- *   out_i = phi(q_i)^T S_i / d_i,   d_i = max(phi(q_i) . z_i, least) + epsilon
+ *   out_i = phi(q_i)^T S_i / d_i,   d_i = max(phi(q_i) . z_i, min_normaliser) + epsilon
  *
  * Backward, with n_i = dout_i / d_i, and e_i = -(n_i . out_i) or, where d_i has its minimum, e_i = 0:
  *
@@ -14,7 +14,7 @@
  *
  * So a form is a way to compute P, and P' is P with the rows in reverse order. In all forms the normalisers are prefix
  * sums of rows. Backward stores 1 / d_i in the first column of dq_i until it writes dq_i, which it does last. */
-#include "ops/causal_attention.h"
+#include "ops/causal_linear_attention.h"
 
 #include <string.h>
 
@@ -26,14 +26,14 @@
 enum { PREFIX_ROWS = 8 }; /* number of states that parallel-state holds at a time */
 
 /* to = from + a b^T */
-static void add_outer(const struct linnet_causal_product *p, size_t row, const real *from, real *to) {
+static void add_outer(const struct linnet_causal_linear_product *p, size_t row, const real *from, real *to) {
   const real *a = p->a + row * p->depth_ld, *b = p->b + row * p->width_ld;
   for (size_t c = 0; c < p->depth; c++)
     for (size_t m = 0; m < p->width; m++)
       to[c * p->width_ld + m] = from[c * p->width_ld + m] + a[c] * b[m];
 }
 
-static void apply_row(const struct linnet_causal_product *p, size_t row, const real *state) {
+static void apply_row(const struct linnet_causal_linear_product *p, size_t row, const real *state) {
   const real *x = p->x + row * p->depth_ld;
   real *y = p->y + row * p->width_ld;
   for (size_t c = 0; c < p->depth; c++)
@@ -41,7 +41,7 @@ static void apply_row(const struct linnet_causal_product *p, size_t row, const r
       y[m] += x[c] * state[c * p->width_ld + m];
 }
 
-static void attend_row(const struct linnet_causal_product *p, size_t row, size_t keys) {
+static void attend_row(const struct linnet_causal_linear_product *p, size_t row, size_t keys) {
   const real *x = p->x + row * p->depth_ld;
   real *y = p->y + row * p->width_ld;
   for (size_t s = 0; s < keys; s++) {
@@ -54,41 +54,41 @@ static void attend_row(const struct linnet_causal_product *p, size_t row, size_t
   }
 }
 
-static void scan(const struct linnet_causal_product *p) {
+static void scan(const struct linnet_causal_linear_product *p) {
   for (size_t t = 0; t < p->rows; t++) {
     add_outer(p, t, p->state, p->state);
     apply_row(p, t, p->state);
   }
 }
 
-static void prefix_states(const struct linnet_causal_product *p) {
+static void prefix_states(const struct linnet_causal_linear_product *p) {
   const size_t size = p->depth * p->width_ld;
   for (size_t first = 0; first < p->rows; first += PREFIX_ROWS) {
     size_t rows = linnet_min_size(PREFIX_ROWS, p->rows - first);
     for (size_t t = 0; t < rows; t++)
-      add_outer(p, first + t, t > 0 ? p->room + (t - 1) * size : p->state, p->room + t * size);
+      add_outer(p, first + t, t > 0 ? p->workspace + (t - 1) * size : p->state, p->workspace + t * size);
     for (size_t t = 0; t < rows; t++)
-      apply_row(p, first + t, p->room + t * size);
-    memcpy(p->state, p->room + (rows - 1) * size, size * sizeof *p->state);
+      apply_row(p, first + t, p->workspace + t * size);
+    memcpy(p->state, p->workspace + (rows - 1) * size, size * sizeof *p->state);
   }
 }
 
-static void apply(const struct linnet_causal_product *p) {
+static void apply(const struct linnet_causal_linear_product *p) {
   for (size_t t = 0; t < p->rows; t++)
     apply_row(p, t, p->state);
 }
 
-static void attend(const struct linnet_causal_product *p, bool masked) {
+static void attend(const struct linnet_causal_linear_product *p, bool masked) {
   for (size_t t = 0; t < p->rows; t++)
     attend_row(p, t, masked ? t + 1 : p->keys);
 }
 
-static void accumulate(const struct linnet_causal_product *p) {
+static void accumulate(const struct linnet_causal_linear_product *p) {
   for (size_t s = 0; s < p->keys; s++)
     add_outer(p, s, p->state, p->state);
 }
 
-static size_t room(size_t depth_ld, size_t width_ld) {
+static size_t workspace_size(size_t depth_ld, size_t width_ld) {
   return PREFIX_ROWS * depth_ld * width_ld;
 }
 
@@ -122,12 +122,12 @@ static void slope(enum linnet_feature_map map, size_t rows, size_t width, const 
   }
 }
 
-static void normalise(size_t rows, size_t ld, const real *fq, const real *z, real least, real *scale) {
+static void normalise(size_t rows, size_t ld, const real *fq, const real *z, real min_normaliser, real *scale) {
   for (size_t t = 0; t < rows; t++, fq += ld, z += ld) {
     real sum = 0;
     for (size_t c = 0; c < ld; c++)
       sum += fq[c] * z[c];
-    scale[t] = linnet_causal_scale(sum, least);
+    scale[t] = linnet_causal_linear_scale(sum, min_normaliser);
   }
 }
 
@@ -160,9 +160,9 @@ static void prefix(size_t rows, size_t ld, const real *f, const real *in, const 
   }
 }
 
-const struct linnet_causal_kernels linnet_causal_kernels_reference = {
+const struct linnet_causal_linear_kernels linnet_causal_linear_kernels_reference = {
     .lanes = 1,
-    .room = room,
+    .workspace_size = workspace_size,
     .scan = scan,
     .prefix_states = prefix_states,
     .apply = apply,
@@ -178,16 +178,19 @@ const struct linnet_causal_kernels linnet_causal_kernels_reference = {
 
 /* --- forms: how a block's product is computed -------------------------------------------------------------------- */
 
-static void product_scan(const struct linnet_causal_kernels *kernels, const struct linnet_causal_product *p) {
+static void product_scan(const struct linnet_causal_linear_kernels *kernels,
+                         const struct linnet_causal_linear_product *p) {
   kernels->scan(p);
 }
 
-static void product_prefix_states(const struct linnet_causal_kernels *kernels, const struct linnet_causal_product *p) {
+static void product_prefix_states(const struct linnet_causal_linear_kernels *kernels,
+                                  const struct linnet_causal_linear_product *p) {
   kernels->prefix_states(p);
 }
 
-static void product_chunks(const struct linnet_causal_kernels *kernels, const struct linnet_causal_product *p) {
-  struct linnet_causal_product chunk = *p;
+static void product_chunks(const struct linnet_causal_linear_kernels *kernels,
+                           const struct linnet_causal_linear_product *p) {
+  struct linnet_causal_linear_product chunk = *p;
   for (size_t first = 0; first < p->rows; first += p->chunk) {
     chunk.rows = chunk.keys = linnet_min_size(p->chunk, p->rows - first);
     chunk.x = p->x + first * p->depth_ld, chunk.a = p->a + first * p->depth_ld;
@@ -200,15 +203,15 @@ static void product_chunks(const struct linnet_causal_kernels *kernels, const st
 
 static const struct {
   const char *name;
-  void (*product)(const struct linnet_causal_kernels *kernels, const struct linnet_causal_product *p);
-} forms[LINNET_CAUSAL_FORMS] = {
-    [LINNET_CAUSAL_CHUNKED] = {"chunked", product_chunks},
-    [LINNET_CAUSAL_STATE] = {"state", product_scan},
-    [LINNET_CAUSAL_PARALLEL_STATE] = {"parallel-state", product_prefix_states},
-    [LINNET_CAUSAL_ATTENTION] = {"attention", product_chunks}, /* the whole sequence is one chunk */
+  void (*product)(const struct linnet_causal_linear_kernels *kernels, const struct linnet_causal_linear_product *p);
+} forms[LINNET_CAUSAL_LINEAR_FORMS] = {
+    [LINNET_CAUSAL_LINEAR_CHUNKED] = {"chunked", product_chunks},
+    [LINNET_CAUSAL_LINEAR_STATE] = {"state", product_scan},
+    [LINNET_CAUSAL_LINEAR_PARALLEL_STATE] = {"parallel-state", product_prefix_states},
+    [LINNET_CAUSAL_LINEAR_ATTENTION] = {"attention", product_chunks}, /* the whole sequence is one chunk */
 };
 
-const char *linnet_causal_form_name(enum linnet_causal_form form) {
+const char *linnet_causal_linear_form_name(enum linnet_causal_linear_form form) {
   return forms[form].name;
 }
 
@@ -226,14 +229,14 @@ struct scratch {
   real *others[OPERANDS];   /* of an earlier block of a chunk that is longer than a block */
   real *y[2];               /* outputs of up to two products */
   real *scale, *e;          /* (ROWS): 1 / d and e */
-  real *room;
+  real *workspace;
   real *states[2]; /* (heads, key_ld, value_ld), from block to block */
   real *z;         /* (heads, key_ld) */
 };
 
 /* A sequence, and the current head. */
 struct sequence {
-  const struct linnet_causal_kernels *kernels;
+  const struct linnet_causal_linear_kernels *kernels;
   const struct linnet_attention *a;
   size_t key_ld, value_ld; /* of operands: widths rounded up to multiples of `lanes` */
   size_t start, rows, head;
@@ -257,20 +260,20 @@ static size_t operand_ld(const struct sequence *s, enum operand o) {
 
 /* The offset of the head's row `row` of a pass, in a tensor whose heads have this width. row_step: the distance to the
  * next row. */
-static size_t place(const struct sequence *s, size_t row, size_t width, size_t ld) {
+static size_t row_offset(const struct sequence *s, size_t row, size_t width, size_t ld) {
   return (s->start + (s->reversed ? s->rows - 1 - row : row)) * ld + s->head * width;
 }
 
-static size_t key_place(const struct sequence *s, size_t row) {
-  return place(s, row, s->a->key_width, s->a->key_ld);
+static size_t key_offset(const struct sequence *s, size_t row) {
+  return row_offset(s, row, s->a->key_width, s->a->key_ld);
 }
 
-static size_t value_place(const struct sequence *s, size_t row) {
-  return place(s, row, s->a->width, s->a->value_ld);
+static size_t value_offset(const struct sequence *s, size_t row) {
+  return row_offset(s, row, s->a->width, s->a->value_ld);
 }
 
-static size_t out_place(const struct sequence *s, size_t row) {
-  return place(s, row, s->a->width, s->a->out_ld);
+static size_t out_offset(const struct sequence *s, size_t row) {
+  return row_offset(s, row, s->a->width, s->a->out_ld);
 }
 
 static ptrdiff_t row_step(const struct sequence *s, size_t ld) {
@@ -286,13 +289,13 @@ static real *head_state(const struct sequence *s, size_t product) {
 }
 
 static void load_scale(const struct sequence *s, size_t first, size_t rows) {
-  const real *from = s->dq + key_place(s, first);
+  const real *from = s->dq + key_offset(s, first);
   for (size_t t = 0; t < rows; t++)
     s->s.scale[t] = *row_of(from, row_step(s, s->a->key_ld), t);
 }
 
 static void store_scale(const struct sequence *s, size_t first, size_t rows) {
-  real *to = s->dq + key_place(s, first);
+  real *to = s->dq + key_offset(s, first);
   for (size_t t = 0; t < rows; t++)
     *row_to(to, row_step(s, s->a->key_ld), t) = s->s.scale[t];
 }
@@ -304,14 +307,14 @@ static void load(const struct sequence *s, enum operand o, size_t first, size_t 
   switch (o) {
   case GRADIENTS:
     load_scale(s, first, rows);
-    s->kernels->scale(rows, a->width, s->dout + out_place(s, first), row_step(s, a->out_ld), s->s.scale, to, ld);
+    s->kernels->scale(rows, a->width, s->dout + out_offset(s, first), row_step(s, a->out_ld), s->s.scale, to, ld);
     return;
   case VALUES:
-    s->kernels->phi(LINNET_MAP_IDENTITY, rows, a->width, s->v + value_place(s, first), row_step(s, a->value_ld), to,
+    s->kernels->phi(LINNET_MAP_IDENTITY, rows, a->width, s->v + value_offset(s, first), row_step(s, a->value_ld), to,
                     ld);
     return;
   default:
-    s->kernels->phi(a->map, rows, a->key_width, (o == QUERIES ? s->q : s->k) + key_place(s, first),
+    s->kernels->phi(a->map, rows, a->key_width, (o == QUERIES ? s->q : s->k) + key_offset(s, first),
                     row_step(s, a->key_ld), to, ld);
   }
 }
@@ -328,7 +331,7 @@ static void begin_normaliser(const struct sequence *s, size_t first, size_t rows
   load(s, QUERIES, first, rows, operands[QUERIES]);
   load(s, KEYS, first, rows, operands[KEYS]);
   s->kernels->prefix(rows, s->key_ld, operands[KEYS], NULL, NULL, head_z(s), s->s.y[0]);
-  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], s->s.y[0], s->a->least, s->s.scale);
+  s->kernels->normalise(rows, s->key_ld, operands[QUERIES], s->s.y[0], s->a->min_normaliser, s->s.scale);
 }
 
 static void begin_output(const struct sequence *s, size_t first, size_t rows) {
@@ -338,13 +341,13 @@ static void begin_output(const struct sequence *s, size_t first, size_t rows) {
 }
 
 static void end_output(const struct sequence *s, size_t first, size_t rows) {
-  s->kernels->scale(rows, s->a->width, s->s.y[0], (ptrdiff_t)s->value_ld, s->s.scale, s->output + out_place(s, first),
+  s->kernels->scale(rows, s->a->width, s->s.y[0], (ptrdiff_t)s->value_ld, s->s.scale, s->output + out_offset(s, first),
                     row_step(s, s->a->out_ld));
 }
 
 /* e = 0 where the normaliser has its minimum, since it is a constant there. Those rows have the largest scale. */
 static void clear_constant(const struct sequence *s, size_t rows) {
-  const real largest = linnet_causal_scale(s->a->least, s->a->least);
+  const real largest = linnet_causal_linear_scale(s->a->min_normaliser, s->a->min_normaliser);
   for (size_t t = 0; t < rows; t++)
     if (s->s.scale[t] == largest)
       s->s.e[t] = 0;
@@ -354,14 +357,14 @@ static void clear_constant(const struct sequence *s, size_t rows) {
 static void begin_gradient(const struct sequence *s, size_t first, size_t rows) {
   for (int o = 0; o < OPERANDS; o++)
     load(s, (enum operand)o, first, rows, s->s.operands[o]);
-  s->kernels->project(rows, s->a->width, s->s.operands[GRADIENTS], s->value_ld, s->out + out_place(s, first),
+  s->kernels->project(rows, s->a->width, s->s.operands[GRADIENTS], s->value_ld, s->out + out_offset(s, first),
                       row_step(s, s->a->out_ld), s->s.e);
   clear_constant(s, rows);
 }
 
 static void end_gradient(const struct sequence *s, size_t first, size_t rows, enum operand o, real *gradient) {
   s->kernels->slope(s->a->map, rows, s->a->key_width, s->s.operands[o], s->s.y[0], s->key_ld,
-                    gradient + key_place(s, first), row_step(s, s->a->key_ld));
+                    gradient + key_offset(s, first), row_step(s, s->a->key_ld));
 }
 
 static void begin_query(const struct sequence *s, size_t first, size_t rows) {
@@ -382,7 +385,7 @@ static void begin_key_value(const struct sequence *s, size_t first, size_t rows)
 static void end_key_value(const struct sequence *s, size_t first, size_t rows) {
   end_gradient(s, first, rows, KEYS, s->dk);
   s->kernels->phi(LINNET_MAP_IDENTITY, rows, s->a->width, s->s.y[1], (ptrdiff_t)s->value_ld,
-                  s->dv + value_place(s, first), row_step(s, s->a->value_ld));
+                  s->dv + value_offset(s, first), row_step(s, s->a->value_ld));
 }
 
 /* The products of a pass read the same a and b, perhaps exchanged. */
@@ -401,30 +404,30 @@ static const struct pass key_value_pass = {
     true, 2, {{VALUES, GRADIENTS, QUERIES}, {KEYS, QUERIES, GRADIENTS}}, begin_key_value, end_key_value};
 
 /* Product i of a pass, with x from the current block and a and b from `operands`. */
-static struct linnet_causal_product product_of(const struct sequence *s, const struct pass *pass, size_t i, size_t rows,
-                                               real *const *operands, size_t keys) {
+static struct linnet_causal_linear_product product_of(const struct sequence *s, const struct pass *pass, size_t i,
+                                                      size_t rows, real *const *operands, size_t keys) {
   const struct factors *f = &pass->factors[i];
-  return (struct linnet_causal_product){.rows = rows,
-                                        .depth = operand_width(s, f->x),
-                                        .width = operand_width(s, f->b),
-                                        .depth_ld = operand_ld(s, f->x),
-                                        .width_ld = operand_ld(s, f->b),
-                                        .x = s->s.operands[f->x],
-                                        .keys = keys,
-                                        .a = operands[f->a],
-                                        .b = operands[f->b],
-                                        .y = s->s.y[i],
-                                        .state = head_state(s, i),
-                                        .room = s->s.room};
+  return (struct linnet_causal_linear_product){.rows = rows,
+                                               .depth = operand_width(s, f->x),
+                                               .width = operand_width(s, f->b),
+                                               .depth_ld = operand_ld(s, f->x),
+                                               .width_ld = operand_ld(s, f->b),
+                                               .x = s->s.operands[f->x],
+                                               .keys = keys,
+                                               .a = operands[f->a],
+                                               .b = operands[f->b],
+                                               .y = s->s.y[i],
+                                               .state = head_state(s, i),
+                                               .workspace = s->s.workspace};
 }
 
 /* The number of rows between states: 1 in forms without chunks. */
 static size_t chunk_rows(const struct sequence *s) {
   size_t chunk = 1;
-  if (s->a->form == LINNET_CAUSAL_ATTENTION)
+  if (s->a->form == LINNET_CAUSAL_LINEAR_ATTENTION)
     chunk = s->rows;
-  if (s->a->form == LINNET_CAUSAL_CHUNKED)
-    chunk = linnet_min_size(s->a->chunk > 0 ? s->a->chunk : LINNET_CAUSAL_CHUNK, s->rows);
+  if (s->a->form == LINNET_CAUSAL_LINEAR_CHUNKED)
+    chunk = linnet_min_size(s->a->chunk > 0 ? s->a->chunk : LINNET_CAUSAL_LINEAR_CHUNK, s->rows);
   return chunk > 0 ? chunk : 1;
 }
 
@@ -434,7 +437,7 @@ static size_t chunk_rows(const struct sequence *s) {
 static void run_block(const struct sequence *s, const struct pass *pass, size_t chunk, size_t first, size_t rows) {
   pass->begin(s, first, rows);
   for (size_t i = 0; i < pass->products; i++) {
-    struct linnet_causal_product p = product_of(s, pass, i, rows, s->s.operands, rows);
+    struct linnet_causal_linear_product p = product_of(s, pass, i, rows, s->s.operands, rows);
     p.chunk = chunk;
     forms[s->a->form].product(s->kernels, &p);
   }
@@ -452,15 +455,15 @@ static void load_others(const struct sequence *s, const struct pass *pass, size_
 static void run_part(const struct sequence *s, const struct pass *pass, size_t chunk, size_t first, size_t rows) {
   pass->begin(s, first, rows);
   for (size_t i = 0; i < pass->products; i++) {
-    struct linnet_causal_product p = product_of(s, pass, i, rows, s->s.operands, rows);
+    struct linnet_causal_linear_product p = product_of(s, pass, i, rows, s->s.operands, rows);
     if (chunk > 0)
       s->kernels->apply(&p);
     s->kernels->attend(&p, true);
   }
-  for (size_t t = chunk; t < first && pass->products > 0; t += LINNET_CAUSAL_ROWS) {
-    load_others(s, pass, t, LINNET_CAUSAL_ROWS);
+  for (size_t t = chunk; t < first && pass->products > 0; t += LINNET_CAUSAL_LINEAR_ROWS) {
+    load_others(s, pass, t, LINNET_CAUSAL_LINEAR_ROWS);
     for (size_t i = 0; i < pass->products; i++) {
-      struct linnet_causal_product p = product_of(s, pass, i, rows, s->s.others, LINNET_CAUSAL_ROWS);
+      struct linnet_causal_linear_product p = product_of(s, pass, i, rows, s->s.others, LINNET_CAUSAL_LINEAR_ROWS);
       s->kernels->attend(&p, false);
     }
   }
@@ -469,11 +472,11 @@ static void run_part(const struct sequence *s, const struct pass *pass, size_t c
 
 /* Adds the rows of a long chunk to the state. */
 static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t end) {
-  for (size_t t = first; t < end && pass->products > 0; t += LINNET_CAUSAL_ROWS) {
-    size_t rows = linnet_min_size(LINNET_CAUSAL_ROWS, end - t);
+  for (size_t t = first; t < end && pass->products > 0; t += LINNET_CAUSAL_LINEAR_ROWS) {
+    size_t rows = linnet_min_size(LINNET_CAUSAL_LINEAR_ROWS, end - t);
     load_others(s, pass, t, rows);
     for (size_t i = 0; i < pass->products; i++) {
-      struct linnet_causal_product p = product_of(s, pass, i, 0, s->s.others, rows);
+      struct linnet_causal_linear_product p = product_of(s, pass, i, 0, s->s.others, rows);
       s->kernels->accumulate(&p);
     }
   }
@@ -481,23 +484,23 @@ static void sum_chunk(const struct sequence *s, const struct pass *pass, size_t 
 
 static void run_long_chunk(const struct sequence *s, const struct pass *pass, size_t first, size_t rows) {
   size_t end = first + rows;
-  for (size_t t = first; t < end && !linnet_stopped(s->a->poll); t += LINNET_CAUSAL_ROWS)
-    run_part(s, pass, first, t, linnet_min_size(LINNET_CAUSAL_ROWS, end - t));
+  for (size_t t = first; t < end && !linnet_stopped(s->a->poll); t += LINNET_CAUSAL_LINEAR_ROWS)
+    run_part(s, pass, first, t, linnet_min_size(LINNET_CAUSAL_LINEAR_ROWS, end - t));
   if (end < s->rows)
     sum_chunk(s, pass, first, end);
 }
 
 /* For each stretch of rows, all heads run before the next stretch, since heads are side by side in memory. */
 static void run_pass(struct sequence *s, const struct pass *pass) {
-  const size_t chunk = chunk_rows(s), most = LINNET_CAUSAL_ROWS, heads = s->a->heads;
-  const size_t stretch = chunk > most ? chunk : most / chunk * chunk;
+  const size_t chunk = chunk_rows(s), max_rows = LINNET_CAUSAL_LINEAR_ROWS, heads = s->a->heads;
+  const size_t stretch = chunk > max_rows ? chunk : max_rows / chunk * chunk;
   s->reversed = pass->reversed;
   clear(s->s.z, heads * s->key_ld);
   for (size_t i = 0; i < pass->products; i++)
     clear(s->s.states[i], heads * s->key_ld * s->value_ld);
   for (size_t t = 0; t < s->rows && !linnet_stopped(s->a->poll); t += stretch)
     for (s->head = 0; s->head < heads; s->head++)
-      if (chunk > most)
+      if (chunk > max_rows)
         run_long_chunk(s, pass, t, linnet_min_size(stretch, s->rows - t));
       else
         run_block(s, pass, chunk, t, linnet_min_size(stretch, s->rows - t));
@@ -511,7 +514,7 @@ static real *take(struct linnet_arena *arena, size_t rows, size_t width) {
 
 /* Places the scratch in the arena. */
 static void plan(struct sequence *q, struct linnet_arena *arena) {
-  const size_t rows = LINNET_CAUSAL_ROWS, key = q->key_ld, value = q->value_ld, heads = q->a->heads;
+  const size_t rows = LINNET_CAUSAL_LINEAR_ROWS, key = q->key_ld, value = q->value_ld, heads = q->a->heads;
   struct scratch *s = &q->s;
   for (int o = 0; o < OPERANDS; o++) {
     s->operands[o] = take(arena, rows, operand_ld(q, (enum operand)o));
@@ -524,18 +527,20 @@ static void plan(struct sequence *q, struct linnet_arena *arena) {
   s->z = take(arena, heads, key);
   s->scale = take(arena, rows, 1);
   s->e = take(arena, rows, 1);
-  size_t forth = q->kernels->room(key, value), back = q->kernels->room(value, key);
-  s->room = take(arena, forth > back ? forth : back, 1);
+  size_t forth = q->kernels->workspace_size(key, value), back = q->kernels->workspace_size(value, key);
+  s->workspace = take(arena, forth > back ? forth : back, 1);
 }
 
-static struct sequence sequence_of(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {
+static struct sequence sequence_of(const struct linnet_causal_linear_kernels *kernels,
+                                   const struct linnet_attention *a) {
   return (struct sequence){.kernels = kernels,
                            .a = a,
                            .key_ld = linnet_round_up(a->key_width, kernels->lanes),
                            .value_ld = linnet_round_up(a->width, kernels->lanes)};
 }
 
-size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a) {
+size_t linnet_causal_linear_work_bytes(const struct linnet_causal_linear_kernels *kernels,
+                                       const struct linnet_attention *a) {
   struct sequence s = sequence_of(kernels, a);
   struct linnet_arena arena = {0};
   plan(&s, &arena);
@@ -543,7 +548,7 @@ size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, con
 }
 
 /* Clears the whole scratch, so that the columns between width and leading dimension are zero. */
-static struct sequence prepare(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a,
+static struct sequence prepare(const struct linnet_causal_linear_kernels *kernels, const struct linnet_attention *a,
                                void *work) {
   struct sequence s = sequence_of(kernels, a);
   struct linnet_arena arena = {.base = work, .size = SIZE_MAX};
@@ -557,7 +562,8 @@ static void take_sequence(struct sequence *s, const struct linnet_pack *p, size_
   s->rows = p->offsets[i + 1] - s->start;
 }
 
-void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c) {
+void linnet_causal_linear_forward(const struct linnet_causal_linear_kernels *kernels,
+                                  const struct linnet_attention_call *c) {
   struct sequence s = prepare(kernels, c->attention, c->work);
   s.q = c->q, s.k = c->k, s.v = c->v, s.output = c->out;
   for (size_t i = 0; i < c->pack->sequences; i++) {
@@ -566,7 +572,8 @@ void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const st
   }
 }
 
-void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c) {
+void linnet_causal_linear_backward(const struct linnet_causal_linear_kernels *kernels,
+                                   const struct linnet_attention_call *c) {
   struct sequence s = prepare(kernels, c->attention, c->work);
   s.q = c->q, s.k = c->k, s.v = c->v, s.out = c->out, s.dout = c->dout;
   s.dq = c->dq, s.dk = c->dk, s.dv = c->dv;
@@ -578,12 +585,12 @@ void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const s
   }
 }
 
-size_t linnet_causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
+size_t linnet_causal_linear_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences) {
   (void)a, (void)frames, (void)sequences;
   return 0;
 }
 
-size_t linnet_causal_state_size(const struct linnet_attention *a, size_t steps) {
+size_t linnet_causal_linear_state_size(const struct linnet_attention *a, size_t steps) {
   (void)steps;
   return linnet_linear_state_size(a);
 }
@@ -592,15 +599,15 @@ size_t linnet_causal_state_size(const struct linnet_attention *a, size_t steps) 
 
 static size_t work_bytes(const struct linnet_attention *a, size_t longest) {
   (void)longest;
-  return linnet_causal_work_bytes(&linnet_causal_kernels_reference, a);
+  return linnet_causal_linear_work_bytes(&linnet_causal_linear_kernels_reference, a);
 }
 
 static void forward(const struct linnet_attention_call *c) {
-  linnet_causal_forward(&linnet_causal_kernels_reference, c);
+  linnet_causal_linear_forward(&linnet_causal_linear_kernels_reference, c);
 }
 
 static void backward(const struct linnet_attention_call *c) {
-  linnet_causal_backward(&linnet_causal_kernels_reference, c);
+  linnet_causal_linear_backward(&linnet_causal_linear_kernels_reference, c);
 }
 
 /* Eq. 18-20. */
@@ -611,11 +618,11 @@ static void step(const struct linnet_attention *a, size_t steps, const real *q, 
   linnet_linear_apply_reference(a, 1, q, state, out);
 }
 
-const struct linnet_attention_ops linnet_causal_attention_reference = {
-    .saved_bytes = linnet_causal_saved_bytes,
+const struct linnet_attention_ops linnet_causal_linear_attention_reference = {
+    .saved_bytes = linnet_causal_linear_saved_bytes,
     .work_bytes = work_bytes,
     .forward = forward,
     .backward = backward,
-    .state_size = linnet_causal_state_size,
+    .state_size = linnet_causal_linear_state_size,
     .step = step,
 };

@@ -72,16 +72,16 @@ static void feed(struct linnet_stream *stream, const float *samples, size_t coun
 /* --- posteriors -----------------------------------------------------------------------------------------------------
  */
 
-enum { MOST_ROWS = 400, SYMBOLS = 5 };
+enum { MAX_ROWS = 400, SYMBOLS = 5 };
 
 struct rows {
   size_t count;
-  float values[MOST_ROWS * SYMBOLS];
+  float values[MAX_ROWS * SYMBOLS];
 };
 
 static int collect(void *user, const float *log_posteriors, size_t first, size_t frames) {
   struct rows *rows = user;
-  REQUIRE(first == rows->count && first + frames <= MOST_ROWS, "rows %zu ... after %zu", first, rows->count);
+  REQUIRE(first == rows->count && first + frames <= MAX_ROWS, "rows %zu ... after %zu", first, rows->count);
   memcpy(rows->values + first * SYMBOLS, log_posteriors, frames * SYMBOLS * sizeof *log_posteriors);
   rows->count += frames;
   return 0;
@@ -215,17 +215,17 @@ static void test_order(struct linnet_stream *stream, const float *samples) {
 /* While samples come, all segments but the last are those of the end. */
 static void test_along(struct linnet_stream *stream, const float *samples, const struct linnet_segment *expected,
                        size_t expected_count, bool along) {
-  size_t most = 0, count = 0;
+  size_t maximum = 0, count = 0;
   linnet_stream_reset(stream);
   for (size_t done = 0; done < SAMPLES; done += 1000) {
     CHECK(linnet_stream_accept(stream, samples + done, 1000) == LINNET_OK, "accept");
     const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
-    most = count > most ? count : most;
+    maximum = count > maximum ? count : maximum;
     CHECK(count <= expected_count, "%zu segments of %zu", count, expected_count);
     CHECK(count == 0 || same_segments(segments, count - 1, expected, count - 1), "a segment changed after sample %zu",
           done);
   }
-  CHECK(along ? most + 1 >= expected_count : most == 0, "%zu segments before the end, %zu in all", most,
+  CHECK(along ? maximum + 1 >= expected_count : maximum == 0, "%zu segments before the end, %zu in all", maximum,
         expected_count);
   CHECK(linnet_stream_finish(stream) == LINNET_OK, "finish");
 }
@@ -328,11 +328,12 @@ static void test_scenario(struct linnet_context *context, const struct scenario 
 /* --- calibration -------------------------------------------------------------------------------------------------- */
 
 /* Copies the segments; returns their number. */
-static size_t recognise(struct linnet_stream *stream, const float *samples, struct linnet_segment *copy, size_t most) {
+static size_t recognise(struct linnet_stream *stream, const float *samples, struct linnet_segment *copy,
+                        size_t capacity) {
   size_t count = 0;
   feed(stream, samples, SAMPLES, NULL);
   const struct linnet_segment *segments = linnet_stream_segments(stream, &count);
-  REQUIRE(count > 0 && count <= most, "%zu segments", count);
+  REQUIRE(count > 0 && count <= capacity, "%zu segments", count);
   memcpy(copy, segments, count * sizeof *segments);
   return count;
 }

@@ -1,5 +1,5 @@
 /* Creates a search: loads its vocabulary, language model or grammar, hotwords and silences. */
-#include "decoder/search/search_parts.h"
+#include "decoder/search_parts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@ static const struct scenario {
   const char *name;
   enum linnet_feature_map map;
   size_t key_width;
-  float least;
+  float min_normaliser;
 } scenarios[] = {
     {"elu", LINNET_MAP_ELU, WIDTH, 0},
     {"positive features", LINNET_MAP_IDENTITY, 2 * WIDTH, 0},
@@ -23,12 +23,12 @@ static const struct scenario {
 
 static const struct form {
   const char *name;
-  enum linnet_causal_form form;
+  enum linnet_causal_linear_form form;
   size_t chunk;
 } forms[] = {
-    {"state", LINNET_CAUSAL_STATE, 0},           {"parallel-state", LINNET_CAUSAL_PARALLEL_STATE, 0},
-    {"attention", LINNET_CAUSAL_ATTENTION, 0},   {"chunks of 16", LINNET_CAUSAL_CHUNKED, 16},
-    {"chunks of 64", LINNET_CAUSAL_CHUNKED, 64}, {"chunks of 200", LINNET_CAUSAL_CHUNKED, 200},
+    {"state", LINNET_CAUSAL_LINEAR_STATE, 0},           {"parallel-state", LINNET_CAUSAL_LINEAR_PARALLEL_STATE, 0},
+    {"attention", LINNET_CAUSAL_LINEAR_ATTENTION, 0},   {"chunks of 16", LINNET_CAUSAL_LINEAR_CHUNKED, 16},
+    {"chunks of 64", LINNET_CAUSAL_LINEAR_CHUNKED, 64}, {"chunks of 200", LINNET_CAUSAL_LINEAR_CHUNKED, 200},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -60,7 +60,7 @@ static struct linnet_attention attention(const struct form *form) {
                                    .value_ld = columns,
                                    .out_ld = HEADS * WIDTH,
                                    .map = scenario->map,
-                                   .least = scenario->least,
+                                   .min_normaliser = scenario->min_normaliser,
                                    .form = form->form,
                                    .chunk = form->chunk};
 }
@@ -72,7 +72,7 @@ static void draw(void) {
   for (size_t t = 0; t < LONGEST && scenario->map == LINNET_MAP_IDENTITY; t++)
     for (size_t c = 0; c < 2 * keys(); c++) {
       float *x = &qkv[t * columns + c];
-      *x = scenario->least > 0 ? *x / 8 : fabsf(*x) + 0.5f;
+      *x = scenario->min_normaliser > 0 ? *x / 8 : fabsf(*x) + 0.5f;
     }
 }
 

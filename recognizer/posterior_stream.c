@@ -157,7 +157,7 @@ static enum linnet_status finish_along(struct linnet_stream *s) {
 }
 
 /* Reserves memory for more frames. */
-static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
+static enum linnet_status reserve(struct linnet_stream *s, size_t frames) {
   size_t elements = (s->frames + frames) * num_mel(s);
   float *grown = linnet_grow(s->context, s->features, &s->capacity, elements, sizeof *grown);
   if (!grown)
@@ -169,7 +169,7 @@ static enum linnet_status make_room(struct linnet_stream *s, size_t frames) {
 
 static enum linnet_status accept_chunk(struct linnet_stream *s, const float *samples, size_t n) {
   size_t mel = num_mel(s), pending = linnet_fbank_num_pending(s->fbank, n), got = 0;
-  LINNET_TRY(make_room(s, pending));
+  LINNET_TRY(reserve(s, pending));
   LINNET_TRY(linnet_fbank_accept(s->fbank, samples, n, s->features + s->frames * mel, pending, &got));
   s->frames += got;
   s->samples += n;
@@ -204,7 +204,7 @@ enum linnet_status linnet_stream_accept_features(struct linnet_stream *s, const 
   if (dim != num_mel(s))
     return linnet_fail(s->context, LINNET_ERROR_ARGUMENT, "features of %zu values, but the model hears %zu", dim,
                        num_mel(s));
-  LINNET_TRY(make_room(s, frames));
+  LINNET_TRY(reserve(s, frames));
   memcpy(s->features + s->frames * dim, features, frames * dim * sizeof *features);
   s->frames += frames;
   s->stored += frames;

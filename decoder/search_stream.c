@@ -1,5 +1,5 @@
 /* A stream of a search: runs one of the three decoders and converts its hypotheses into a result. */
-#include "decoder/search/search_parts.h"
+#include "decoder/search_parts.h"
 
 struct linnet_search_stream {
   struct linnet_context *context;
@@ -163,8 +163,8 @@ static enum linnet_status collect_greedy(struct linnet_search_stream *s) {
 
 static enum linnet_status collect_beam(struct linnet_search_stream *s) {
   struct linnet_hypothesis h;
-  size_t count = linnet_beam_num_hypotheses(s->beam), most = s->search->num_alternatives;
-  for (size_t i = 0; i < count && i < most; i++) {
+  size_t count = linnet_beam_num_hypotheses(s->beam), maximum = s->search->num_alternatives;
+  for (size_t i = 0; i < count && i < maximum; i++) {
     LINNET_TRY(linnet_beam_hypothesis(s->beam, i, &h));
     LINNET_TRY(add_phones(s, &h));
   }
@@ -174,10 +174,10 @@ static enum linnet_status collect_beam(struct linnet_search_stream *s) {
 
 static enum linnet_status collect_words(struct linnet_search_stream *s) {
   struct linnet_word_hypothesis h;
-  size_t count = linnet_word_search_num_hypotheses(s->words), most = s->search->num_alternatives;
+  size_t count = linnet_word_search_num_hypotheses(s->words), maximum = s->search->num_alternatives;
   if (count == 0)
     return linnet_fail(s->context, LINNET_ERROR_MEMORY, "out of memory to rank hypotheses");
-  for (size_t i = 0; i < count && i < most; i++) {
+  for (size_t i = 0; i < count && i < maximum; i++) {
     LINNET_TRY(linnet_word_search_hypothesis(s->words, i, &h));
     LINNET_TRY(add_words(s, &h));
   }

@@ -8,19 +8,19 @@
  *   chunked          a state per chunk of c rows, attention inside it   T C^2 + T c C
  *
  * Nothing is saved for backward, and the workspace does not grow with the sequence. */
-#ifndef LINNET_CAUSAL_ATTENTION_H
-#define LINNET_CAUSAL_ATTENTION_H
+#ifndef LINNET_CAUSAL_LINEAR_ATTENTION_H
+#define LINNET_CAUSAL_LINEAR_ATTENTION_H
 
 #include "ops/attention.h"
 #include "ops/linear_attention.h"
 
 enum {
-  LINNET_CAUSAL_CHUNK = 16, /* default of `chunk` */
-  LINNET_CAUSAL_ROWS = 64   /* rows of a block: operands are computed and multiplied for so many rows at a time */
+  LINNET_CAUSAL_LINEAR_CHUNK = 16, /* default of `chunk` */
+  LINNET_CAUSAL_LINEAR_ROWS = 64 /* rows of a block: operands are computed and multiplied for so many rows at a time */
 };
 
 /* "chunked", "state", "parallel-state", "attention". */
-const char *linnet_causal_form_name(enum linnet_causal_form form);
+const char *linnet_causal_linear_form_name(enum linnet_causal_linear_form form);
 
 /* The product that the op consists of, on a block of rows:
  *
@@ -28,38 +28,38 @@ const char *linnet_causal_form_name(enum linnet_causal_form form);
  *
  * x, a are (rows, depth) with leading dimension depth_ld; b, y are (rows, width) with width_ld; S is (depth, width_ld).
  * In x, a, b and S the columns beyond depth and width are zero; in y they may hold anything. */
-struct linnet_causal_product {
+struct linnet_causal_linear_product {
   size_t rows, depth, width, depth_ld, width_ld;
   size_t chunk; /* rows between the states of the chunked form */
   const real *x;
   size_t keys; /* rows of a and b in `attend` */
   const real *a, *b;
   real *y, *state;
-  real *room; /* scratch; linnet_causal_kernels.room returns its size */
+  real *workspace; /* scratch; linnet_causal_linear_kernels.workspace_size returns its size */
 };
 
 /* 1 / d, where `sum` is phi(q) . z. */
-static inline real linnet_causal_scale(real sum, real least) {
-  return 1 / ((sum < least ? least : sum) + (real)LINNET_ATTENTION_EPSILON);
+static inline real linnet_causal_linear_scale(real sum, real min_normaliser) {
+  return 1 / ((sum < min_normaliser ? min_normaliser : sum) + (real)LINNET_ATTENTION_EPSILON);
 }
 
 /* Functions that compute the product and its operands: the C reference, or the kernels of an instruction set. */
-struct linnet_causal_kernels {
+struct linnet_causal_linear_kernels {
   size_t lanes; /* leading dimensions are multiples of this */
-  size_t (*room)(size_t depth_ld, size_t width_ld);
+  size_t (*workspace_size)(size_t depth_ld, size_t width_ld);
 
   /* The whole product, row by row (scan) or by prefix sums. At return `state` is S of the last row. */
-  void (*scan)(const struct linnet_causal_product *p);
-  void (*prefix_states)(const struct linnet_causal_product *p);
+  void (*scan)(const struct linnet_causal_linear_product *p);
+  void (*prefix_states)(const struct linnet_causal_linear_product *p);
   /* The parts of the product. apply: y_t += x_t^T S. attend: y_t += (x_t . a_s) b_s over all s, or over s <= t if
    * masked. accumulate: S += sum of a_s b_s^T. */
-  void (*apply)(const struct linnet_causal_product *p);
-  void (*attend)(const struct linnet_causal_product *p, bool masked);
-  void (*accumulate)(const struct linnet_causal_product *p);
+  void (*apply)(const struct linnet_causal_linear_product *p);
+  void (*attend)(const struct linnet_causal_linear_product *p, bool masked);
+  void (*accumulate)(const struct linnet_causal_linear_product *p);
 
   /* Rows of operands. Leading dimensions of the caller's tensors may be negative.
    *   phi: y = phi(x).              slope: dx = dy * phi'(x), from phi(x)
-   *   normalise: scale_t = linnet_causal_scale(fq_t . z_t, least)
+   *   normalise: scale_t = linnet_causal_linear_scale(fq_t . z_t, min_normaliser)
    *   scale: y_t = x_t * scale_t    project: e_t = -(n_t . out_t)
    *   prefix: z += f_t * in_t, y_t = z * by_t; in, by NULL: 1
    */
@@ -67,23 +67,26 @@ struct linnet_causal_kernels {
               ptrdiff_t ldy);
   void (*slope)(enum linnet_feature_map map, size_t rows, size_t width, const real *phi, const real *dy, size_t ld,
                 real *dx, ptrdiff_t ldx);
-  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *z, real least, real *scale);
+  void (*normalise)(size_t rows, size_t ld, const real *fq, const real *z, real min_normaliser, real *scale);
   void (*scale)(size_t rows, size_t width, const real *x, ptrdiff_t ldx, const real *scale, real *y, ptrdiff_t ldy);
   void (*project)(size_t rows, size_t width, const real *n, size_t ld, const real *out, ptrdiff_t ld_out, real *e);
   void (*prefix)(size_t rows, size_t ld, const real *f, const real *in, const real *by, real *z, real *y);
 };
 
-extern const struct linnet_causal_kernels linnet_causal_kernels_reference;
+extern const struct linnet_causal_linear_kernels linnet_causal_linear_kernels_reference;
 
 /* The functions of an op table's row, which call the given kernels. */
-size_t linnet_causal_work_bytes(const struct linnet_causal_kernels *kernels, const struct linnet_attention *a);
-void linnet_causal_forward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c);
-void linnet_causal_backward(const struct linnet_causal_kernels *kernels, const struct linnet_attention_call *c);
+size_t linnet_causal_linear_work_bytes(const struct linnet_causal_linear_kernels *kernels,
+                                       const struct linnet_attention *a);
+void linnet_causal_linear_forward(const struct linnet_causal_linear_kernels *kernels,
+                                  const struct linnet_attention_call *c);
+void linnet_causal_linear_backward(const struct linnet_causal_linear_kernels *kernels,
+                                   const struct linnet_attention_call *c);
 
-size_t linnet_causal_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
+size_t linnet_causal_linear_saved_bytes(const struct linnet_attention *a, size_t frames, size_t sequences);
 /* S and z of each head, as in linear attention. */
-size_t linnet_causal_state_size(const struct linnet_attention *a, size_t steps);
+size_t linnet_causal_linear_state_size(const struct linnet_attention *a, size_t steps);
 
-extern const struct linnet_attention_ops linnet_causal_attention_reference;
+extern const struct linnet_attention_ops linnet_causal_linear_attention_reference;
 
 #endif
