@@ -122,7 +122,8 @@ static const char lsh[] = TRANSFORMER "\"layers\": 2, \"convolution\": 3, \"atte
                                       "\"lsh_buckets\": 4, \"lsh_chunk\": 8}";
 static const char blstm[] = "{\"encoder\": \"blstm\", \"input_dim\": 4, \"width\": 16, \"layers\": 2, \"stack\": 2, "
                             "\"dropout\": 0.1}";
-static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8}";
+static const char causal[] = TRANSFORMER "\"layers\": 2, \"attention\": \"causal-linear\", \"causal_chunk\": 8, "
+                                         "\"convolution\": 5, \"convolution_lookahead\": [1, 0]}";
 static const char mapped[] = TRANSFORMER "\"layers\": 2, \"feature_map\": \"positive\", \"features\": 8}";
 static const char post_norm[] = "{\"input_dim\": 4, \"width\": 16, \"heads\": 2, \"feed_forward\": 32, \"stack\": 2, "
                                 "\"dropout\": 0.1, \"layers\": 2, \"norm\": \"post\", \"convolution\": 3, "

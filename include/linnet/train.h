@@ -104,7 +104,7 @@ struct linnet_train_model {
   const char *features;       /* JSON, see docs/model-file.md */
   const char *const *symbols; /* (num_symbols); "<blk>" first */
   size_t num_symbols;
-  const struct linnet_cmvn *cmvn; /* for global CMVN, otherwise NULL */
+  const struct linnet_cmvn *cmvn; /* for global and running CMVN, otherwise NULL */
   const char *const *metadata;    /* pairs key, value, ended by NULL: licence, provenance ...; may be NULL */
   const char *initial;            /* path of a model of the same shape with the initial weights, or NULL */
   const char *recipe; /* one line that describes everything else that results depend on (augmentation ...), or NULL. The

@@ -56,6 +56,9 @@ struct linnet_ops {
   void (*pack_b)(bool transpose_b, size_t k, size_t n, const real *b, size_t ldb, real *packed);
   size_t (*lstm_pack_size)(size_t width, enum linnet_lstm_use use);
   void (*lstm_pack)(size_t width, enum linnet_lstm_use use, const real *weights, real *packed);
+  /* ops/depthwise_conv.h */
+  void (*conv_window)(const struct linnet_conv *c, size_t rows, const real *x, const real *w, const real *bias,
+                      real *y);
   /* Linear attention in parts (ops/linear_attention.h). */
   void (*linear_accumulate)(const struct linnet_attention *a, size_t rows, const real *k, const real *v,
                             real *state_add);

@@ -32,6 +32,7 @@ static const struct linnet_ops reference = {
     .glu_backward = linnet_glu_backward_reference,
     .conv_forward = linnet_conv_forward_reference,
     .conv_backward = linnet_conv_backward_reference,
+    .conv_window = linnet_conv_window_reference,
     .attention = {[LINNET_ATTENTION_LINEAR] = &linnet_linear_attention_reference,
                   [LINNET_ATTENTION_CAUSAL_LINEAR] = &linnet_causal_linear_attention_reference,
                   [LINNET_ATTENTION_SOFTMAX] = &linnet_softmax_attention_reference,

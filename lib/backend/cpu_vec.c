@@ -32,7 +32,7 @@
   .layernorm_forward = layernorm_forward_vec, .layernorm_backward = layernorm_backward_vec, .dropout = dropout_vec,    \
   .activation_forward = activation_forward_vec, .activation_backward = activation_backward_vec,                        \
   .glu_forward = glu_forward_vec, .glu_backward = glu_backward_vec, .conv_forward = conv_forward_vec,                  \
-  .conv_backward = conv_backward_vec,                                                                                  \
+  .conv_backward = conv_backward_vec, .conv_window = conv_window_vec,                                                  \
   .attention = {[LINNET_ATTENTION_LINEAR] = &linear_attention_vec,                                                     \
                 [LINNET_ATTENTION_CAUSAL_LINEAR] = &causal_linear_attention_vec,                                       \
                 [LINNET_ATTENTION_LSH] = &lsh_attention_vec,                                                           \

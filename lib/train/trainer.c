@@ -77,8 +77,9 @@ static enum linnet_status copy_metadata(struct linnet_trainer *t, const char *co
 }
 
 static enum linnet_status copy_cmvn(struct linnet_trainer *t, const struct linnet_cmvn *cmvn) {
-  if ((t->features.cmvn == LINNET_CMVN_GLOBAL) != (cmvn != NULL))
-    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT, "training: global CMVN and its statistics go together");
+  if (linnet_cmvn_is_stored(t->features.cmvn) != (cmvn != NULL))
+    return linnet_fail(t->context, LINNET_ERROR_ARGUMENT,
+                       "training: global or running CMVN and its statistics go together");
   if (!cmvn)
     return LINNET_OK;
   t->cmvn = linnet_alloc(t->context, 1, sizeof *cmvn);

@@ -700,7 +700,8 @@ static double test_sums(const struct linnet_ops *ops, struct test_random *r) {
 /* --- Convolution */
 
 static double test_conv(const struct linnet_ops *ops, struct test_random *r) {
-  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10)};
+  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10), 0};
+  c.left = test_below(r, 2) ? c.kernel / 2 : test_below(r, c.kernel);
   size_t offsets[6];
   struct linnet_pack p = some_pack(r, offsets, 4, test_below(r, 2) ? 30 : 600);
   size_t n = offsets[p.sequences] * c.channels, taps = c.kernel * c.channels;
@@ -715,6 +716,24 @@ static double test_conv(const struct linnet_ops *ops, struct test_random *r) {
   double error = worst(buffer_error(&y2, &y), buffer_error(&dx2, &dx));
   error = worst(error, worst(buffer_error(&dw2, &dw), buffer_error(&dbias2, &dbias)));
   RELEASE(x, w, bias, y, y2, dy, dx, dx2, dw, dw2, dbias, dbias2);
+  return error;
+}
+
+/* In a window no tap reads outside: the rows of a convolution without left context, but for the last ones. */
+static double test_conv_window(const struct linnet_ops *ops, struct test_random *r) {
+  struct linnet_conv c = {1 + some_size(r, 200), test_below(r, 3) ? 15 : 1 + 2 * test_below(r, 10), 0};
+  size_t rows = 1 + test_below(r, test_below(r, 2) ? 2 : 200), n = (rows + c.kernel - 1) * c.channels;
+  size_t offsets[2] = {0, rows + c.kernel - 1};
+  struct linnet_pack p = {1, offsets};
+  struct buffer x = buffer_random(r, n), w = buffer_random(r, c.kernel * c.channels);
+  struct buffer bias = buffer_random(r, c.channels), all = buffer_poisoned(r, n);
+  struct buffer y = buffer_poisoned(r, rows * c.channels), y2 = buffer_poisoned(r, rows * c.channels);
+  linnet_conv_forward_reference(&c, &p, x.x, w.x, bias.x, all.x);
+  memcpy(y.x, all.x, rows * c.channels * sizeof *y.x);
+  c.left = test_below(r, c.kernel);
+  ops->conv_window(&c, rows, x.x, w.x, bias.x, y2.x);
+  double error = buffer_error(&y2, &y);
+  RELEASE(x, w, bias, all, y, y2);
   return error;
 }
 
@@ -737,6 +756,7 @@ static const struct {
     {"update", test_update, 1e-6, 200},
     {"sums", test_sums, 3e-6, 200},
     {"conv", test_conv, 5e-6, 200},
+    {"conv_window", test_conv_window, 5e-6, 200},
     {"linear_attention", test_linear_attention, 1e-5, 100},
     {"mapped_attention", test_mapped_attention, 2e-4, 100}, /* signed features cancel in sums and normalisers */
     {"lsh_attention", test_lsh_attention, 1e-5, 100},
