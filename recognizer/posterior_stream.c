@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "recognizer/recognizer_parts.h"
 #include "recognizer/silence.h"
 
 enum { CHUNK = 16000 }; /* samples per call of the filterbank */
@@ -25,20 +26,23 @@ struct linnet_stream {
   size_t frames, capacity;        /* capacity in elements */
   uint64_t samples, stored;       /* number of accepted samples, and of frames accepted as features */
   struct linnet_cmvn speaker;     /* count 0: not set */
+  struct linnet_cmvn running;     /* for LINNET_CMVN_RUNNING: after the frames so far */
   struct linnet_silence *silence; /* during a run of the encoder: the silences that it does not get, or NULL */
   bool finished;
   enum linnet_status decoding; /* the status and the sentence with which decode() stopped the network */
   char reason[512];
 };
 
-/* Whether frames can be recognised as soon as they arrive. */
-static bool runs_along(const struct linnet_model *model) {
-  enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
-  return linnet_model_is_causal(model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+static void reset_running(struct linnet_stream *s) {
+  const struct linnet_feature_config *config = linnet_model_features(s->model);
+  if (config->cmvn != LINNET_CMVN_RUNNING)
+    return;
+  s->running = *linnet_model_cmvn(s->model);
+  linnet_cmvn_scale(&s->running, config->cmvn_prior);
 }
 
 static enum linnet_status create_network(struct linnet_stream *s) {
-  if (!runs_along(s->model))
+  if (!linnet_runs_along(s->model))
     return linnet_encoder_create(s->context, s->model, &s->encoder);
   s->log_p = linnet_alloc(s->context, linnet_model_num_symbols(s->model), sizeof *s->log_p);
   if (!s->log_p)
@@ -55,6 +59,7 @@ enum linnet_status linnet_stream_create(struct linnet_context *context, const st
     return linnet_fail(context, LINNET_ERROR_MEMORY, "out of memory for a stream");
   s->context = context;
   s->model = model;
+  reset_running(s);
   enum linnet_status status = linnet_fbank_create(context, &linnet_model_features(model)->fbank, &s->fbank);
   if (status == LINNET_OK)
     status = create_network(s);
@@ -78,7 +83,9 @@ static void normalise(struct linnet_stream *s) {
   const struct linnet_feature_config *config = linnet_model_features(s->model);
   struct linnet_cmvn own;
   const struct linnet_cmvn *statistics = linnet_model_cmvn(s->model);
-  if (config->cmvn == LINNET_CMVN_NONE)
+  if (config->cmvn == LINNET_CMVN_RUNNING)
+    linnet_cmvn_run(&s->running, config->cmvn_frames, config->cmvn_variance, s->features, s->frames);
+  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_RUNNING)
     return;
   if (!statistics && config->cmvn == LINNET_CMVN_SPEAKER && s->speaker.count > 0)
     statistics = &s->speaker;
@@ -140,8 +147,13 @@ static enum linnet_status run_along(struct linnet_stream *s) {
 }
 
 static enum linnet_status finish_along(struct linnet_stream *s) {
-  enum linnet_status status = linnet_recurrence_finish(s->recurrence, s->log_p);
-  return status == LINNET_END ? LINNET_OK : status == LINNET_OK ? decode_row(s) : status;
+  enum linnet_status status = LINNET_OK;
+  while (status == LINNET_OK) {
+    status = linnet_recurrence_finish(s->recurrence, s->log_p);
+    if (status == LINNET_OK)
+      status = decode_row(s);
+  }
+  return status == LINNET_END ? LINNET_OK : status;
 }
 
 /* Reserves memory for more frames. */
@@ -295,6 +307,7 @@ void linnet_stream_reset(struct linnet_stream *s) {
   linnet_greedy_reset(s->greedy);
   if (s->recurrence)
     linnet_recurrence_reset(s->recurrence);
+  reset_running(s);
   s->frames = 0;
   s->samples = s->stored = 0;
   s->finished = false;

@@ -75,8 +75,7 @@ const struct linnet_search *linnet_recognizer_search(const struct linnet_recogni
 }
 
 int linnet_recognizer_is_incremental(const struct linnet_recognizer *r) {
-  enum linnet_cmvn_kind cmvn = linnet_model_features(r->model)->cmvn;
-  return linnet_model_is_causal(r->model) && (cmvn == LINNET_CMVN_NONE || cmvn == LINNET_CMVN_GLOBAL);
+  return linnet_runs_along(r->model);
 }
 
 void linnet_recognizer_destroy(struct linnet_recognizer *r) {

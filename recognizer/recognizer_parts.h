@@ -2,6 +2,8 @@
 #ifndef LINNET_RECOGNIZER_PARTS_H
 #define LINNET_RECOGNIZER_PARTS_H
 
+#include <stdbool.h>
+
 #include <linnet/recognizer.h>
 
 struct linnet_recognizer {
@@ -10,5 +12,12 @@ struct linnet_recognizer {
   struct linnet_model *own_model; /* NULL: the caller owns the model */
   struct linnet_search *search;
 };
+
+/* Whether a stream recognises frames as soon as they arrive: the network is causal, and the features need no statistics
+ * of the utterance or speaker. */
+static inline bool linnet_runs_along(const struct linnet_model *model) {
+  const enum linnet_cmvn_kind cmvn = linnet_model_features(model)->cmvn;
+  return linnet_model_is_causal(model) && cmvn != LINNET_CMVN_UTTERANCE && cmvn != LINNET_CMVN_SPEAKER;
+}
 
 #endif

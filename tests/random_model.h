@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "model/format/feature_config.h"
 #include "model/format/model.h"
 #include "test.h"
 
@@ -54,7 +55,7 @@ static inline void random_model_write(struct linnet_context *context, const char
                                            .weights = weights,
                                            .symbols = symbols,
                                            .features = &features,
-                                           .cmvn = cmvn == LINNET_CMVN_GLOBAL ? &statistics : NULL,
+                                           .cmvn = linnet_cmvn_is_stored(cmvn) ? &statistics : NULL,
                                            .metadata = metadata,
                                            .dtype = LINNET_F32};
   while (metadata && metadata[contents.num_metadata].key)

@@ -12,11 +12,12 @@
  *   for (size_t i = 0; i < count; i++) puts(linnet_model_symbol(model, segments[i].symbol));
  *   linnet_stream_reset(stream);                                   // ready for the next utterance
  *
- * If the model is causal (linnet_model_is_causal) and its features need no statistics of the utterance (CMVN "none" or
- * "global"), the stream runs it while samples arrive. If its attention is linear, memory is then constant.
+ * If the model is causal (linnet_model_is_causal) and its features need no statistics of the utterance (CMVN "none",
+ * "global" or "running"), the stream runs it while samples arrive. If its attention is linear, memory is then constant.
  * linnet_stream_segments gives the segments so far. All of them except the last are final. The end and the confidence
  * of the last may change until another segment follows or linnet_stream_finish is called. With other models all
- * segments come from linnet_stream_finish.
+ * segments come from linnet_stream_finish. Posteriors and segments do not depend on how the samples are divided among
+ * calls, to the last bit.
  *
  * linnet_stream_accept, linnet_stream_accept_features and linnet_stream_finish can be cancelled, and
  * linnet_stream_finish reports its progress (linnet_cancel_fn). Reset a stream that was cancelled before its next

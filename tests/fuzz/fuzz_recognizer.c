@@ -20,6 +20,7 @@ static void check_settings(const struct linnet_recognizer_settings *settings) {
   check_source(&search->language_model);
   check_source(&search->grammar);
   check_source(&search->hotwords);
+  check_source(&search->priors);
   check((unsigned)search->kind <= LINNET_SEARCH_WORDS, "a kind of search that is none");
   for (size_t i = 0; i < search->num_silences; i++)
     check(search->silences[i] != NULL, "a silence without a name");

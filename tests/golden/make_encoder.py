@@ -47,6 +47,11 @@ CASES = {
         "config": {"norm": "pre", "feature_map": "polynomial"},
         "lengths": [37, 20, 1],
         "labels": [[1, 5, 5, 3, 2], [6, 1, 2, 2], [3]]},
+    "causal": {  # the convolution of the first layer looks ahead by one frame, that of the second not at all
+        "config": {"attention": "causal-linear", "stack": 2, "norm": "pre", "convolution": 15,
+                   "convolution_lookahead": [1, 0]},
+        "lengths": [37, 20, 2],
+        "labels": [[3, 1, 1, 4, 6, 2], [2, 5, 6], [4]]},
 }
 INFEASIBLE = {"conv_pre": 1}
 OPTIMISERS = {"radam": torch.optim.RAdam, "adam": torch.optim.Adam}

@@ -251,7 +251,7 @@ int main(void) {
   static const char *const names[] = {"encoder_post.safetensors",     "encoder_pre.safetensors",
                                       "encoder_conv_pre.safetensors", "encoder_conv_post.safetensors",
                                       "encoder_fourier.safetensors",  "encoder_polynomial.safetensors",
-                                      "encoder_blstm.safetensors"};
+                                      "encoder_blstm.safetensors",    "encoder_causal.safetensors"};
   struct linnet_context *context = test_context();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct encoder_case c;

@@ -166,14 +166,18 @@ static void dropout_backward(struct problem *p) {
   memcpy(p->inputs[1].gradient, p->dout, p->num_outputs * sizeof(real));
 }
 
-/* --- depthwise convolution ---------------------------------------------------------------------------------------- */
+/* --- depthwise convolution; variant: frames of left context --------------------------------------------------------
+ */
 
-static const struct shape conv_shapes[] = {{1, 3, 3, {1}, 0},           {1, 3, 15, {1, 2, 1}, 0},
-                                           {1, 4, 5, {6, 1, 11, 2}, 0}, {1, 5, 15, {20, 1, 7}, 0},
-                                           {1, 2, 1, {3, 4}, 0},        {0}};
+static const struct shape conv_shapes[] = {{1, 3, 3, {1}, 1},           {1, 3, 15, {1, 2, 1}, 7},
+                                           {1, 4, 5, {6, 1, 11, 2}, 2}, {1, 5, 15, {20, 1, 7}, 7},
+                                           {1, 2, 1, {3, 4}, 0},        {1, 4, 5, {6, 1, 11, 2}, 4},
+                                           {1, 5, 15, {20, 1, 7}, 13},  {1, 3, 3, {4, 1, 5}, 0},
+                                           {1, 3, 15, {1, 2, 17}, 14},  {0}};
 
 static struct linnet_conv conv_of(const struct problem *p) {
-  return (struct linnet_conv){.channels = p->shape->width, .kernel = p->shape->inner};
+  return (struct linnet_conv){
+      .channels = p->shape->width, .kernel = p->shape->inner, .left = (size_t)p->shape->variant};
 }
 
 static void conv_setup(struct problem *p) {

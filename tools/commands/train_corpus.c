@@ -378,6 +378,12 @@ static void normalise(const struct train_corpus *corpus, const struct utterance 
   const struct linnet_cmvn *statistics = &own;
   if (config->cmvn == LINNET_CMVN_NONE)
     return;
+  if (config->cmvn == LINNET_CMVN_RUNNING) {
+    own = corpus->statistics[0];
+    linnet_cmvn_scale(&own, config->cmvn_prior);
+    linnet_cmvn_run(&own, config->cmvn_frames, config->cmvn_variance, features, frames);
+    return;
+  }
   if (config->cmvn == LINNET_CMVN_UTTERANCE) {
     linnet_cmvn_reset(&own, config->fbank.num_mel);
     linnet_cmvn_accumulate_frames(&own, config->cmvn_frames, features, frames);
@@ -414,11 +420,11 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   return LINNET_OK;
 }
 
-/* The trainer applies the statistics. */
-static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t frames,
+/* The trainer applies the masks. Those of further views are drawn from epochs that no training reaches. */
+static void corpus_masks(void *user, size_t utterance, uint64_t epoch, unsigned view, size_t frames,
                          struct linnet_feature_mask *masks) {
   const struct train_corpus *corpus = user;
-  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch, utterance), frames,
+  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch | (uint64_t)view << 32, utterance), frames,
                            corpus->config->feature_config.fbank.num_mel, masks);
 }
 
@@ -441,7 +447,7 @@ static bool accumulate(struct linnet_context *context, struct train_corpus *corp
 
 bool train_corpus_normalise(struct linnet_context *context, struct train_corpus *corpus, struct linnet_cmvn *global) {
   const struct linnet_feature_config *config = &corpus->config->feature_config;
-  if (config->cmvn != LINNET_CMVN_SPEAKER && config->cmvn != LINNET_CMVN_GLOBAL)
+  if (config->cmvn == LINNET_CMVN_NONE || config->cmvn == LINNET_CMVN_UTTERANCE)
     return true;
   bool by_speaker = config->cmvn == LINNET_CMVN_SPEAKER;
   size_t sets = by_speaker ? linnet_symbols_num_symbols(corpus->speakers) : 1;

@@ -13,7 +13,8 @@ static const char *const kind_names[] = {"fbank"};
 static const char *const cmvn_names[] = {[LINNET_CMVN_NONE] = "none",
                                          [LINNET_CMVN_UTTERANCE] = "utterance",
                                          [LINNET_CMVN_SPEAKER] = "speaker",
-                                         [LINNET_CMVN_GLOBAL] = "global"};
+                                         [LINNET_CMVN_GLOBAL] = "global",
+                                         [LINNET_CMVN_RUNNING] = "running"};
 static const char *const cmvn_frames_names[] = {
     [LINNET_CMVN_ALL_FRAMES] = "all", [LINNET_CMVN_SPEECH_FRAMES] = "speech"};
 
@@ -34,11 +35,12 @@ static const struct linnet_json_key keys[] = {
     {.key = "cmvn_variance", .type = LINNET_JSON_FLAG, .offset = AT(cmvn_variance)},
     {"cmvn_frames", LINNET_JSON_NAME, AT(cmvn_frames), .names = LINNET_NAMES(cmvn_frames_names)},
     {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = 3600},
-    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = 3600}};
+    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = 3600},
+    {"cmvn_prior", LINNET_JSON_DOUBLE, AT(cmvn_prior), .low = 1, .high = 1e6}};
 static const struct linnet_json_table table = {"features", keys, sizeof keys / sizeof *keys};
 
 /* The last keys may be missing in older files. */
-enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 3 };
+enum { REQUIRED_KEYS = sizeof keys / sizeof *keys - 4 };
 
 void(linnet_feature_config_default)(struct linnet_feature_config *features, size_t size) {
   const struct linnet_feature_config defaults = {.size = sizeof(struct linnet_feature_config),
@@ -52,7 +54,8 @@ void(linnet_feature_config_default)(struct linnet_feature_config *features, size
                                                            .preemphasis = 0.97},
                                                  .cmvn = LINNET_CMVN_UTTERANCE,
                                                  .cmvn_variance = 1,
-                                                 .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES};
+                                                 .cmvn_frames = LINNET_CMVN_SPEECH_FRAMES,
+                                                 .cmvn_prior = 100};
   linnet_settings_fill(features, size, &defaults, sizeof defaults);
 }
 
@@ -101,6 +104,10 @@ enum linnet_status linnet_feature_config_parse_complete(struct linnet_context *c
   LINNET_TRY(parse(context, text, name, true, &read));
   *features = read;
   return LINNET_OK;
+}
+
+bool linnet_cmvn_is_stored(enum linnet_cmvn_kind kind) {
+  return kind == LINNET_CMVN_GLOBAL || kind == LINNET_CMVN_RUNNING;
 }
 
 /* --- checks --------------------------------------------------------------------------------------------------- */
@@ -152,6 +159,9 @@ enum linnet_status linnet_feature_config_format(struct linnet_context *context,
     json_decref(root), root = NULL;
   if (root && !(set_silence(root, "max_silence", features->max_silence) &&
                 set_silence(root, "edge_silence", features->edge_silence)))
+    json_decref(root), root = NULL;
+  if (root && features->cmvn == LINNET_CMVN_RUNNING &&
+      json_object_set_new(root, "cmvn_prior", linnet_json_number(features->cmvn_prior)) != 0)
     json_decref(root), root = NULL;
   enum linnet_status status = linnet_json_format(context, root, false, text, NULL);
   json_decref(root);

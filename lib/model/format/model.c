@@ -256,7 +256,7 @@ static enum linnet_status check_weight(const struct linnet_safetensors *file, co
 }
 
 static bool is_expected(const struct linnet_model *model, const char *name) {
-  for (size_t i = 0; model->features.cmvn == LINNET_CMVN_GLOBAL && i < CMVN_TENSORS; i++)
+  for (size_t i = 0; linnet_cmvn_is_stored(model->features.cmvn) && i < CMVN_TENSORS; i++)
     if (strcmp(name, cmvn_names[i]) == 0)
       return true;
   return linnet_parameters_find(model->parameters, name) != NULL;
@@ -264,7 +264,7 @@ static bool is_expected(const struct linnet_model *model, const char *name) {
 
 /* Called after all expected tensors were found: if the file has more, some are unexpected. */
 static enum linnet_status check_unexpected(const struct linnet_model *model, const struct linnet_safetensors *file) {
-  size_t expected = model->parameters->count + (model->features.cmvn == LINNET_CMVN_GLOBAL ? CMVN_TENSORS : 0);
+  size_t expected = model->parameters->count + (linnet_cmvn_is_stored(model->features.cmvn) ? CMVN_TENSORS : 0);
   if (file->count == expected)
     return LINNET_OK;
   size_t i = 0;
@@ -295,7 +295,7 @@ static enum linnet_status check_cmvn(struct linnet_context *context, const char 
 }
 
 static enum linnet_status load_cmvn(struct linnet_model *model, const struct linnet_safetensors *file) {
-  if (model->features.cmvn != LINNET_CMVN_GLOBAL)
+  if (!linnet_cmvn_is_stored(model->features.cmvn))
     return LINNET_OK;
   struct linnet_cmvn *cmvn = model->cmvn = linnet_calloc(model->context, 1, sizeof *cmvn);
   if (!cmvn)
@@ -480,10 +480,11 @@ static enum linnet_status check_contents(struct linnet_context *context, const c
   if (c->features->fbank.num_mel != c->config->input_dim)
     return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: \"num_mel\" %zu of features is not \"input_dim\" %zu", name,
                        c->features->fbank.num_mel, c->config->input_dim);
-  if (c->features->cmvn != LINNET_CMVN_GLOBAL)
+  if (!linnet_cmvn_is_stored(c->features->cmvn))
     return LINNET_OK;
   if (!c->cmvn || c->cmvn->dim != c->features->fbank.num_mel)
-    return linnet_fail(context, LINNET_ERROR_ARGUMENT, "%s: global CMVN needs statistics of \"num_mel\" values", name);
+    return linnet_fail(context, LINNET_ERROR_ARGUMENT,
+                       "%s: global or running CMVN needs statistics of \"num_mel\" values", name);
   return check_cmvn(context, name, c->cmvn);
 }
 
@@ -520,7 +521,7 @@ static void plan_metadata(const struct linnet_model_contents *c, struct plan *pl
 
 static void plan_entries(const struct linnet_model_contents *c, struct plan *plan) {
   const size_t mel = c->features->fbank.num_mel;
-  for (size_t i = 0; c->features->cmvn == LINNET_CMVN_GLOBAL && i < CMVN_TENSORS; i++)
+  for (size_t i = 0; linnet_cmvn_is_stored(c->features->cmvn) && i < CMVN_TENSORS; i++)
     plan->entries[plan->num_entries++] =
         (struct linnet_tensor_entry){.name = cmvn_names[i], .dtype = LINNET_F64, .rank = 1, .shape = {i > 0 ? mel : 1}};
   for (size_t i = 0; i < c->parameters->count; i++) {
@@ -564,7 +565,7 @@ static enum linnet_status write_values(struct linnet_writer *writer, const real 
 }
 
 static enum linnet_status write_tensors(struct linnet_writer *writer, const struct linnet_model_contents *c) {
-  if (c->features->cmvn == LINNET_CMVN_GLOBAL) {
+  if (linnet_cmvn_is_stored(c->features->cmvn)) {
     LINNET_TRY(linnet_writer_doubles(writer, &c->cmvn->count, 1));
     LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->sum, c->cmvn->dim));
     LINNET_TRY(linnet_writer_doubles(writer, c->cmvn->square, c->cmvn->dim));

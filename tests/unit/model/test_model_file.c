@@ -443,6 +443,22 @@ static void test_python(void) {
   linnet_model_destroy(NULL);
 }
 
+/* For streams: convolutions that look ahead, running statistics. */
+static void test_live(void) {
+  struct linnet_model *model = load(test_source("tests/fuzz/corpus/model/live_float32.safetensors"));
+  check_weights(model, "live_float32");
+  const struct linnet_cmvn *cmvn = linnet_model_cmvn(model);
+  const struct linnet_feature_config *features = linnet_model_features(model);
+  CHECK(features->cmvn == LINNET_CMVN_RUNNING && features->cmvn_prior == 250, "features");
+  CHECK(cmvn && cmvn->dim == 4 && cmvn->count == 100 && cmvn->sum[3] == 3 && cmvn->square[0] == 200, "statistics");
+  CHECK(linnet_model_is_causal(model) && linnet_model_lookahead(model) == 1, "a look-ahead of %zu",
+        linnet_model_lookahead(model));
+  linnet_model_destroy(model);
+  model = load(test_source("tests/fuzz/corpus/model/conv_float16.safetensors"));
+  CHECK(!linnet_model_is_causal(model) && linnet_model_lookahead(model) == 0, "the look-ahead of other models");
+  linnet_model_destroy(model);
+}
+
 /* NaN and infinity in float16. */
 static void test_half_finite(void) {
   void *data = NULL;
@@ -667,10 +683,12 @@ int main(void) {
   test_getters();
   test_frame_seconds();
   test_python();
+  test_live();
   test_half_finite();
   test_paths();
   test_save("tests/fuzz/corpus/model/plain_float32.safetensors", LINNET_F32);
   test_save("tests/fuzz/corpus/model/global_float32.safetensors", LINNET_F32);
+  test_save("tests/fuzz/corpus/model/live_float32.safetensors", LINNET_F32);
   test_save("tests/fuzz/corpus/model/conv_float16.safetensors", LINNET_F16);
   test_save_refusals();
   test_save_keeps();

@@ -12,7 +12,9 @@ bool write_recognizer_model(const char *path, bool causal) {
   config.heads = 2;
   config.layers = 2;
   config.outputs = 5;
-  config.convolution = causal ? 0 : 5;
+  config.convolution = 5;
+  if (causal)
+    config.lookahead[0] = 1, config.lookahead[1] = 0;
   config.stack = 3;
   memset(config.attention, causal ? LINNET_ATTENTION_CAUSAL_LINEAR : LINNET_ATTENTION_LINEAR, config.layers);
   memset(config.attention + config.layers, 0, sizeof config.attention - config.layers);
