@@ -126,7 +126,7 @@ static enum linnet_status parse_rule_name(struct parser *p, char *name) {
 
 static enum linnet_status parse_reference(struct parser *p, uint32_t *expression) {
   char name[MAX_NAME + 1];
-  size_t rule;
+  size_t rule = 0;
   LINNET_TRY(parse_rule_name(p, name));
   if (strcmp(name, "NULL") == 0)
     return add(p, LINNET_EXPRESSION_SEQUENCE, 0, expression);
@@ -224,7 +224,7 @@ static enum linnet_status parse_sequence(struct parser *p, uint32_t *expression)
   LINNET_TRY(skip_weight(p));
   LINNET_TRY(add(p, LINNET_EXPRESSION_SEQUENCE, 0, expression));
   do {
-    uint32_t part;
+    uint32_t part = LINNET_NO_EXPRESSION;
     LINNET_TRY(parse_atom(p, &part));
     LINNET_TRY(parse_suffixes(p, &part));
     linnet_expression_append(p->source, *expression, part);
@@ -267,8 +267,8 @@ static enum linnet_status publish(struct parser *p, size_t rule) {
 /* [public] <name> = alternatives; */
 static enum linnet_status parse_rule(struct parser *p) {
   char name[MAX_NAME + 1];
-  size_t rule;
-  uint32_t body;
+  size_t rule = 0;
+  uint32_t body = LINNET_NO_EXPRESSION;
   bool is_public = keyword(p, "public");
   LINNET_TRY(skip_blanks(p));
   if (*p->at != '<')

@@ -6,6 +6,8 @@
  * and then follows the path of minimum cost from the start. */
 #include "decoder/lattice/lattice.h"
 
+#include <assert.h>
+
 #define MAX_CELLS ((size_t)1 << 28)
 
 struct oracle {
@@ -95,8 +97,10 @@ static void follow(const struct oracle *o, int *symbols, struct linnet_lattice_n
     }
     const struct linnet_lattice_arc *arc = &o->graph->arcs[index];
     score->num_insertions += step == STEP_INSERT;
-    if (step == STEP_PAIR)
+    if (step == STEP_PAIR) {
+      assert(offset < o->count);
       score->num_substitutions += o->reference[offset++] != label_of(o, arc->symbol);
+    }
     symbols[nearest->num_symbols++] = arc->symbol;
     state = arc->to;
   }

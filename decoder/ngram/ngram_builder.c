@@ -168,8 +168,10 @@ static void fill_text(const struct ngram_builder *b, const struct body *body) {
     length[b->rank[i]] = (uint32_t)strlen(linnet_names_text(&b->names, i)) + 1;
   for (size_t i = 0; i < b->names.count; i++)
     body->offsets[i + 1] += body->offsets[i];
-  for (size_t i = 0; i < b->names.count; i++)
-    strcpy(body->text + body->offsets[b->rank[i]], linnet_names_text(&b->names, i));
+  for (size_t i = 0; i < b->names.count; i++) {
+    const uint32_t *offset = body->offsets + b->rank[i];
+    memcpy(body->text + offset[0], linnet_names_text(&b->names, i), offset[1] - offset[0]);
+  }
 }
 
 static void fill_nodes(const struct ngram_builder *b, const struct body *body) {

@@ -1,4 +1,5 @@
 /* The pronunciations of one written word: those of all ways to say it. */
+#include <assert.h>
 #include <string.h>
 
 #include "decoder/base/text_file.h"
@@ -123,6 +124,7 @@ static enum linnet_status find_words(struct linnet_pronouncer *p, const char *wa
 static size_t limit_combinations(struct spoken_word *words, size_t count, size_t limit) {
   size_t combinations = 1;
   for (size_t i = 0; i < count; i++) {
+    assert(combinations > 0 && combinations <= limit);
     size_t maximum = limit / combinations;
     words[i].variants = words[i].variants < maximum ? words[i].variants : maximum;
     combinations *= words[i].variants;

@@ -2,6 +2,8 @@
  * the next beam of them, with the best alignment of each state. */
 #include "decoder/words/word_beam.h"
 
+#include <assert.h>
+
 /* --- alignments --------------------------------------------------------------------------------------------------- */
 
 /* Among the sources, the state with the best token that the symbol may follow; LINNET_NO_STATE if there is none. */
@@ -109,6 +111,7 @@ static void make_state(const struct linnet_word_step *f, struct linnet_word_posi
   struct linnet_token *source = NULL;
   linnet_word_find_sources(s, position, parent_of(s, position));
   uint32_t from = best_source(s, node->symbol, &source);
+  assert(source);
   s->next->blank[to] = 0;
   s->next->symbol[to] = linnet_row_floor(linnet_word_inflow(s, position.node, node->symbol) * probability);
   s->next->weight[to] = linnet_word_weight_of(s, position, s->sources.states[0]);

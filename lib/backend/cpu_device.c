@@ -1,4 +1,5 @@
 /* The CPU as a device: ops run immediately, in the calling thread, with the kernels of a table of backend.h. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -177,6 +178,7 @@ static struct linnet_lstm prepare_lstm(struct linnet_device *d, const struct lin
   struct linnet_arena arena = {.base = memory, .size = SIZE_MAX};
   struct linnet_lstm prepared = *l;
   *w = plan_lstm(d, l->width, p->sequences, &arena);
+  assert(w->packed && w->state && w->spans && w->work);
   kernels(d)->lstm_pack(l->width, use, l->weights, w->packed);
   linnet_spans_longest_first(p, w->spans);
   prepared.weights = w->packed;

@@ -27,11 +27,12 @@ static int by_id(const void *a, const void *b) {
 /* Files with equal names would be written under one key. */
 static int check_ids(const struct features_input *input) {
   char ***sorted = malloc((input->count + 1) * sizeof *sorted);
-  int code = sorted ? TOOL_OK : tool_fail("out of memory for %zu files", input->count);
-  for (size_t i = 0; i < input->count && sorted; i++)
+  int code = TOOL_OK;
+  if (!sorted)
+    return tool_fail("out of memory for %zu files", input->count);
+  for (size_t i = 0; i < input->count; i++)
     sorted[i] = &input->ids[i];
-  if (sorted)
-    qsort(sorted, input->count, sizeof *sorted, by_id);
+  qsort(sorted, input->count, sizeof *sorted, by_id);
   for (size_t i = 1; i < input->count && code == TOOL_OK; i++)
     if (strcmp(*sorted[i - 1], *sorted[i]) == 0)
       code = tool_usage("%s and %s would both have the key %s: rename one, or use a data folder",

@@ -298,20 +298,31 @@ static bool read_root(struct linnet_context *context, const char *path, const js
   return false;
 }
 
+/* NULL after a message. */
+static json_t *load_root(const char *path) {
+  json_error_t error;
+  if (!path) {
+    json_t *empty = json_object();
+    if (!empty)
+      tool_fail("out of memory for the settings");
+    return empty;
+  }
+  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (json_is_object(root))
+    return root;
+  tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
+  json_decref(root);
+  return NULL;
+}
+
 bool train_config_load(struct linnet_context *context, const char *path, const char *const *settings, size_t count,
                        struct train_config *config) {
-  json_error_t error;
-  json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) : json_object();
+  json_t *root = load_root(path);
   *config = (struct train_config){0};
   linnet_noise_settings_default(&config->mixing);
   linnet_train_settings_default(&config->training);
   linnet_specaugment_settings_default(&config->masks);
-  if (!json_is_object(root)) {
-    tool_fail("%s:%d: %s", path, root ? 1 : error.line, root ? "not a JSON object" : error.text);
-    json_decref(root);
-    return false;
-  }
-  bool good = true;
+  bool good = root;
   for (size_t i = 0; good && i < count; i++)
     good = apply_setting(settings[i], root);
   good = good && read_root(context, path ? path : count > 0 ? "--set" : "the defaults", root, config);

@@ -16,18 +16,14 @@ enum { PATH_BYTES = 4096 };
 /* Finds a file relative to the program: PREFIX/bin/linnet uses PREFIX/share/linnet/models, so the installation can be
  * moved. In a build folder a link to the sources has the same effect. */
 static bool beside_program(const char *name, char path[PATH_BYTES]) {
-  static const char relative[] = "/../share/linnet/models/";
-  size_t size = PATH_BYTES - sizeof relative - strlen(name);
-  ssize_t length = readlink("/proc/self/exe", path, size);
-  if (length <= 0 || (size_t)length >= size)
+  char program[PATH_BYTES];
+  ssize_t bytes = readlink("/proc/self/exe", program, sizeof program);
+  if (bytes <= 0 || (size_t)bytes >= sizeof program)
     return false;
-  path[length] = '\0';
-  char *slash = strrchr(path, '/');
-  if (!slash)
-    return false;
-  strcpy(slash, relative);
-  strcat(slash, name);
-  return access(path, R_OK) == 0;
+  while (bytes > 0 && program[bytes - 1] != '/')
+    bytes--;
+  int length = snprintf(path, PATH_BYTES, "%.*s../share/linnet/models/%s", (int)bytes, program, name);
+  return length > 0 && length < PATH_BYTES && access(path, R_OK) == 0;
 }
 
 char *tool_find_shipped(const char *name) {

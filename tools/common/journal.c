@@ -102,12 +102,12 @@ static char *find_key(const struct journal_form *form, char *line, const char *l
 /* Registers a line of `bytes` bytes. */
 static bool note_line(struct journal *journal, char *line, size_t bytes) {
   bool first;
-  struct journal_piece *last = journal->count > 0 ? &journal->pieces[journal->count - 1] : NULL;
-  char *key = find_key(&journal->form, line, last ? last->key : NULL, &first);
-  if (!key || (!first && !last))
+  size_t count = journal->count;
+  char *key = find_key(&journal->form, line, count > 0 ? journal->pieces[count - 1].key : NULL, &first);
+  if (!key || (!first && count == 0))
     return tool_fail("%s: --resume: this line is not a result of --format %s: %.60s", journal->path, journal->form.name,
                      line) == TOOL_OK;
-  struct journal_piece *piece = first ? append(journal) : last;
+  struct journal_piece *piece = first ? append(journal) : &journal->pieces[count - 1];
   if (!piece || (first && !(piece->key = strdup(key))))
     return out_of_memory(journal);
   if (first)
@@ -143,11 +143,12 @@ static bool read_pieces(struct journal *journal, bool complete) {
   while (good && (bytes = getline(&line, &capacity, journal->stream)) > 0 && line[bytes - 1] == '\n')
     good = note_line(journal, line, (size_t)bytes);
   free(line);
-  good = good && drop_incomplete(journal, complete);
+  if (!good || !drop_incomplete(journal, complete))
+    return false;
   journal->old = journal->count;
   if (journal->old > 0)
     qsort(journal->pieces, journal->old, sizeof *journal->pieces, by_key);
-  return good;
+  return true;
 }
 
 /* Copies the target of a completed run, if there is one. */
@@ -284,7 +285,8 @@ bool journal_commit(struct journal *journal) {
   struct tool_output output;
   bool good = tool_output_open(&output, journal->target);
   if (good) {
-    qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
+    if (journal->count > 0)
+      qsort(journal->pieces, journal->count, sizeof *journal->pieces, by_item);
     for (size_t i = 0; good && i < journal->count; i++)
       good = copy_piece(journal, &journal->pieces[i], output.stream);
     if (!good)

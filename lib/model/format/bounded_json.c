@@ -34,7 +34,7 @@ struct linnet_excerpt linnet_excerpt(const char *text) {
       excerpt.text[++i] = '?';
   }
   if (text[n] != '\0')
-    strcpy(excerpt.text + n, "...");
+    memcpy(excerpt.text + n, "...", 4);
   return excerpt;
 }
 

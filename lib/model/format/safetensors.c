@@ -1,6 +1,7 @@
 /* Reads and writes safetensors files; every offset and size is checked before it is used. */
 #include "model/format/safetensors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -630,6 +631,7 @@ static enum linnet_status write_block(struct linnet_writer *writer, const float 
 static enum linnet_status write_values(struct linnet_writer *writer, const float *floats, const double *doubles,
                                        size_t n) {
   LINNET_TRY(writer->status);
+  assert(n == 0 || floats || doubles);
   while (n > 0) {
     size_t taken = 0;
     if (writer->left == 0)

@@ -242,10 +242,11 @@ static void layer_backward(const struct net *n, size_t shard, size_t l, const re
   if (layer->relu)
     ops->activation_backward(LINNET_RELU, rows * layer->out, 1, s->values[l + 1], s->gradient, s->gradient);
   ops->column_sum(rows, layer->out, s->gradient, gradient_add + layer->bias);
+  real *columns = l > 0 ? s->wide : NULL;
   map_backward(n, shard, KERNEL * layer->in, layer->out, s->columns[l], weights + layer->weight, s->gradient,
-               gradient_add + layer->weight, l > 0 ? s->wide : NULL);
-  if (l > 0)
-    scatter_columns(s, layer->in, s->wide, s->gradient);
+               gradient_add + layer->weight, columns);
+  if (columns)
+    scatter_columns(s, layer->in, columns, s->gradient);
 }
 
 /* --- loss: the mean squared error of the batch
