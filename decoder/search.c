@@ -12,7 +12,8 @@ void(linnet_search_settings_default)(struct linnet_search_settings *settings, si
                                                          .symbol_threshold = INFINITY,
                                                          .score_threshold = INFINITY,
                                                          .language_model_weight = 1,
-                                                         .unknown_penalty = INFINITY};
+                                                         .unknown_penalty = INFINITY,
+                                                         .prior_scale = 0.5f};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
@@ -163,6 +164,8 @@ static enum linnet_status open_words(struct linnet_search *s, const struct linne
   s->words.unknown_penalty = settings->unknown_penalty;
   s->words.recombine = settings->num_alternatives == 1 && !settings->lattice;
   s->words.calibrations = s->calibrated ? &s->calibrations : NULL;
+  s->words.priors = s->priors;
+  s->words.prior_scale = settings->prior_scale;
   LINNET_TRY(linnet_vocabulary_open(&s->vocabulary, s->context, s->names, s->num_symbols, &settings->lexicon));
   LINNET_TRY(find_silences(s, settings));
   LINNET_TRY(load_language(s, settings));
@@ -182,6 +185,8 @@ static enum linnet_status open_symbols(struct linnet_search *s, const struct lin
   s->beam.model_weight = settings->language_model_weight;
   s->beam.insertion_bonus = settings->insertion_bonus;
   s->beam.calibrations = s->calibrated ? &s->calibrations : NULL;
+  s->beam.priors = s->priors;
+  s->beam.prior_scale = settings->prior_scale;
   if (!linnet_source_given(&settings->language_model))
     return LINNET_OK;
   enum linnet_status status = load_symbol_model(s, &settings->language_model);
@@ -197,6 +202,8 @@ static size_t choose_beam(const struct linnet_search_settings *settings) {
 }
 
 static enum linnet_status open_kind(struct linnet_search *s, const struct linnet_search_settings *settings) {
+  if (s->kind != LINNET_SEARCH_GREEDY)
+    LINNET_TRY(linnet_search_load_priors(s, settings));
   switch (s->kind) {
   case LINNET_SEARCH_SYMBOLS:
     return open_symbols(s, settings, choose_beam(settings));
@@ -305,6 +312,7 @@ void linnet_search_destroy(struct linnet_search *s) {
   linnet_vocabulary_close(&s->vocabulary);
   linnet_free(s->context, s->lookahead);
   linnet_free(s->context, s->silences);
+  linnet_free(s->context, s->priors);
   linnet_free(s->context, s->names);
   linnet_free(s->context, s);
 }

@@ -17,6 +17,7 @@ struct linnet_search {
   const char **names; /* (num_symbols) */
   struct linnet_calibrations calibrations;
   bool calibrated;
+  float *priors;                             /* (num_symbols); NULL: none */
   struct linnet_beam_settings beam;          /* of LINNET_SEARCH_SYMBOLS */
   struct linnet_word_search_settings words;  /* of LINNET_SEARCH_WORDS */
   struct linnet_vocabulary vocabulary;       /* this and all that follow: of LINNET_SEARCH_WORDS */
@@ -29,5 +30,9 @@ struct linnet_search {
   int *silences;
   struct linnet_word_search *first; /* the streams share its tree */
 };
+
+/* Loads the priors that the settings name, if any (search_priors.c). The search must have its symbols. */
+enum linnet_status linnet_search_load_priors(struct linnet_search *search,
+                                             const struct linnet_search_settings *settings);
 
 #endif

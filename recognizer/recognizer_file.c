@@ -40,6 +40,8 @@ static const struct linnet_json_key keys[] = {{.key = "model"},
                                               KEY(insertion_bonus, FLOAT),
                                               KEY(word_bonus, FLOAT),
                                               KEY(unknown_penalty, FLOAT),
+                                              {.key = "priors"},
+                                              KEY(prior_scale, FLOAT),
                                               {.key = "max_silence"},
                                               {.key = "edge_silence"},
                                               {.key = LINNET_CALIBRATION_KEY},
@@ -122,7 +124,8 @@ static void read_sources(struct linnet_json_object *object, struct linnet_recogn
                                           {"lexicon", &file->search.lexicon},
                                           {"language_model", &file->search.language_model},
                                           {"grammar", &file->search.grammar},
-                                          {"hotwords", &file->search.hotwords}};
+                                          {"hotwords", &file->search.hotwords},
+                                          {"priors", &file->search.priors}};
   for (size_t i = 0; i < LINNET_RECOGNIZER_SOURCES; i++) {
     const char *path = NULL;
     linnet_json_read_string(object, sources[i].key, &path);

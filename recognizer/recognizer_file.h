@@ -4,7 +4,7 @@
 
 #include <linnet/recognizer.h>
 
-enum { LINNET_RECOGNIZER_SOURCES = 5, LINNET_RECOGNIZER_SILENCES = 64 };
+enum { LINNET_RECOGNIZER_SOURCES = 6, LINNET_RECOGNIZER_SILENCES = 64 };
 
 struct linnet_recognizer_file {
   struct linnet_context *context;

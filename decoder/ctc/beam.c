@@ -11,7 +11,8 @@ void(linnet_beam_settings_default)(struct linnet_beam_settings *settings, size_t
                                                 .beam = 50,
                                                 .symbol_threshold = INFINITY,
                                                 .score_threshold = INFINITY,
-                                                .model_weight = 1};
+                                                .model_weight = 1,
+                                                .prior_scale = 0.5f};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
 
@@ -83,6 +84,9 @@ enum linnet_status linnet_beam_create(struct linnet_context *context, size_t sym
   enum linnet_status status =
       linnet_calibrations_copy(context, "linnet_beam_create", settings->calibrations, &b->calibrations);
   if (status == LINNET_OK)
+    status = linnet_row_priors_create(&b->priors, context, "linnet_beam_create", settings->priors, symbols,
+                                      settings->prior_scale);
+  if (status == LINNET_OK)
     status = allocate(b);
   if (status == LINNET_OK) /* a slot for each prefix of this frame and of the next */
     status = linnet_fusion_create(&b->fusion, context, settings, b->choice.symbols, 2 * b->beam);
@@ -119,6 +123,7 @@ void linnet_beam_destroy(struct linnet_beam *beam) {
   if (!beam)
     return;
   linnet_fusion_destroy(&beam->fusion);
+  linnet_row_priors_destroy(&beam->priors, beam->context);
   linnet_tree_pool_destroy(&beam->trie.pool);
   linnet_tree_pool_destroy(&beam->records);
   linnet_free(beam->context, beam->segments);
@@ -128,8 +133,8 @@ void linnet_beam_destroy(struct linnet_beam *beam) {
 
 size_t linnet_beam_memory_bytes(const struct linnet_beam *beam) {
   return sizeof *beam + beam->block.bytes + linnet_fusion_memory(&beam->fusion) +
-         linnet_tree_pool_memory(&beam->trie.pool) + linnet_tree_pool_memory(&beam->records) +
-         beam->max_segments * sizeof *beam->segments;
+         linnet_row_priors_memory(&beam->priors, beam->choice.symbols) + linnet_tree_pool_memory(&beam->trie.pool) +
+         linnet_tree_pool_memory(&beam->records) + beam->max_segments * sizeof *beam->segments;
 }
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */

@@ -126,8 +126,18 @@ size_t linnet_candidates_rank(struct linnet_candidate *candidates, size_t count,
 
 /* --- rows of posteriors ------------------------------------------------------------------------------------------- */
 
-struct linnet_row linnet_row_read(const float *values, size_t symbols) {
-  struct linnet_row row = {.values = values, .largest = -INFINITY};
+/* The row itself if there are no priors. */
+static const float *divide(const float *values, size_t symbols, const struct linnet_row_priors *priors) {
+  if (!values || !priors->priors)
+    return values;
+  for (size_t v = 0; v < symbols; v++)
+    priors->row[v] = values[v] - priors->logs[v];
+  return priors->row;
+}
+
+struct linnet_row linnet_row_read(const float *values, size_t symbols, const struct linnet_row_priors *priors) {
+  values = divide(values, symbols, priors);
+  struct linnet_row row = {.values = values, .largest = -INFINITY, .powers = priors->powers};
   for (size_t v = 0; v < symbols && values; v++)
     row.largest = linnet_row_sane(values[v]) > row.largest ? values[v] : row.largest;
   if (row.largest == -INFINITY) {

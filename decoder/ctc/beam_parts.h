@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "decoder/base/tree_pool.h"
+#include "decoder/ctc/row_priors.h"
 
 /* --- exponentials ------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +52,8 @@ struct linnet_row {
   const float *values; /* (symbols); NULL: a certain blank */
   float largest;
   double blank;           /* exp(values[0] - largest) */
-  double posterior_scale; /* posterior = this * probability relative to the row's largest */
+  double posterior_scale; /* posterior = this * probability relative to the row's largest, without priors */
+  const double *powers;   /* (symbols): the factors of posteriors with priors; NULL: no priors */
 };
 
 /* The pruning of symbols, and the symbols that the present frame appends. */
@@ -73,10 +75,10 @@ static inline double linnet_row_floor(double probability) {
   return probability > LINNET_NOTHING ? probability : 0.0;
 }
 
-/* The posterior of a probability that is relative to the row's largest; above 1 it counts as 1, as in greedy
- * decoding. */
-static inline double linnet_row_posterior(const struct linnet_row *row, double probability) {
-  double value = row->posterior_scale * probability;
+/* The posterior of a symbol whose probability, after the division by its prior, is relative to the row's largest;
+ * above 1 it counts as 1, as in greedy decoding. */
+static inline double linnet_row_posterior(const struct linnet_row *row, uint32_t symbol, double probability) {
+  double value = row->posterior_scale * probability * (row->powers ? row->powers[symbol] : 1.0);
   return value < 1 ? value : 1;
 }
 
@@ -88,8 +90,9 @@ static inline double linnet_row_scale(double x, int *exponent) {
   return ldexp(1, -*exponent);
 }
 
-/* NULL and a row in which all symbols are impossible both count as a blank of probability 1. */
-struct linnet_row linnet_row_read(const float *values, size_t symbols);
+/* Divides the posteriors by the priors. NULL and a row in which all symbols are impossible both count as a blank of
+ * probability 1. The row is valid until the next one with the same priors. */
+struct linnet_row linnet_row_read(const float *values, size_t symbols, const struct linnet_row_priors *priors);
 
 /* The logarithm of a symbol's probability, relative to the row's largest; -infinity for symbol 0, because the root has
  * no symbol. */

@@ -45,6 +45,7 @@ struct linnet_beam {
   struct linnet_beam_stay stay;
   struct linnet_candidate *candidates; /* (max_candidates); once finished, `parent` is the entry of each rank */
   struct linnet_row_choice choice;     /* of the symbols that a frame appends */
+  struct linnet_row_priors priors;
   size_t max_candidates;
   uint32_t frames;  /* taken so far */
   double log_scale; /* log P of 1 in `blank` and `symbol` is log_scale + exponent * ln 2 */

@@ -138,6 +138,7 @@ struct linnet_word_search {
   struct linnet_history history;
   struct linnet_tree_pool records;
   struct linnet_row_choice choice; /* of the symbols of a frame */
+  struct linnet_row_priors priors; /* the settings point here */
   struct linnet_beam_side sides[2], *now, *next;
   struct linnet_word_stay stay;
   struct linnet_candidate *candidates; /* (max_candidates): with symbol 0, state `parent` stays; else `symbol` is a

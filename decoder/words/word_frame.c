@@ -35,8 +35,8 @@ static uint32_t record_of(struct linnet_word_search *s, uint32_t state, struct l
 static struct linnet_token enter(const struct linnet_word_step *f, uint32_t state, struct linnet_token *source,
                                  uint32_t node, double probability) {
   struct linnet_word_search *s = f->search;
-  struct linnet_token token =
-      linnet_token_enter(linnet_row_posterior(&f->row, probability), s->frames, record_of(s, state, source));
+  struct linnet_token token = linnet_token_enter(linnet_row_posterior(&f->row, s->tree.nodes[node].symbol, probability),
+                                                 s->frames, record_of(s, state, source));
   token.probability =
       linnet_row_floor(source->probability * probability * linnet_word_arrive(&s->tree, node) * f->token_scale);
   return token;
@@ -56,7 +56,7 @@ static struct linnet_token move_symbol_token(const struct linnet_word_step *f, u
   if (from != LINNET_NO_STATE &&
       source->probability * linnet_word_arrive(&s->tree, state->position.node) > token.probability)
     return enter(f, from, source, state->position.node, probability);
-  linnet_token_stay(&token, linnet_row_posterior(&f->row, probability), s->frames);
+  linnet_token_stay(&token, linnet_row_posterior(&f->row, state->symbol, probability), s->frames);
   token.probability = linnet_row_floor(token.probability * probability * f->token_scale);
   return token;
 }
@@ -170,10 +170,10 @@ static void make_next(struct linnet_word_step *f, size_t count) {
 /* Takes one row (symbols). The caller has reserved memory for 2 * beam records and for linnet_word_max_new
  * sequences. */
 static void take_frame(struct linnet_word_search *s, const float *row) {
-  struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols)};
+  struct linnet_word_step f = {.search = s, .row = linnet_row_read(row, s->choice.symbols, &s->priors)};
   size_t count = linnet_word_expand(&f);
   if (count == 0) { /* everything that the frame allows is impossible */
-    f = (struct linnet_word_step){.search = s, .row = linnet_row_read(NULL, 0)};
+    f = (struct linnet_word_step){.search = s, .row = linnet_row_read(NULL, 0, &s->priors)};
     count = linnet_word_expand(&f);
   }
   make_next(&f, count);

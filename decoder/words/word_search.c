@@ -14,6 +14,7 @@ void(linnet_word_search_settings_default)(struct linnet_word_search_settings *se
                                                        .score_threshold = INFINITY,
                                                        .model_weight = 1,
                                                        .unknown_penalty = INFINITY,
+                                                       .prior_scale = 0.5f,
                                                        .recombine = 1};
   linnet_settings_fill(settings, size, &defaults, sizeof defaults);
 }
@@ -99,6 +100,9 @@ static enum linnet_status build(struct linnet_word_search *s, size_t symbols, co
   LINNET_TRY(
       linnet_calibrations_copy(s->context, "linnet_word_search_create", s->settings.calibrations, &s->calibrations));
   s->settings.calibrations = &s->calibrations;
+  LINNET_TRY(linnet_row_priors_create(&s->priors, s->context, "linnet_word_search_create", s->settings.priors, symbols,
+                                      s->settings.prior_scale));
+  s->settings.priors = s->priors.priors;
   if (tree)
     s->tree = linnet_word_tree_share(tree, s->context);
   else
@@ -176,6 +180,7 @@ void linnet_word_search_destroy(struct linnet_word_search *s) {
     return;
   linnet_word_tree_destroy(&s->tree);
   linnet_history_destroy(&s->history);
+  linnet_row_priors_destroy(&s->priors, s->context);
   linnet_tree_pool_destroy(&s->records);
   linnet_free(s->context, s->results);
   linnet_free(s->context, s->ranks);
@@ -187,8 +192,9 @@ void linnet_word_search_destroy(struct linnet_word_search *s) {
 
 size_t linnet_word_search_memory_bytes(const struct linnet_word_search *s) {
   return sizeof *s + s->block.bytes + linnet_word_tree_memory(&s->tree) + linnet_history_memory(&s->history) +
-         linnet_tree_pool_memory(&s->records) + s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks +
-         s->max_segments * sizeof *s->segments + s->max_words * sizeof *s->words;
+         linnet_row_priors_memory(&s->priors, s->choice.symbols) + linnet_tree_pool_memory(&s->records) +
+         s->max_results * sizeof *s->results + s->max_ranks * sizeof *s->ranks + s->max_segments * sizeof *s->segments +
+         s->max_words * sizeof *s->words;
 }
 
 size_t linnet_word_search_tree_memory_bytes(const struct linnet_word_search *s) {

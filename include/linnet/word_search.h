@@ -83,6 +83,8 @@ struct linnet_word_search_settings {
                     differ anywhere */
   const struct linnet_calibrations *calibrations; /* of the confidences of words and phones (calibration.h); copied.
                                                      NULL: confidences are mean posteriors (default) */
+  const float *priors; /* (symbols): label priors as in beam.h; copied. NULL: none (default) */
+  float prior_scale;   /* the exponent of the priors, 0 to 2 (default 0.5) */
 };
 
 LINNET_API void linnet_word_search_settings_default(struct linnet_word_search_settings *settings, size_t size);

@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "ops/activation.h"
 #include "ops/causal_linear_attention.h"
+#include "ops/consistency.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -47,9 +48,11 @@ static const struct linnet_ops reference = {
     .feature_map_backward = linnet_feature_map_backward_reference,
     .log_softmax = linnet_log_softmax_reference,
     .ctc = linnet_ctc_reference,
+    .consistency = linnet_consistency_reference,
     .update = linnet_update_reference,
     .sum_of_squares = linnet_sum_of_squares_reference,
     .add = linnet_add_reference,
+    .average = linnet_average_reference,
     .column_sum = linnet_column_sum_reference,
 };
 

@@ -42,6 +42,8 @@ static enum linnet_status check_settings(struct linnet_context *context, const s
   LINNET_TRY(check_range(context, "epochs", s->num_epochs, 1, 1e6));
   LINNET_TRY(check_range(context, "plateau factor", s->plateau_factor, 1e-3, 1));
   LINNET_TRY(check_range(context, "plateau patience", s->plateau_patience, 1, 1e6));
+  LINNET_TRY(check_range(context, "consistency", s->consistency, 0, 100));
+  LINNET_TRY(check_range(context, "average decay", s->average_decay, 0, 0.9999999));
   return check_range(context, "number of kept models", s->num_kept_models, 0, LINNET_MAX_KEPT_MODELS);
 }
 
@@ -153,6 +155,18 @@ static real *device_vector(const struct linnet_trainer *t, real *host) {
   return device->ops->host ? host : device->ops->alloc(device, t->parameters->size * sizeof(real));
 }
 
+/* The moving average begins with the initial weights. */
+static enum linnet_status create_average(struct linnet_trainer *t) {
+  if (!(t->settings.average_decay > 0))
+    return LINNET_OK;
+  t->average = linnet_calloc(t->context, t->parameters->size, sizeof(real));
+  if (!t->average)
+    return out_of_memory(t->context);
+  memcpy(t->average, t->weights, t->parameters->size * sizeof(real));
+  t->device.average = device_vector(t, t->average);
+  return t->device.average ? LINNET_OK : out_of_memory(t->context);
+}
+
 static enum linnet_status create_weights(struct linnet_trainer *t, const char *initial) {
   t->weights = linnet_calloc(t->context, t->parameters->size, sizeof(real));
   t->moment1 = linnet_calloc(t->context, t->parameters->size, sizeof(real));
@@ -164,7 +178,8 @@ static enum linnet_status create_weights(struct linnet_trainer *t, const char *i
   t->device.moment2 = device_vector(t, t->moment2);
   if (!t->device.weights || !t->device.moment1 || !t->device.moment2)
     return out_of_memory(t->context);
-  return initial_weights(t, initial);
+  LINNET_TRY(initial_weights(t, initial));
+  return create_average(t);
 }
 
 enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
@@ -173,6 +188,8 @@ enum linnet_status linnet_trainer_download(struct linnet_trainer *t) {
   device->ops->download(device, t->weights, t->device.weights, bytes);
   device->ops->download(device, t->moment1, t->device.moment1, bytes);
   device->ops->download(device, t->moment2, t->device.moment2, bytes);
+  if (t->average)
+    device->ops->download(device, t->average, t->device.average, bytes);
   return device->ops->wait(device, t->context);
 }
 
@@ -183,6 +200,8 @@ static enum linnet_status upload(struct linnet_trainer *t) {
   device->ops->upload(device, t->device.weights, t->weights, bytes);
   device->ops->upload(device, t->device.moment1, t->moment1, bytes);
   device->ops->upload(device, t->device.moment2, t->moment2, bytes);
+  if (t->average)
+    device->ops->upload(device, t->device.average, t->average, bytes);
   return device->ops->wait(device, t->context);
 }
 
@@ -254,8 +273,10 @@ static enum linnet_status create(struct linnet_trainer *t, const struct linnet_t
   LINNET_TRY(linnet_batches_create(t->context, t->train.num_utterances, &t->batches));
   linnet_batch_init(&t->batch, t->context, &t->config);
   linnet_batch_init(&t->next, t->context, &t->config);
+  t->batch.views = t->next.views = t->settings.consistency > 0 ? 2 : 1;
   LINNET_TRY(create_workers(t));
   LINNET_TRY(linnet_gradient_create(t->context, &t->network, t->workers, &t->gradient));
+  t->gradient.consistency = t->settings.consistency;
   LINNET_TRY(linnet_fingerprint(t, model->recipe, &t->fingerprint));
   linnet_schedule_start(&t->settings, &t->state.schedule);
   bool found;
@@ -314,7 +335,7 @@ uint64_t linnet_trainer_num_steps(const struct linnet_trainer *trainer) {
 
 static void release_device(struct linnet_trainer *t) {
   struct linnet_device *device = t->network.device;
-  void *blocks[] = {t->device.weights, t->device.moment1, t->device.moment2};
+  void *blocks[] = {t->device.weights, t->device.moment1, t->device.moment2, t->device.average};
   for (size_t i = 0; device && !device->ops->host && i < sizeof blocks / sizeof *blocks; i++)
     device->ops->free(device, blocks[i]);
 }
@@ -339,7 +360,8 @@ void linnet_trainer_destroy(struct linnet_trainer *t) {
   linnet_parameters_destroy(t->parameters);
   release_device(t);
   void *blocks[] = {t->symbols, t->metadata,    t->cmvn,         t->weights,    t->moment1,         t->moment2,
-                    t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t};
+                    t->folder,  t->fingerprint, t->train_frames, t->dev_frames, t->worker_contexts, t->average,
+                    t};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
     linnet_free(context, blocks[i]);
 }

@@ -35,6 +35,7 @@ static struct linnet_checkpoint checkpoint_of(struct linnet_trainer *t) {
                                     .weights = t->weights,
                                     .moment1 = t->moment1,
                                     .moment2 = t->moment2,
+                                    .average = t->average,
                                     .state = &t->state,
                                     .fingerprint = t->fingerprint};
 }
@@ -139,7 +140,7 @@ enum linnet_status linnet_trainer_stored_config(const struct linnet_trainer *t, 
 static enum linnet_status save_model(struct linnet_trainer *t, const char *path) {
   struct linnet_model_contents contents = {.config = &t->config,
                                            .parameters = t->parameters,
-                                           .weights = t->weights,
+                                           .weights = t->average ? t->average : t->weights,
                                            .symbols = (const char *const *)t->symbols,
                                            .features = &t->features,
                                            .cmvn = t->cmvn,

@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'END'
-Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]]
+Usage: evaluate.sh --set NAME=DIR... --out DIR [--model FILE] [--lexicon FILE --lm FILE [--lm-weight W --word-bonus B]
+                   [--priors FILE --prior-scale X]]
                    [--every N] [--conditions] [--noise SCP] [--threads J]
 
 Prints a table of phone error rates (greedy decoding), word error rates (of a recognizer's folder, or with --lexicon and
@@ -21,6 +22,7 @@ packages and builds linnet, unless $LINNET names a linnet command.
   --lexicon FILE   CMUdict, or any lexicon; give a complete one (linnet g2p --complete), as utterances with unknown words have
                    no reference of phones
   --lm FILE        n-gram model of words, --lm-weight (default 0.8), --word-bonus (default 0), --beam (default 200)
+  --priors FILE    label priors (linnet posteriors --estimate-priors), --prior-scale (default 0.5)
   --every N        only every Nth utterance of each set (default 1: all)
   --conditions     also measure each set with silence around speech, noise, music, other levels, the band of a telephone
   --noise SCP      clips without speech (lines "ID PATH"), for --conditions and to count false recognitions
@@ -28,8 +30,8 @@ packages and builds linnet, unless $LINNET names a linnet command.
 END
 }
 
-model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 beam=200 every=1 conditions='' noise='' threads=$(nproc) set=() out=''
-take_options "model lexicon lm lm-weight word-bonus beam every conditions! noise threads out set+" "$@"
+model='' lexicon='' lm='' lm_weight=0.8 word_bonus=0 priors='' prior_scale=0.5 beam=200 every=1 conditions='' noise='' threads=$(nproc) set=() out=''
+take_options "model lexicon lm lm-weight word-bonus priors prior-scale beam every conditions! noise threads out set+" "$@"
 [ ${#set[@]} -gt 0 ] && [ -n "$out" ] || {
 	usage >&2
 	exit 2
@@ -42,6 +44,7 @@ words=() shipped=$here/../../models/english
 [ -n "$model" ] || [ ! -e "$shipped/recognizer.json" ] || model=$shipped
 if [ -n "$lm" ]; then
 	words=(--words --lexicon "$lexicon" --lm "$lm" --lm-weight "$lm_weight" --word-bonus "$word_bonus" --beam "$beam")
+	[ -z "$priors" ] || words+=(--priors "$priors" --prior-scale "$prior_scale")
 elif [ -d "$model" ]; then
 	words=(--words) lexicon=${lexicon:-$model/lexicon.txt}
 fi

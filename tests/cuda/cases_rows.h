@@ -352,6 +352,7 @@ static double test_sums(struct mirrors *m) {
   struct buffer sums = buffer_random(r, width), sums2 = buffer_copy(r, &sums), square = buffer_poisoned(r, 2);
   double expected = linnet_sum_of_squares_reference(n, x.x), sum;
   linnet_add_reference(n, x.x, y.x);
+  linnet_average_reference(n, 0.01, x.x, y.x);
   struct buffer without = buffer_unsigned(r, &x), unsigned_sums = buffer_unsigned(r, &sums);
   linnet_column_sum_reference(rows, width, x.x, sums.x);
   linnet_column_sum_reference(rows, width, without.x, unsigned_sums.x);
@@ -359,7 +360,9 @@ static double test_sums(struct mirrors *m) {
   square.x = square.memory + GUARD;
   float *in = mirror(m, &x);
   linnet_cuda_sum_of_squares(m->device, n, in, (double *)(void *)mirror(m, &square));
-  linnet_cuda_add(m->device, n, in, mirror(m, &y2));
+  float *out = mirror(m, &y2);
+  linnet_cuda_add(m->device, n, in, out);
+  linnet_cuda_average(m->device, n, 0.01, in, out);
   linnet_cuda_column_sum(m->device, rows, width, mirror_activations(m, &x), mirror(m, &sums2));
   mirrors_return(m);
   memcpy(&sum, square.x, sizeof sum);

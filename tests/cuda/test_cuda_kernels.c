@@ -37,6 +37,7 @@ static const struct {
     {"causal_linear_attention", test_causal_linear_attention, 30, {2e-6, 1e-2, 2e-3}},
     {"mapped_causal_linear", test_mapped_causal, 20, {1e-4, 1e-1, 2e-2}},
     {"ctc", test_ctc, 60, {5e-6, 5e-6, 0}},
+    {"consistency", test_consistency, 30, {5e-6, 5e-6, 0}},
     {"softmax_attention", test_softmax_attention, 20, {5e-6, 3e-2, 1e-2}}, /* exponents of scores up to about 100 */
     {"causal_softmax", test_causal_softmax, 20, {5e-6, 3e-2, 1e-2}},
     {"lsh_attention", test_lsh_attention, 12, {1e-5, 3e-2, 5e-3}},

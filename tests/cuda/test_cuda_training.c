@@ -107,10 +107,11 @@ static double compare_recognition(const char *folder, const struct precision *pr
 }
 
 /* Two epochs of some ten steps in all, with masks: weights, validation loss and posteriors. */
-static void test_against_cpu(const char *config, const struct precision *precision) {
+static void test_against_cpu(const char *config, const struct precision *precision, double consistency) {
   char folders[2][64];
   struct run cpu = make_run(config, 1, 2), device = device_run(config, 2, precision);
   cpu.train.masking = MASKED;
+  cpu.consistency = device.consistency = consistency;
   train(&cpu, make_folder(folders[0]));
   train(&device, make_folder(folders[1]));
   CHECK(cpu.status == LINNET_OK && device.status == LINNET_OK, "%s%s", cpu.error, device.error);
@@ -119,6 +120,8 @@ static void test_against_cpu(const char *config, const struct precision *precisi
   double weights = largest_difference(b->weights, a->weights, a->parameters->size),
          posteriors = compare_recognition(folders[1], precision);
   double loss = fabs(device.last_loss - cpu.last_loss) / cpu.last_loss;
+  if (consistency > 0)
+    loss = fmax(loss, fabs(device.last_consistency - cpu.last_consistency) / cpu.last_consistency);
   printf("%-8s %llu steps: weights %.1e  loss %.1e  posteriors %.1e  %.40s...\n", precision->name,
          (unsigned long long)device.steps, weights, loss, posteriors, config);
   CHECK(weights <= precision->training && loss <= precision->training && posteriors <= precision->posteriors, "%s, %s",
@@ -182,8 +185,8 @@ static void test_with_cudnn(void) {
     return;
   }
   test_cuda_cudnn(true);
-  test_against_cpu(blstm, &float32);
-  test_against_cpu(blstm, &bfloat16);
+  test_against_cpu(blstm, &float32, 0);
+  test_against_cpu(blstm, &bfloat16, 0);
   test_again(blstm, &float32);
   test_cuda_cudnn(false);
   CHECK(fake->backward_weights > 0 && fake->refused == 0, "%u layers, %u calls refused", fake->backward_weights,
@@ -203,16 +206,17 @@ int main(void) {
   REQUIRE(status == LINNET_OK, "no device");
   const char *few = getenv("LINNET_TEST_CASES"); /* networks in another precision; float32 has three more */
   for (size_t i = 0; i < NETWORKS && (!few || i < strtoull(few, NULL, 10) + 3); i++) {
-    test_against_cpu(networks[i].config, &float32);
+    test_against_cpu(networks[i].config, &float32, 0);
     if (!few || i < strtoull(few, NULL, 10))
-      test_against_cpu(networks[i].config, &bfloat16);
+      test_against_cpu(networks[i].config, &bfloat16, 0);
     if (!few)
-      test_against_cpu(networks[i].config, &tf32);
+      test_against_cpu(networks[i].config, &tf32, 0);
   }
   if (!few) {
     test_again(transformer, &bfloat16);
     test_again(blstm, &bfloat16);
   }
+  test_against_cpu(transformer, &float32, 0.2);
   test_again(transformer, &float32);
   test_again(blstm, &float32);
   test_with_cudnn();

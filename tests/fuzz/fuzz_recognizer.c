@@ -20,6 +20,7 @@ static void check_settings(const struct linnet_recognizer_settings *settings) {
   check_source(&search->language_model);
   check_source(&search->grammar);
   check_source(&search->hotwords);
+  check_source(&search->priors);
   check((unsigned)search->kind <= LINNET_SEARCH_WORDS, "a kind of search that is none");
   check(!settings->max_silence || (*settings->max_silence >= 0 && *settings->max_silence <= 3600), "a negative length");
   check(!settings->edge_silence || (*settings->edge_silence >= 0 && *settings->edge_silence <= 3600),

@@ -212,14 +212,42 @@ same 'transcribe with a language model' hyp.lm hyp.transcribe
 cmp -s hyp hyp.lm && fail 'a language model over phones changes nothing'
 "$linnet" posteriors --model "$model" --data data --priors priors --text --out scaled.txt 2> /dev/null
 "$linnet" posteriors --model "$model" --data data --text --out plain.txt 2> /dev/null
-# Each row changes by the logarithms of the priors.
-awk 'NR == FNR {n = 0; for (i = 1; i <= NF; i++) if ($i ~ /[0-9]/) prior[++n] = log($i); next}
+# Each symbol has a prior, and their sum is 1. Each row changes by the logarithms of the priors.
+paste -d ' ' <(cut -d ' ' -f 1 symbols) <(cut -d ' ' -f 2 priors) > expected
+same 'symbols of priors' expected priors
+awk '{sum += $2} END {exit !(NR == 40 && sum > 0.99999 && sum < 1.00001)}' priors || fail "priors: $(cat priors)"
+awk 'NR == FNR {prior[++n] = log($2); next}
   FILENAME == "plain.txt" {if (NF >= n) plain[FNR] = $0; next}
   NF >= n {split(plain[FNR], x, " "); rows++
     for (i = 1; i <= n; i++) {d = x[i] - prior[i] - $i; if (d * d > 1e-8) bad++}}
   END {exit !(rows > 0 && !bad)}' priors plain.txt scaled.txt || fail 'priors'
+# A vector of Kaldi, and counts, say the same.
+awk 'BEGIN {printf " ["} {printf " %s", $2} END {print " ]"}' priors > vector
+"$linnet" posteriors --model "$model" --data data --priors vector --text --out vector.txt 2> /dev/null
+same 'priors as a vector' scaled.txt vector.txt
+# Searches divide by them, too, and find what they find in posteriors that were divided before.
+"$linnet" posteriors --model "$model" --data data --priors priors --prior-scale 0.5 --out half.ark 2> /dev/null
+spans decode --symbols symbols --lm phones.arpa ark:half.ark > expected
+spans decode --symbols symbols --lm phones.arpa --priors priors ark:post.ark > hyp.ctm || fail "--priors: $(cat err)"
+same 'decode --priors' expected hyp.ctm
+spans decode --symbols symbols --lm phones.arpa ark:post.ark > hyp.plain
+cmp -s expected hyp.plain && fail 'priors change nothing'
+spans transcribe --model "$model" --data data --beam 50 --lm phones.arpa --priors priors --prior-scale 0.5 > hyp.ctm \
+  || fail "--priors: $(cat err)"
+same 'transcribe --priors' expected hyp.ctm
+"$linnet" decode --symbols symbols --lattice half.lat ark:half.ark > /dev/null 2> err
+"$linnet" decode --symbols symbols --priors priors --lattice priors.lat ark:post.ark > /dev/null 2> err
+cut -f 1-3 half.lat > half.states
+cut -f 1-3 priors.lat > priors.states
+same 'the states of a lattice with --priors' half.states priors.states
+sed 's/^AA /AX /' priors > others
+check 1 "priors: others:23: 'AX' where the symbol 'AA' is expected" decode --symbols symbols --priors others ark:post.ark
+check 1 'vector:1: ' decode --symbols symbols --priors vector ark:post.ark
+check 2 '--prior-scale 1: of which priors?' decode --symbols symbols --prior-scale 1 ark:post.ark
+check 2 '--prior-scale 3: must be 0 to 2' decode --symbols symbols --priors priors --prior-scale 3 ark:post.ark
+check 2 '--priors priors: greedy decoding takes no priors' transcribe --model "$model" --priors priors data/a.wav
 # A symbol of prior 0 is impossible, not probable: no frame has it, and the result does not have it.
-awk '{for (i = n = 0; ++i <= NF;) if ($i ~ /[0-9]/ && ++n % 2 == 0) $i = 0; print}' priors > seen
+awk 'NR % 2 == 0 {$2 = 0} {print}' priors > seen
 "$linnet" posteriors --model "$model" --data data --priors seen --out seen.ark 2> err
 grep -qF 'seen: the prior of 20 symbols is 0' err || fail "priors of 0: $(cat err)"
 "$linnet" posteriors --model "$model" --data data --priors seen --text --out seen.txt 2> /dev/null
@@ -243,6 +271,9 @@ sed 's/^-0.01 -5 -6$/-1 -5 ]/' many.txt > ragged.txt
 check 1 'v1: the rows have 2 posteriors' decode --symbols three --jobs 5 post.txt ragged.txt
 printf ' [ 1 2 3 ]\n' > bad
 check 1 'the model has 40 symbols' posteriors --model "$model" --data data --priors bad --out x.ark
+printf '<blk> 1\n' > bad
+check 1 'bad: 1 priors of 40 symbols' posteriors --model "$model" --data data --priors bad --out x.ark
+check 1 'seen: the prior of symbol 1 is 0, must be above 0' decode --symbols symbols --priors seen ark:post.ark
 check 2 '--out FILE or --estimate-priors FILE is missing' posteriors --model "$model" --data data
 
 [[ $failures -eq 0 ]] && echo 'all good'

@@ -81,6 +81,8 @@ awk '{print $1}' exp/words/lexicon.txt | sort > words
 for word in TIDE BOAT; do grep -qx $word words || fail "the recognizer's lexicon lacks $word"; done
 "$linnet" transcribe --model exp/english --data exp/data/dev --output hyp 2> err || fail "the folder that ships: $(cat err)"
 [[ $(wc -l < hyp) -eq $(wc -l < exp/data/dev/text) ]] || fail "the folder that ships: $(cat hyp err)"
+cut -d ' ' -f 1 exp/words/symbols | cmp -s - <(cut -d ' ' -f 1 exp/english/priors.txt) || fail "priors of other symbols: $(cat exp/english/priors.txt)"
+grep -q '"priors": "priors.txt", "prior_scale": 0.[0-9]' exp/english/recognizer.json || fail "priors: $(cat exp/english/recognizer.json)"
 grep -q '^| commonvoice |' exp/english/README.md || fail 'the card of the folder that ships has no table'
 "$here/../../recipes/english/evaluate.sh" --help > /dev/null || fail 'evaluate.sh --help'
 [[ $failures -eq 0 ]] && echo 'all good'

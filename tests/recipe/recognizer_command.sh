@@ -69,6 +69,20 @@ transcribed again --model folder --grammar phrases
 [[ $(cat again) == 'OTHER OTHER' ]] || fail "a grammar: $(cat again)"
 check 0 '"hypotheses"' transcribe --model folder --nbest 2 --format json sound.wav
 
+# --- label priors: of the folder, of an option
+"$linnet" posteriors --model folder --estimate-priors folder/priors.txt sound.wav 2> err || fail "priors: $(cat err)"
+sed -i 's/"beam"/"priors": "priors.txt", "prior_scale": 0.75, "beam"/' folder/recognizer.json
+transcribed again --model folder --format json
+transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8 --priors folder/priors.txt \
+  --prior-scale 0.75 --format json
+same again expected 'priors'
+transcribed again --model folder --prior-scale 0 --format json
+transcribed expected --model "$phones" "${options[@]}" --lm folder/words.bin --lm-weight 0.8 --format json
+same again expected 'priors of scale 0'
+transcribed again --model folder --phones --format json
+transcribed expected --model "$phones" --format json
+same again expected 'phones, whatever the priors'
+
 # --- other commands use its model
 check 0 'english-phonemes' info folder
 "$linnet" posteriors --model folder --out folder.ark sound.wav 2> /dev/null

@@ -77,7 +77,7 @@ compare damaged
 
 train late --set epochs=2
 rm late/batches.txt
-check 0 'has lines for 0 of the 28 steps' "$linnet" train --train data --dev data --exp late --config conf.json --batches \
+check 0 'has lines for 0 of 28 steps' "$linnet" train --train data --dev data --exp late --config conf.json --batches \
   --set epochs=3
 [[ $(wc -l < late/batches.txt) -eq 14 ]] || fail "$(wc -l < late/batches.txt) batches"
 

@@ -102,6 +102,8 @@ static bool read_training(const char *path, const json_t *object, struct train_c
                              {"learning_rate", KEY_DOUBLE, &s->learning_rate, NULL},
                              {"min_learning_rate", KEY_DOUBLE, &s->min_learning_rate, NULL},
                              {"clip_norm", KEY_DOUBLE, &s->clip_norm, NULL},
+                             {"consistency", KEY_DOUBLE, &s->consistency, NULL},
+                             {"average_decay", KEY_DOUBLE, &s->average_decay, NULL},
                              {"batch_frames", KEY_SIZE, &s->num_batch_frames, NULL},
                              {"epochs", KEY_SIZE, &s->num_epochs, NULL},
                              {"warmup_steps", KEY_SIZE, &s->num_warmup_steps, NULL},

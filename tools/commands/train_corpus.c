@@ -414,11 +414,11 @@ static enum linnet_status corpus_features(void *user, struct linnet_context *con
   return LINNET_OK;
 }
 
-/* The trainer applies the statistics. */
-static void corpus_masks(void *user, size_t utterance, uint64_t epoch, size_t frames,
+/* The trainer applies the masks. Those of further views are drawn from epochs that no training reaches. */
+static void corpus_masks(void *user, size_t utterance, uint64_t epoch, unsigned view, size_t frames,
                          struct linnet_feature_mask *masks) {
   const struct train_corpus *corpus = user;
-  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch, utterance), frames,
+  linnet_specaugment_masks(&corpus->config->masks, key_of(corpus, epoch | (uint64_t)view << 32, utterance), frames,
                            corpus->config->feature_config.fbank.num_mel, masks);
 }
 

@@ -462,8 +462,13 @@ static void refuse_decoding(void) {
 }
 
 static void refuse_searches(void) {
+  static const struct linnet_source source = {.path = "x"};
   REFUSES(linnet_result_describe(NULL, 1, (void *)&scratch));
   REFUSES(linnet_result_describe((void *)&scratch, 1, NULL));
+  REFUSES(linnet_priors_load(NULL, &source, names, 2, floats));
+  REFUSES(linnet_priors_load(f.context, NULL, names, 2, floats));
+  REFUSES(linnet_priors_load(f.context, &source, NULL, 2, floats));
+  REFUSES(linnet_priors_load(f.context, &source, names, 2, NULL));
   REFUSES(linnet_search_create(NULL, names, 2, NULL, (void *)&out));
   REFUSES(linnet_search_create(f.context, NULL, 2, NULL, (void *)&out));
   REFUSES(linnet_search_create(f.context, names, 2, NULL, NULL));

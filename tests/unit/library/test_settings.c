@@ -461,7 +461,7 @@ static void check_language_model(void) {
   fill_language_model(&model, sizeof model);
   model.size = offsetof(struct linnet_language_model, finish);
   CHECK(linnet_beam_create(context, 2, &settings, &beam) == LINNET_ERROR_ARGUMENT &&
-            strstr(linnet_context_error(context), "lacks a function"),
+            strstr(linnet_context_error(context), "function of the language model is NULL"),
         "\"%s\"", linnet_context_error(context));
   fill_language_model(&model, sizeof model);
   REQUIRE(linnet_beam_create(context, 2, &settings, &beam) == LINNET_OK, "%s", linnet_context_error(context));

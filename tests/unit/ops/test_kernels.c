@@ -6,6 +6,7 @@
 #include "buffers.h"
 #include "ops/activation.h"
 #include "ops/attention.h"
+#include "ops/consistency.h"
 #include "ops/ctc.h"
 #include "ops/depthwise_conv.h"
 #include "ops/dropout.h"
@@ -173,6 +174,27 @@ static double test_ctc(const struct linnet_ops *ops, struct test_random *r) {
   RELEASE(logits, in_place, gradient, expected, work);
   free(label), free(double_work);
   return error;
+}
+
+/* Two views that are more or less alike, some symbols impossible in both. */
+static double test_consistency(const struct linnet_ops *ops, struct test_random *r) {
+  static const float scales[] = {0.01f, 1, 5, 100};
+  size_t frames = some_size(r, 100), symbols = 1 + some_size(r, 200), n = frames * symbols;
+  struct buffer a = buffer_scaled(r, n, 5), b = buffer_scaled(r, n, scales[test_below(r, 4)]);
+  for (size_t i = 0; i < n; i++)
+    b.x[i] += a.x[i];
+  for (size_t i = 0; i < n; i++)
+    if (i % symbols != 0 && test_below(r, 10) == 0)
+      a.x[i] = b.x[i] = -INFINITY;
+  struct buffer da = buffer_random(r, n), da2 = buffer_copy(r, &da), db = buffer_random(r, n),
+                db2 = buffer_copy(r, &db);
+  struct linnet_consistency c = {frames, symbols, a.x, b.x, 0.7f, da.x, db.x};
+  double loss = linnet_consistency_reference(&c);
+  c.gradient_a_add = da2.x, c.gradient_b_add = db2.x;
+  double error = fabs(ops->consistency(&c) - loss) / fmax(1, loss);
+  error = worst(error, worst(buffer_error(&da2, &da), buffer_error(&db2, &db)));
+  RELEASE(a, b, da, da2, db, db2);
+  return isnan(error) ? INFINITY : error;
 }
 
 /* --- Attention */
@@ -666,6 +688,8 @@ static double test_sums(const struct linnet_ops *ops, struct test_random *r) {
   double error = fabs(ops->sum_of_squares(n, x.x) - expected) / fmax(1, expected);
   linnet_add_reference(n, x.x, y.x);
   ops->add(n, x.x, y2.x);
+  linnet_average_reference(n, 0.01, x.x, y.x);
+  ops->average(n, 0.01, x.x, y2.x);
   linnet_column_sum_reference(rows, width, x.x, sums.x);
   ops->column_sum(rows, width, x.x, sums2.x);
   error = worst(error, worst(buffer_error(&y2, &y), buffer_error(&sums2, &sums)));
@@ -704,6 +728,7 @@ static const struct {
 } slots[] = {
     {"gemm", test_gemm, 1e-5, 400},
     {"ctc", test_ctc, 1e-5, 400},
+    {"consistency", test_consistency, 1e-5, 200},
     {"layernorm", test_layernorm, 5e-5, 200}, /* narrow rows with little variance magnify rounding */
     {"log_softmax", test_log_softmax, 1e-6, 200},
     {"glu", test_glu, 5e-6, 200},

@@ -18,6 +18,7 @@ static float samples[SAMPLES];
 
 static const char lexicon[] = "AB A B\nBA B A\nC C\nCA C A\nD D\nDAB D A B\nBD B D\n";
 static const char hotwords[] = "DAB C 2\n", grammar[] = "AB C\nDAB\nD C BA\nC D\n";
+static const char priors[] = "<blk> 0.5\nA 0.125\nB 0.25\nC 0.0625\nD 0.0625\n";
 static const char arpa[] = "\\data\\\nngram 1=9\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.3\n-1\t</s>\n-0.5\tAB\t-0.2\n"
                            "-0.7\tBA\t-0.1\n-1\tC\n-0.8\tCA\n-1\tD\n-0.9\tDAB\n-1\tBD\n\n\\2-grams:\n-0.1\t<s> AB\n"
                            "-0.2\tAB BA\n\n\\end\\\n";
@@ -59,6 +60,7 @@ static void prepare(void) {
   save("lexicon", lexicon, sizeof lexicon - 1);
   save("hotwords", hotwords, sizeof hotwords - 1);
   save("grammar", grammar, sizeof grammar - 1);
+  save("priors.txt", priors, sizeof priors - 1);
   save("words.arpa", arpa, sizeof arpa - 1);
   for (size_t i = 0; i < SAMPLES; i++)
     raw[i] = (int16_t)samples[i];
@@ -130,7 +132,7 @@ static void take(struct linnet_recognizer *recognizer, char text[TEXT_BYTES]) {
   "\"beam\": 20, \"word_bonus\": -0.5, \"unknown_penalty\": 9, \"score_threshold\": 50, \"silences\": [\"D\"], "       \
   "\"confidence\": {\"slope\": 0.5, \"offset\": 0.25}, "
 static const char json_model[] = "{" SEARCH_KEYS "\"language_model\": \"words.arpa\", \"language_model_weight\": 0.75, "
-                                 "\"hotwords\": \"hotwords\"}";
+                                 "\"hotwords\": \"hotwords\", \"priors\": \"priors.txt\", \"prior_scale\": 0.75}";
 static const char json_grammar[] = "{" SEARCH_KEYS "\"grammar\": \"grammar\"}";
 
 static const struct linnet_calibrations calibrations = {{0.5, 0.25}, {1, 0}};
@@ -150,6 +152,7 @@ static struct linnet_search_settings search_settings(bool closed) {
   search.num_silences = 1;
   search.calibrations = &calibrations;
   search.language_model_weight = closed ? 1 : 0.75f;
+  search.prior_scale = closed ? 0.5f : 0.75f;
   return search;
 }
 
@@ -160,6 +163,7 @@ static void name_files(struct linnet_search_settings *search, bool closed) {
   } else {
     search->language_model.path = FOLDER "/words.arpa";
     search->hotwords.path = FOLDER "/hotwords";
+    search->priors.path = FOLDER "/priors.txt";
   }
 }
 
@@ -170,6 +174,7 @@ static void name_memory(struct linnet_search_settings *search, bool closed) {
   } else {
     search->language_model = (struct linnet_source){"the model", arpa, sizeof arpa - 1};
     search->hotwords = (struct linnet_source){NULL, hotwords, sizeof hotwords - 1};
+    search->priors = (struct linnet_source){NULL, priors, sizeof priors - 1};
   }
 }
 
@@ -207,7 +212,8 @@ static void test_members(void) {
       "{\"model\": \"m\", \"search\": \"symbols\", \"lexicon\": \"l\", \"language_model\": \"/n\", \"grammar\": \"g\", "
       "\"hotwords\": \"h\", \"silences\": [\"X\", \"Y\"], \"num_alternatives\": 2, \"beam\": 3, \"top_symbols\": 4, "
       "\"symbol_threshold\": 5, \"score_threshold\": 6, \"language_model_weight\": 7, \"insertion_bonus\": 8, "
-      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"max_silence\": 11, \"edge_silence\": 0, \"word_confidence\": "
+      "\"word_bonus\": 9, \"unknown_penalty\": 10, \"priors\": \"p\", \"prior_scale\": 11, \"max_silence\": 12, "
+      "\"edge_silence\": 0, \"word_confidence\": "
       "{\"slope\": 2, \"offset\": -3}}";
   struct linnet_recognizer_file file;
   REQUIRE(linnet_recognizer_file_read(&file, context, json, sizeof json - 1, "some/x.json") == LINNET_OK, "%s",
@@ -215,17 +221,18 @@ static void test_members(void) {
   const struct linnet_search_settings *s = file.settings.search;
   CHECK(strcmp(file.settings.model.path, "some/m") == 0 && strcmp(s->language_model.path, "/n") == 0, "paths");
   CHECK(strcmp(s->lexicon.path, "some/l") == 0 && strcmp(s->grammar.path, "some/g") == 0 &&
-            strcmp(s->hotwords.path, "some/h") == 0,
+            strcmp(s->hotwords.path, "some/h") == 0 && strcmp(s->priors.path, "some/p") == 0,
         "paths");
   CHECK(s->kind == LINNET_SEARCH_SYMBOLS && s->num_alternatives == 2 && s->beam == 3 && s->top_symbols == 4, "counts");
   CHECK(s->symbol_threshold == 5 && s->score_threshold == 6 && s->language_model_weight == 7 && s->insertion_bonus == 8,
         "numbers");
-  CHECK(s->word_bonus == 9 && s->unknown_penalty == 10 && s->num_silences == 2 && strcmp(s->silences[1], "Y") == 0,
+  CHECK(s->word_bonus == 9 && s->prior_scale == 11 && s->unknown_penalty == 10 && s->num_silences == 2 &&
+            strcmp(s->silences[1], "Y") == 0,
         "words");
   CHECK(s->calibrations && s->calibrations->phones.slope == 1 && s->calibrations->words.slope == 2 &&
             s->calibrations->words.offset == -3,
         "calibrations");
-  CHECK(file.settings.max_silence && *file.settings.max_silence == 11 && file.settings.edge_silence &&
+  CHECK(file.settings.max_silence && *file.settings.max_silence == 12 && file.settings.edge_silence &&
             *file.settings.edge_silence == 0,
         "lengths of silence");
   linnet_recognizer_file_release(&file);
@@ -374,7 +381,11 @@ static void test_refused(void) {
        "\"language_model\": \"words.arpa\"}",
        "choose one of them"},
       {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"language_model\": \"lexicon\"}",
-       "language model: " FOLDER "/lexicon"}};
+       "language model: " FOLDER "/lexicon"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"lexicon\"}",
+       "priors: " FOLDER "/lexicon:1: 'AB' where the symbol"},
+      {"{\"model\": \"causal.safetensors\", \"search\": \"symbols\", \"priors\": \"priors.txt\", \"prior_scale\": 3}",
+       FOLDER "/priors.txt: prior scale 3"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct linnet_recognizer *recognizer = NULL;
     save("bad.json", cases[i].json, strlen(cases[i].json));
