@@ -34,8 +34,8 @@ static const struct linnet_json_key keys[] = {
     {"cmvn", LINNET_JSON_NAME, AT(cmvn), .names = LINNET_NAMES(cmvn_names)},
     {.key = "cmvn_variance", .type = LINNET_JSON_FLAG, .offset = AT(cmvn_variance)},
     {"cmvn_frames", LINNET_JSON_NAME, AT(cmvn_frames), .names = LINNET_NAMES(cmvn_frames_names)},
-    {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = 3600},
-    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = 3600},
+    {"max_silence", LINNET_JSON_DOUBLE, AT(max_silence), .low = 0, .high = LINNET_MAX_SILENCE},
+    {"edge_silence", LINNET_JSON_DOUBLE, AT(edge_silence), .low = 0, .high = LINNET_MAX_SILENCE},
     {"cmvn_prior", LINNET_JSON_DOUBLE, AT(cmvn_prior), .low = 0, .high = 1e6}};
 static const struct linnet_json_table table = {"features", keys, sizeof keys / sizeof *keys};
 
